@@ -1,1 +1,1 @@
-"""The hall: settings, wiring, command line, clock."""
+"""The top package: settings, composition root, command line, HTTP service, pages and workers."""

@@ -1,4 +1,4 @@
-"""What can be chosen on the command line and in the settings: each choice is typed in this one place.
+"""Fixed choices of command-line options and settings, each defined in this one place.
 
 It imports nothing, so that the command line can name the choices without loading what they lead to.
 """
@@ -18,4 +18,4 @@ WorkerClass = Literal["sealed", "open"]
 Role = Literal["maintainer", "reviewer", "runner", "auditor", "submitter"]
 
 LISTEN = "127.0.0.1:8701"
-"""Where callbacks of hosted endpoints are heard, unless another place is chosen."""
+"""Default listen address for callbacks of hosted endpoints."""

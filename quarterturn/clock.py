@@ -1,4 +1,4 @@
-"""The one place where the house reads the time, and from when on the next turn is due."""
+"""Wall clock of an open home, and the time from which the next turn is due."""
 
 from __future__ import annotations
 

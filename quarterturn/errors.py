@@ -1,4 +1,4 @@
-"""Errors of the hall, in the same form as every other room's."""
+"""Errors of the `quarterturn` package, in the same form as those of every other package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 class HallError(Exception):
-    """Anything that went wrong in the hall."""
+    """The base of this package's errors."""
 
     kind: ClassVar[Kind] = "malformed"
 
@@ -34,7 +34,7 @@ class Unavailable(HallError):
 
 
 class UpstreamDown(Unavailable):
-    """The upstream of a model answers nobody: what was not served yet waits until it does."""
+    """A language model's upstream does not answer; tasks that were not served yet wait until it does."""
 
 
 class Refused(HallError):
@@ -44,13 +44,13 @@ class Refused(HallError):
 
 
 class NotAllowed(HallError):
-    """It is not open to whoever asked, or not now."""
+    """The caller may not do this, or not in the present state."""
 
     kind: ClassVar[Kind] = "not-allowed"
 
 
 class Unapproved(NotAllowed):
-    """It takes two maintainers, and they have not signed yet; its words are ids and counts, and may be told."""
+    """Two maintainers must sign first and have not; the message holds only ids and counts, so it may be shown."""
 
 
 class OverQuota(HallError):
@@ -60,7 +60,7 @@ class OverQuota(HallError):
 
 
 def where(error: BaseException) -> str:
-    """Say where an error comes from, and nothing of its words, which may quote a task."""
+    """Give an error's type and place, without its message, which may quote a task."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" in {frames[-1].name} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}{place}"

@@ -1,4 +1,4 @@
-"""Which `vault` is this? Other distributions have our rooms' names too, and one of them may come first on the path."""
+"""Start-up check that `vault` and our other packages are ours: other distributions use these names too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOMS = ("grammars", "rotation", "sandbox", "vault", "verifiers")
 
 
 def strangers() -> list[str]:
-    """Name each room that would be imported from somewhere else than from beside the hall, with its place."""
+    """Name each of our packages that would be imported from a foreign place, with that place."""
     here = Path(__file__).resolve().parents[1]
     found = {room: find_spec(room) for room in ROOMS}
     places = {room: Path(str(spec.origin)).resolve() if spec else None for room, spec in found.items()}
@@ -23,7 +23,7 @@ def strangers() -> list[str]:
 
 
 def require_ours() -> None:
-    """Refuse to go on with rooms that are not ours.
+    """Refuse to run with foreign packages of our names.
 
     Raises:
         Unavailable: the message names them and where they lie.

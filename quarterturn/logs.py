@@ -1,7 +1,7 @@
-"""The log of a process that serves, works or turns: a line an event, for people on a terminal, else as JSON.
+"""Process log of `serve`, `worker` and the witness: a line an event, readable on a terminal, otherwise JSON.
 
-Everything goes through the one redactor, whoever logs it: our own modules, and every library. Nobody writes down who
-asked for what. What ends a thread, and what the logging machinery has against a record, is said without its words.
+Every record, of our own modules and of every library, passes the one redactor. Who requested what is not logged. An
+exception that ends a thread is logged without its message; logging's own error output, which quotes arguments, is off.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What is kept out of the log: words of tasks, by the name that they stand under and by the words themselves.
+"""Log redactor: drops the words of tasks, by field name and by content.
 
-1. Of an error its kind and its place are written, and no word: it may quote a task.
-2. Whatever stands under a name of `KEYS` is dropped.
-3. Each task that is opened in this process is its own canary: of its texts every run of three words is remembered, as
-   a hash that means nothing in another process. A value in which one of them is found is dropped, whoever wrote it,
-   in whichever spelling of letters, quotes and blanks.
+1. Of an error its type and place are written, and no text: it may quote a task.
+2. Values under a name of `KEYS` are dropped.
+3. Each task that is opened in this process is its own canary: every run of three words of its texts is remembered, as
+   a hash that means nothing in another process. A value that contains one of them is dropped, whichever module logs it
+   and whatever the case of letters, the quotes and the blanks.
 
-It is a net under the rule that nobody logs a task's words, and no licence to do so: a single word passes it, and so
-does what was encoded.
+It is a safety net under the rule that a task's words are not logged, and no licence to log them: a single word passes
+it, and so does encoded text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Redactor:
-    """Remembers tasks, and cleans what is about to be written (a processor of structlog's)."""
+    """Remembers tasks, and cleans each log record (a structlog processor)."""
 
     def __init__(self) -> None:
         self._known: set[int] = set()
@@ -88,4 +88,4 @@ def _runs(text: str) -> Iterator[int]:
 
 
 REDACTOR = Redactor()
-"""This process's: what it opens is known to what it writes."""
+"""The redactor of this process: every task opened here is known to it."""

@@ -1,4 +1,4 @@
-"""What a verb found, on its way to whoever asked."""
+"""`Report`: the outcome of a verb, as data for programs and as lines for people."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Going on: steps that threads make again and again, whatever they raise.
+"""Worker retry loop with exponential backoff; logs each outage once.
 
-1. A step that raises is made again after a pause that doubles, up to half a minute.
-2. Trouble is said once, in one sentence, and so is its end; never by the words of an error of somebody else's, which
-   may quote a task.
+1. A step that raises is retried after a pause that doubles, up to half a minute.
+2. An outage is logged once, in one sentence, and so is its end; the text of a foreign error, which may quote a task, is
+   never logged.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ log = logging.getLogger("quarterturn.worker")
 
 
 class Steady:
-    """Makes the steps of several threads, until it is told to stop."""
+    """Repeats the steps of several threads until it is told to stop."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping, self._troubled = stopping, False
 
     def make(self, step: Callable[[], None]) -> None:
-        """Make a step again and again."""
+        """Repeat a step, whatever it raises, until it is told to stop."""
         failed = 0
         while not self._stopping.is_set():
             try:
@@ -42,7 +42,7 @@ class Steady:
                     log.info("It works again.")
 
     def say(self, error: Exception) -> None:
-        """Say what is wrong, unless that was said already."""
+        """Log an outage, unless it was logged already."""
         if not self._troubled:
             self._troubled = True
             log.error("%s; trying again.", _sentence(error))

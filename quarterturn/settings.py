@@ -1,6 +1,6 @@
-"""What can be set, in `quarterturn.toml` of the home.
+"""Settings of a home, read from its `quarterturn.toml`.
 
-Unknown keys are errors with a suggestion: a misspelt limit that is silently ignored would be a hole in the wall.
+Unknown keys are errors with a suggestion: a misspelt limit that was silently ignored would be a security hole.
 """
 
 from __future__ import annotations
@@ -29,115 +29,113 @@ Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._
 FILE = "quarterturn.toml"
 KEY_SIZE = 32
 SIGNERS = 2
-"""How many maintainers sign for what nobody may do alone."""
+"""How many maintainers must sign for a protected act."""
 
 
 class Section(BaseModel):
-    """A table of the file: every key known, nothing changed after reading."""
+    """A table of the file; unknown keys are refused, and values are read-only."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Benchmark(Section):
-    """What is measured, and who promises it."""
+    """The benchmark: the name of its log, its set, its first month."""
 
     origin: str = Field(
         default="quarterturn.example/log",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}$",
         description="The log's name: a schema-less URL that you own.",
     )
-    set: str = Field(default="demo", description="Which set is run.")
+    set: str = Field(default="demo", description="The set of tasks.")
     first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
 
 class Database(Section):
-    """Where rows are kept. `QUARTERTURN_DATABASE` names another place, and wins."""
+    """The database. The variable `QUARTERTURN_DATABASE` overrides its address."""
 
     url: str = Field(
         default="sqlite:///quarterturn.db",
         repr=False,
-        description="Its address, `postgresql://…` or SQLite; a relative SQLite path lies in the home.",
+        description="The database's URL, `postgresql://…` or SQLite; a relative SQLite path is relative to the home.",
     )
     password_file: str = Field(
-        default="", description="A file of mode 600 that holds its password; a relative path lies in the home."
+        default="", description="A file of mode 600 with the password; a relative path is relative to the home."
     )
 
 
 class Ledger(Section):
-    """Who has to cosign the log's heads before they count."""
+    """The witnesses that must cosign the log's heads before they count."""
 
     policy: str = Field(
         default="",
-        description="A tlog-policy with the witnesses' URLs; a relative path lies in the home. Empty: nobody has to.",
+        description="A tlog-policy file with the witnesses' URLs, relative to the home. Empty: no witness is required.",
     )
 
 
 class Run(Section):
     """How submissions are run."""
 
-    box: BoxName = Field(default="auto", description="Where agents run unless --box says otherwise.")
-    workers: int = Field(default=2, ge=1, le=64, description="How many tasks are run at a time.")
-    wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="How long an agent has for one task.")
-    runtime: str = Field(default="", description="The Docker engine's OCI runtime for agents and worlds, if another.")
+    box: BoxName = Field(default="auto", description="The sandbox for agents, unless --box names another.")
+    workers: int = Field(default=2, ge=1, le=64, description="How many tasks run at a time.")
+    wall_seconds: float = Field(default=120.0, gt=0, le=3600, description="Wall-clock seconds for one task.")
+    runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
 
 
 class Watch(Section):
-    """What a live task can bear before its withdrawal is proposed; `rotation.exposure.store` gives the reasons."""
+    """Exposure limits of a live task; beyond them its withdrawal is proposed (reasons: `rotation.exposure.store`)."""
 
-    servings: int = Field(default=80, ge=1, description="How often a task may be served to one submitter.")
-    readers: int = Field(default=5, ge=1, description="How many outside the wall may read tasks of one skeleton.")
+    servings: int = Field(default=80, ge=1, description="Maximum servings of a task to one submitter.")
+    readers: int = Field(default=5, ge=1, description="Maximum readers outside the sandbox of tasks of one skeleton.")
 
 
 class Service(Section):
-    """What the service lets in, and where it is reached."""
+    """Limits of the HTTP service, and its addresses."""
 
-    private_per_month: int = Field(default=5, ge=0, description="Private runs of one party a benchmark month.")
+    private_per_month: int = Field(default=5, ge=0, description="Private runs per party and benchmark month.")
     private_in_all: int = Field(
         default=100,
         ge=0,
-        description="Private runs of all parties together a benchmark month: what they say adds up.",
+        description="Private runs of all parties together per benchmark month: their disclosures add up.",
     )
-    dev_per_day: int = Field(default=20, ge=0, description="Runs of the dev set of one party a day, UTC.")
-    checks_per_day: int = Field(default=20, ge=0, description="Preflights of one party a day; they cost nothing else.")
-    waiting: int = Field(default=10, ge=1, description="How many submissions of one party may wait or run at once.")
+    dev_per_day: int = Field(default=20, ge=0, description="Dev-set runs per party and day (UTC).")
+    checks_per_day: int = Field(default=20, ge=0, description="Checks (one dev task each) per party and day (UTC).")
+    waiting: int = Field(default=10, ge=1, description="Maximum submissions of one party that are queued or running.")
     at_once: int = Field(
-        default=1, ge=1, le=16, description="How many submissions of one party are run at the same time."
+        default=1, ge=1, le=16, description="Maximum submissions of one party that run at the same time."
     )
     requests_per_minute: int = Field(
-        default=600, ge=1, description="Requests a minute from one address, and with one token."
+        default=600, ge=1, description="Maximum requests a minute, per address and per token."
     )
-    body_bytes: int = Field(default=65536, ge=1024, description="How long the body of a request may be.")
+    body_bytes: int = Field(default=65536, ge=1024, description="Maximum size of a request body, in bytes.")
     images: tuple[str, ...] = Field(
         default=("{account}/",),
-        description="How images may begin that are named over HTTP; {account} is who asks. A digest always may.",
+        description="Allowed prefixes of image names; {account} is the caller's account. A digest is always allowed.",
     )
-    callbacks: str = Field(default=LISTEN, description="Where callbacks of hosted endpoints are heard, ADDRESS:PORT.")
+    callbacks: str = Field(default=LISTEN, description="Listen address for hosted endpoints' callbacks.")
     callbacks_url: str = Field(
-        default="", description="The https URL that leads an endpoint there; without one, none is run."
+        default="", description="The https URL that leads to `callbacks`; without it no endpoint is run."
     )
 
 
 class Clock(Section):
-    """When the month turns by itself, where `serve` runs with its clock."""
+    """When `serve` makes the monthly turn by itself."""
 
-    day: int = Field(default=1, ge=1, le=28, description="From which day of the next month on a turn is due, UTC.")
-    hour: int = Field(default=0, ge=0, le=23, description="From which hour of that day on, UTC.")
-    remind_days: int = Field(default=7, ge=0, le=28, description="How many days before you are told what it lacks.")
+    day: int = Field(default=1, ge=1, le=28, description="Day of the next month on which a turn is due (UTC).")
+    hour: int = Field(default=0, ge=0, le=23, description="Hour of that day (UTC).")
+    remind_days: int = Field(default=7, ge=0, le=28, description="Days before the turn to send a reminder.")
 
 
 class Notify(Section):
-    """Where you are told of turns that come, were made or are overdue; the log always is."""
+    """Channels for notices of turns that are due soon, done or overdue; the process log always gets them."""
 
-    webhook: str = Field(
-        default="", repr=False, description="An https URL that is sent a signed POST (http on loopback)."
-    )
-    webhook_secret_file: str = Field(default="", description="A file of mode 600 with its secret, `whsec_…`.")
-    mail_to: tuple[str, ...] = Field(default=(), description="Who is sent mail.")
-    mail_from: str = Field(default="", description="From whom.")
-    smtp_host: str = Field(default="", description="The mail server; it must speak STARTTLS unless it is this machine.")
-    smtp_port: int = Field(default=587, ge=1, le=65535, description="Its port.")
-    smtp_user: str = Field(default="", description="The account there, if it asks for one.")
-    smtp_password_file: str = Field(default="", description="A file of mode 600 with its password.")
+    webhook: str = Field(default="", repr=False, description="An https URL that gets a signed POST (http on loopback).")
+    webhook_secret_file: str = Field(default="", description="A file of mode 600 with the webhook's secret, `whsec_…`.")
+    mail_to: tuple[str, ...] = Field(default=(), description="Mail recipients.")
+    mail_from: str = Field(default="", description="Mail sender.")
+    smtp_host: str = Field(default="", description="Mail server; STARTTLS is required unless it is this machine.")
+    smtp_port: int = Field(default=587, ge=1, le=65535, description="Port of the mail server.")
+    smtp_user: str = Field(default="", description="Account on the mail server, if it needs one.")
+    smtp_password_file: str = Field(default="", description="A file of mode 600 with that account's password.")
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -158,16 +156,14 @@ class Notify(Section):
 
 
 class Oidc(Section):
-    """Maintainers who sign in elsewhere (`quarterturn.accounts.oidc`); off unless an issuer is named."""
+    """OpenID Connect provider for maintainers (`quarterturn.accounts.oidc`); off unless an issuer is named."""
 
-    issuer: str = Field(
-        default="", description="Whose tokens are believed beside our own, an https URL; empty: nobody's."
-    )
-    audience: str = Field(default="", description="Our client id there.")
-    keys: str = Field(default="", description="Where its keys lie (JWKS); empty: where it says, on its own host.")
-    claim: str = Field(default="groups", description="The claim that says what somebody may.")
+    issuer: str = Field(default="", description="Issuer URL (https) whose tokens are accepted; empty: none.")
+    audience: str = Field(default="", description="Our client id at the provider.")
+    keys: str = Field(default="", description="JWKS URL; empty: the one of its discovery document, on its own host.")
+    claim: str = Field(default="groups", description="The claim that holds the roles.")
     roles: tuple[Annotated[str, StringConstraints(pattern=r"^.+=(auditor|reviewer|runner|maintainer)$")], ...] = Field(
-        default=(), description="Which of its values has which role, as VALUE=ROLE; the first that fits."
+        default=(), description="Roles by claim value, as VALUE=ROLE; the first match wins."
     )
 
     @model_validator(mode="after")
@@ -183,10 +179,10 @@ class Approvals(Section):
     """Acts that need two maintainers, each with a key of their own (`quarterturn.approvals.approvals`)."""
 
     actions: tuple[Literal["activate", "withdraw", "export", "policy"], ...] = Field(
-        default=(), description="What takes two: activate, withdraw, export, policy. Empty: nothing does."
+        default=(), description="Acts that need two maintainers: activate, withdraw, export, policy. Empty: none."
     )
     maintainers: Mapping[Maintainer, str] = Field(
-        default={}, description='Who may sign, as NAME = "ssh-ed25519 …", in `[approvals.maintainers]`.'
+        default={}, description='Keys that may sign, as NAME = "ssh-ed25519 …", in `[approvals.maintainers]`.'
     )
 
     @model_validator(mode="after")
@@ -202,13 +198,13 @@ class Approvals(Section):
 
 
 class Model(Section):
-    """A language model that agents may ask, through the operator's account: `[models.NAME]`."""
+    """A language-model upstream that agents may use, with the operator's API key: `[models.NAME]`."""
 
-    wire: Literal["openai", "anthropic"] = Field(description="What the upstream speaks.")
-    url: str = Field(description="Its base address, as its provider's own client is given it.")
-    models: tuple[ModelName, ...] = Field(min_length=1, max_length=32, description="The exact names, and no others.")
-    tokens: int = Field(default=200_000, ge=1000, le=100_000_000, description="What one task may cost, in tokens.")
-    requests: int = Field(default=200, ge=1, le=10_000, description="How many requests one task may make.")
+    wire: Literal["openai", "anthropic"] = Field(description="Wire protocol of the upstream.")
+    url: str = Field(description="Base URL, as in the provider's own client.")
+    models: tuple[ModelName, ...] = Field(min_length=1, max_length=32, description="Exact names of the allowed models.")
+    tokens: int = Field(default=200_000, ge=1000, le=100_000_000, description="Maximum tokens per task.")
+    requests: int = Field(default=200, ge=1, le=10_000, description="Maximum requests per task.")
 
     @field_validator("url")
     @classmethod
@@ -233,7 +229,7 @@ class Settings(Section):
     clock: Clock = Clock()
     notify: Notify = Notify()
     approvals: Approvals = Approvals()
-    models: Mapping[UpstreamName, Model] = Field(default={}, description="What agents may ask; none unless named.")
+    models: Mapping[UpstreamName, Model] = Field(default={}, description="Language models for agents; none by default.")
 
 
 def load(path: Path) -> Settings:
@@ -295,7 +291,7 @@ def public_key(line: str) -> bytes:
 
 
 def may_be_sent_to(url: str) -> bool:
-    """Say whether a webhook may have this address: encrypted, or not leaving this machine."""
+    """Say whether requests may go to a URL: https, or http on the loopback."""
     parts = urlsplit(url)
     try:
         plain = parts.scheme == "http" and is_loopback(parts.hostname or "")

@@ -53,7 +53,7 @@ FEWEST_BITS = 24
 
 
 class Surroundings(Protocol):
-    """The existing tasks that a new draft must differ from (`grammars.admission.surroundings`)."""
+    """The existing tasks that a new draft must differ from (`grammars.admission.existing_tasks`)."""
 
     def told(self, draft: Draft) -> str | None:
         """Name another task whose goal has the same words; if there is none, register the draft's words."""

@@ -3,7 +3,7 @@
 A draw chooses a template, one of its skeletons that may be used, a difficulty, and then the parameters. A draw that
 breaks a constraint, needs more than max_steps or leaks its own result (`grammars.draw.leaks`) is rejected as a whole
 and made again, which keeps the others equally likely; after TRIES rejections an error names the template. Free
-parameters stay open: the draft holds their placeholders and lists their choices (`grammars.draw.release`).
+parameters stay open: the draft holds their placeholders and lists their choices (`grammars.draw.free_choices`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from grammars.draw.assemble import assemble
+from grammars.draw.free_choices import released
 from grammars.draw.leaks import leaks
-from grammars.draw.release import released
 from grammars.errors import Exhausted, Malformed
 from grammars.language.derivation import Derived, derive, skeletons
 from grammars.language.expressions import Scope

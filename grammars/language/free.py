@@ -1,8 +1,8 @@
 """Free parameters: text values that do not change what must be done, so that each submitter can get a different one.
 
 A text parameter is marked `free: true`. It is not drawn: the whole task is derived with the placeholder `{{name}}`
-in place of its value, in goal, state, predicate, solutions and mutants alike. `grammars.draw.release` draws the choices
-and proves that nothing depends on them.
+in place of its value, in goal, state, predicate, solutions and mutants alike. `grammars.draw.free_choices` draws the
+choices and proves that nothing depends on them.
 """
 
 from __future__ import annotations

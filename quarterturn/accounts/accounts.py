@@ -1,9 +1,9 @@
-"""Accounts and their tokens: made, revoked, and asked about at each request.
+"""Accounts and API tokens: creating them, revoking them, and looking a token up at each request.
 
-1. A token is shown once, when it is made; only its digest is kept.
-2. It opens what its scopes name, until it expires or is revoked.
-3. Which of form, existence, expiry and revocation was wrong is not told to whoever presents one.
-4. When it was used last is kept to the hour: finer would be a row written for each request.
+1. A token is shown once, when it is made; only its digest is stored.
+2. A token grants its scopes until it expires or is revoked.
+3. A caller with an invalid token is not told whether form, existence, expiry or revocation was the reason.
+4. The time of last use is stored to the hour: anything finer would write a row for each request.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FINE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever presented a good token."""
+    """The account, role and scopes behind a valid token."""
 
     account: str
     party: str
@@ -42,7 +42,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; not the token."""
+    """A token's metadata, without its secret text."""
 
     id: int
     account: str
@@ -109,7 +109,7 @@ class Accounts:
             row.party = _party(session, party)
 
     def party(self, account: str) -> set[str]:
-        """Name the accounts that are of one party with this one; it alone, where it has none."""
+        """Name the accounts of this account's party, itself included."""
         with Session(self._engine) as session:
             own = select(AccountRow.party).where(AccountRow.name == account)
             query = select(AccountRow.name).where(col(AccountRow.party).in_(own))
@@ -141,7 +141,7 @@ class Accounts:
             return [_token(row, _party(session, row.account)) for row in rows]
 
     def caller(self, text: str) -> Caller | None:
-        """Say whose token a text is, or None where it opens nothing."""
+        """Give the caller of a valid token, or None for any other text."""
         if not tokens.well_formed(text):
             return None
         now = self._now()

@@ -1,4 +1,4 @@
-"""Maintainers who sign in elsewhere: bearer tokens of one OpenID provider that the settings name (OpenID Connect Core).
+"""Bearer tokens of an OpenID provider for maintainers: verification and roles (OpenID Connect Core).
 
     1. form       a JWT of at most 8 KiB whose header names a key and one of ALGORITHMS: not `none`, no shared secret
     2. key        of the provider's set, which lies where the settings say, or the provider's description; it comes by
@@ -6,14 +6,14 @@
     3. signature  by that key (PyJWT)
     4. claims     `iss` is the issuer, `aud` is our client id or holds it (and `azp` is it), and now is within `nbf`,
                   `iat` and `exp`
-    5. role       the first of the settings' that a value of the claim names; somebody without one is nobody here
+    5. role       the first of the settings' that a value of the claim names; a token without one is rejected
 
-Of a token nothing is kept. It cannot be revoked here, so what is good for longer than a day is not believed. Whoever
-comes with one has no account: they look, review and turn, and submit nothing. A `nonce` would bind a token to the
-sign-in that asked for it; there is none here, and whoever bears one is believed, as with ours.
+Tokens are not stored. They cannot be revoked here, so one valid for longer than a day is rejected. Their bearers
+have no account: they can look, review and turn, but not submit. A `nonce` would bind a token to the sign-in that
+requested it; none is checked, so any bearer is accepted, as with our own tokens.
 
-Keys are kept for ten minutes, and fetched anew for one that nobody knows at most once a minute: strangers choose what a
-token says of its key, and cannot make us ask. Where the provider cannot be had, the last keys are good for an hour.
+Keys are cached for ten minutes, and fetched again for an unknown key id at most once a minute: strangers choose the key
+id of a token, and cannot make us fetch at will. While the provider is unreachable, the last keys are good for an hour.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Provider:
         self._lock = threading.Lock()
 
     def caller(self, text: str) -> Caller | None:
-        """Say who bears a token, or None where it is not to be believed; why is not told to whoever shows one."""
+        """Give the caller of a valid token, or None for any other; the reason is not disclosed."""
         if len(text) > LONGEST_TOKEN:
             return None
         try:
@@ -96,7 +96,7 @@ class Provider:
         )
 
     def _caller(self, claims: Mapping[str, Any]) -> Caller | None:
-        """Give whoever has a role (step 5), under a name that stays theirs and is nobody's account."""
+        """Give the caller if a claim gives a role (step 5), under a stable name that is no account's."""
         said = claims.get(self._settings.claim)
         values = said if isinstance(said, list) else [said]
         role = next((role for value, role in self._roles.items() if value in values), None)

@@ -1,4 +1,4 @@
-"""Rows of accounts and tokens: of a token its digest stands here and not itself."""
+"""Tables of accounts and tokens; of a token only the digest is stored."""
 
 from __future__ import annotations
 

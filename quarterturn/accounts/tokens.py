@@ -1,10 +1,10 @@
-"""The form of an API token: `qt_`, thirty random characters, and six of a checksum over them.
+"""Format of an API token: `qt_`, thirty random characters, and a checksum of six characters over them.
 
 The prefix lets a scanner find a leaked token, and the checksum lets it tell one from what only looks like it, without
 asking us. The form is GitHub's: base62, and the CRC-32 of the random characters in base62, padded with zeros
 (https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/).
 
-What is kept of a token is its SHA-256. Its 178 random bits cannot be guessed, so a slow hash would add nothing.
+Only a token's SHA-256 is stored. Its 178 random bits cannot be guessed, so a slow hash would add nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def well_formed(text: str) -> bool:
 
 
 def digest(token: str) -> str:
-    """Give what is kept of a token."""
+    """Give the digest under which a token is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

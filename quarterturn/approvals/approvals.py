@@ -1,15 +1,15 @@
-"""What nobody may do alone: two maintainers sign for it, each with a key of their own, and then it is done once.
+"""Two-person approval: a protected act runs once, after two maintainers have signed a request for it.
 
-1. Who may do what is the rules in force (`quarterturn.approvals.rules`). Where the settings propose others, everything
-   that takes two is refused until two maintainers of the old rules have signed for the new ones.
-2. Whoever asks makes a request. The bytes to be signed bind the log, the action, its subject, its whole detail, the
-   request, who asked, and until when it stands: a signature over one is worth nothing for another.
+1. The rules in force say which acts need two maintainers (`quarterturn.approvals.rules`). While the settings propose
+   other rules, every such act is refused until two maintainers of the old rules have signed for the new ones.
+2. Asking for an act creates a request. The signed bytes bind the log, the action, its subject, its whole detail, the
+   request, who asked, and its expiry: a signature over one request is worth nothing for another.
 3. Two different maintainers sign (OpenSSH's signatures, Ed25519, namespace `quarterturn-approval`). Names that people
    type prove nothing, so whoever asked counts only by signing too.
-4. A request is used up by compare-and-swap, with its line in the access log, and before the act. What can only happen
-   once anyway (`FINISHED`) may be gone on with under the same request when it was broken off.
+4. A request is used up by compare-and-swap, with its line in the access log, and before the act. An act that can only
+   happen once anyway (`FINISHED`) may be resumed under the same request after an interruption.
 
-A detail holds ids, counts, commitments and reasons: nothing private, since it stands in the open and is signed.
+A detail holds ids, counts, commitments and reasons: nothing private, since it is signed and not sealed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Act:
 
 
 def require(house: House, action: Action, subject: str, detail: Mapping[str, Any], *, who: str | None = None) -> None:
-    """Let an act pass that takes nobody else, or that two maintainers have signed for; the request is used up by it.
+    """Allow an act that needs no second person, or use up the request that two maintainers have signed for it.
 
     Args:
         house: the home.
@@ -75,7 +75,7 @@ def require(house: House, action: Action, subject: str, detail: Mapping[str, Any
         who: who asks; the account of this process, if it is not said.
 
     Raises:
-        Unapproved: they have not; the message names the request and the next step.
+        Unapproved: two maintainers have not signed; the message names the request and the next step.
     """
     standing = in_force(house, who)
     if standing is not None and action in standing.actions:
@@ -91,7 +91,7 @@ def turn(plan: Plan) -> tuple[str, dict[str, Any]]:
 
 
 def in_force(house: House, who: str | None = None) -> Rules | None:
-    """Give the rules in force, after taking up what the settings propose, if that may be; None where there are none.
+    """Give the rules in force, first adopting what the settings propose where that is allowed; None if there are none.
 
     Raises:
         Unapproved: the settings propose others, and two maintainers have to sign for them first.
@@ -113,7 +113,7 @@ def in_force(house: House, who: str | None = None) -> Rules | None:
 
 
 def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any]) -> str | None:
-    """Say what an act still waits for, or None where it waits for nobody; asks nobody and changes nothing."""
+    """Say which signatures an act still needs, or None where it needs none; creates no request."""
     standing = rules.kept(house)
     standing = standing if standing is not None and standing.actions else rules.proposed(house)
     if action not in standing.actions:
@@ -122,20 +122,20 @@ def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any
         found = _standing(house, standing.number, session, _Act(action, subject, detail))
     if found is not None and len(found.signed_by) >= SIGNERS:
         return None
-    return _sentence(found) if found else f"It takes {SIGNERS} maintainers to {WORDS[action]}; they are asked then"
+    return _sentence(found) if found else f"{SIGNERS} maintainers must sign to {WORDS[action]}, once it is due"
 
 
 def told(house: House) -> Report:
-    """Say what takes two maintainers, and whether the settings say the same; the answer is no where they do not."""
+    """Report which acts need two maintainers; the answer is no where the settings differ from the rules in force."""
     old, new = rules.kept(house), rules.proposed(house)
     if old is None or not old.actions:
-        later = ["they come into force with the first of these; `quarterturn approval list` puts them in force now"]
+        later = ["these rules come into force with the first such act, or now: `quarterturn approval list`"]
         return Report(new.document(), [_rules(new), *(later if new.actions else [])], ok=not new.actions)
     if old.document() == new.document():
         return Report(old.document(), [_rules(old)])
     open_ones = [one.id for one in signatures.requests(house) if one.action == "policy" and one.stands(house.now())]
-    wait = f"request {open_ones[-1]} waits for signatures" if open_ones else "`quarterturn approval list` asks for that"
-    changed = f"the settings or the witnesses' policy say something else, which two have to sign for first: {wait}"
+    wait = f"request {open_ones[-1]} waits for signatures" if open_ones else "`quarterturn approval list` makes it"
+    changed = f"the settings or the witnesses' policy differ, and two maintainers must sign for the change: {wait}"
     return Report(old.document(), [_rules(old), changed], ok=False)
 
 

@@ -1,9 +1,9 @@
-"""The rules for two that are in force: what takes two maintainers, who they are, and whom the log's witnesses are.
+"""Approval rules in force: which acts need two maintainers, who these are, and the log's witness policy.
 
-1. What is in force stands in the database, one row a change, each under a tag that needs the key ring; the access log
+1. The rules in force are in the database, one row a change, each under a tag that needs the key ring; the access log
    notes each. The settings only propose.
-2. The first rules are taken up as they are found. From then on what is in force decides, whatever the settings say.
-3. The witnesses' policy is part of them, by the SHA-256 of its file.
+2. The first rules are adopted as they are found. From then on the rules in force decide, whatever the settings say.
+3. The witnesses' policy is part of the rules, by the SHA-256 of its file.
 
 How a change comes into force is `quarterturn.approvals.approvals`.
 """
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules for two.
+    """Approval rules.
 
     Attributes:
-        actions: what takes two.
+        actions: the acts that need two maintainers.
         maintainers: the line of each one's public key, by name.
         witnesses: sha256 (hex) of the witnesses' policy, or None where nobody has to cosign.
         number: counts the rules that were in force, from 1; 0 for what is only proposed.

@@ -1,8 +1,8 @@
-"""What maintainers are asked to sign, and their signatures.
+"""Approval requests, and the maintainers' signatures over them.
 
-A request is a row; its bytes are made from the row each time, so that whoever changes the one has no signature over the
-other. It is signed by maintainers of the rules under which it was asked, and is void under others. Signatures are
-OpenSSH's, Ed25519, so that a maintainer signs with a key that they have, on a machine of their own.
+A request is a row; the bytes to be signed are made from the row each time, so a changed row has no valid signature. It
+is signed by maintainers of the rules under which it was asked, and is void under others. Signatures are OpenSSH's,
+Ed25519, so that a maintainer signs with a key that they have, on a machine of their own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something that two maintainers are asked to sign.
+    """A request that two maintainers must sign.
 
     Attributes:
         id: names it.
@@ -107,7 +107,7 @@ def request(house: House, name: str) -> Request:
 
 
 def keep(house: House, name: str, armored: str) -> Request:
-    """Put a maintainer's signature under a request.
+    """Check and store a maintainer's signature over a request.
 
     Raises:
         NotFound: there is no such request.

@@ -1,4 +1,4 @@
-"""Rows of approval rules, of requests for approval and of their signatures."""
+"""Tables of approval rules, of approval requests and of their signatures."""
 
 from __future__ import annotations
 

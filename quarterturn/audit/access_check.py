@@ -1,20 +1,20 @@
-"""The access log, checked: its chain, and against what the public log commits to of it."""
+"""Check of the access log: its hash chain, and the heads of it that the public log commits to."""
 
 from __future__ import annotations
 
 from quarterturn.approvals.approvals import account
 from quarterturn.composition.wiring import House
 from quarterturn.report import Report
-from rotation.turn import access_head
+from rotation.turn import access_log_head
 
 
 def verify(house: House) -> Report:
-    """Check every entry and every head that was committed to; says what no head covers yet.
+    """Check every entry, and every head that the public log commits to; report what no head covers yet.
 
     Raises:
         Broken: an entry was changed, left out, moved or cut off, or the log was made anew.
     """
-    heads = access_head.committed(house.books, who=account())
+    heads = access_log_head.committed(house.books, who=account())
     count = house.vault.verify_access_log(heads=heads)
     covered = heads[-1].entries if heads else 0
     last = heads[-1].where if heads else None

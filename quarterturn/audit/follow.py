@@ -1,7 +1,7 @@
-"""Following a log, ours or anybody's: where it is read from, and what is kept between two looks.
+"""Log monitor: reads a log from a folder or over HTTP, and checks it against the state of the last look.
 
-The log is a folder, or what a web server shows of one; every file is fetched once a look. What is kept is one JSON
-file, written whole or not at all; of a log that is no longer the one that was followed it keeps what it had.
+Every file is fetched once a look. The state is one JSON file, written whole or not at all; where the log is no longer
+the one that was followed, the state stays as it was.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half 
 
 
 def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], datetime]) -> Report:
-    """Look at a log once more.
+    """Check a log once, against the state of the last look.
 
     Args:
         source: its folder, or the address below which it is served.
@@ -46,7 +46,7 @@ def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], dat
     except Broken as error:
         return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
     _keep(kept, found)  # of a fork that is what was kept before
-    said = [*found.alarms, *found.news] or [f"{found.size} leaves, all that was promised is kept"]
+    said = [*found.alarms, *found.news] or [f"{found.size} leaves, all promises kept"]
     return Report(found.as_json(), tuple(said), ok=not found.alarms)
 
 

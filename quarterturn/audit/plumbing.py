@@ -1,7 +1,7 @@
-"""What the plumbing verbs answer: a JSON document in, a JSON document and yes or no out.
+"""Plumbing verbs: each takes a JSON document and gives a JSON document and yes or no.
 
-Binary fields are base64 in its canonical form. Something that was understood and does not hold is a no with a sentence;
-something that was not understood raises.
+Binary fields are base64 in its canonical form. Input that is understood but does not hold gives a no with a sentence;
+input that is not understood raises.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def note_verify(document: Document) -> Answer:
 
 
 def checkpoint_parse(document: Document) -> Answer:
-    """{"checkpoint"} to {"origin", "size", "root", "extensions"}; signatures are let be."""
+    """{"checkpoint"} to {"origin", "size", "root", "extensions"}; signatures are not checked."""
     head = Checkpoint.parse(take_apart(document["checkpoint"])[0])
     root = base64.b64encode(head.root).decode()
     return {"origin": head.origin, "size": head.size, "root": root, "extensions": list(head.extensions)}, True

@@ -1,17 +1,17 @@
-"""A backup: a folder with all that cannot be made again, taken while the service runs, and a manifest of it.
+"""Online backup of a home: a folder with everything that cannot be made again, and a manifest of it.
 
     manifest.json   what is here, with the SHA-256 of each file
     quarterturn.toml and the witnesses' policy, rows.db, head/signed, public/…, and on request keys/…
 
-The log is written row first, then tiles, then the signed head, then the public copy. So a backup reads the other way
-round, and of any two things that it holds the one that must be there first is never the older:
+The log is written row first, then tiles, then the signed head, then the public copy. A backup copies in the reverse
+order, so whatever had to be written first is never the older of two things in it:
 
     1. the public checkpoint    2. the signed head    3. the rows    4. the log's files and the releases    5. the rest
 
-The folder has its name only once it is whole: it is written beside its place, forced to the disk and renamed. The keys
-are not in it unless they are asked for, and then as they lie in the home: under the ring's passphrase, and not at all
-where the ring has none. Neither are the files with passwords that the settings name. All rows of a backup are under one
-key of the ring, which the manifest names: while that key is being changed, none is made.
+The folder gets its name only when it is complete: it is written beside its place, forced to the disk and renamed. Keys
+are left out unless they are asked for; they are then copied as they lie in the home, under the ring's passphrase, and
+refused where the ring has none. Password files that the settings name are left out. All rows of a backup are under one
+key of the ring, which the manifest names: no backup is made while that key is being changed.
 """
 
 from __future__ import annotations

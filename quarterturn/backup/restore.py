@@ -1,12 +1,12 @@
-"""Making a home out of a backup, all of it or nothing.
+"""Restore of a home from a backup, all of it or nothing.
 
 1. Every file is compared with the manifest before anything is written, and nothing else may lie beside them.
-2. The newest head that was ever signed is asked for, from outside: a backup cannot know what was signed after it. It
-   must bear this log's signature, and not contradict the backup's own.
-3. The home is written beside its place and renamed. Where the rows go to a database of their own, that is empty before
-   and has all rows or none; it is written last before the home has its name.
-4. With a newer head than its rows and tiles reach to, a home can be read but signs nothing: whatever would promise
-   anything is refused, and says what to do (`vault.store.public_log`, `vault.ledger.write.append`).
+2. The newest head that was ever signed must be given from outside: a backup cannot know what was signed after it. It
+   must bear this log's signature, and not contradict the backup's own head.
+3. The home is written beside its place and renamed. Where the rows go to an external database, that must be empty, and
+   gets all rows or none; it is written last before the home gets its name.
+4. A home whose newest head is beyond its rows and tiles can be read but signs nothing: whatever would promise anything
+   is refused, with the next step (`vault.store.public_log`, `vault.ledger.write.append`).
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _write(source: Path, folder: Path, manifest: Any) -> None:
 
 
 def _rows(folder: Path, home: Path, database: str | None) -> Path | None:
-    """Bring the rows to where the settings, or whoever is asked first, want them (rule 3).
+    """Bring the rows to the database of the settings, or to the one that overrides it (rule 3).
 
     Gives their file if it lies outside of the home.
     """

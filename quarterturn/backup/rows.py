@@ -1,6 +1,6 @@
-"""All rows of a home as one SQLite file, out of whichever database, and back into whichever.
+"""Export of a home's rows into one SQLite file, and import of that file, for SQLite and PostgreSQL.
 
-The file is a whole database at one moment, taken while others write: out of SQLite by its own online backup, out of
+The file is the whole database at one moment, taken while others write: from SQLite by its own online backup, from
 PostgreSQL in one snapshot (REPEATABLE READ), table after table. So a home can also move from one to the other.
 """
 
@@ -91,7 +91,7 @@ def _copy(source: Connection, target: Connection) -> None:
 
 
 def _count_on(target: Connection, table: Table) -> None:
-    """Let numbers that the database gives go on behind those that were copied."""
+    """Set the table's sequences behind the numbers that were copied."""
     for key in [column.name for column in table.primary_key if column.type.python_type is int]:
         named = {"table": table.name, "column": key}
         sequence = target.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), named).scalar()

@@ -1,9 +1,9 @@
-"""The command line: the contract that scripts and tests rely on.
+"""Command line: its verbs, JSON output and exit codes are the contract with scripts and tests.
 
 Only this package prints or exits. Verbs import what they need when they run, so that `--help` answers at once. Exit
 codes: 0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine or
-a remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 a mistake of ours, 130 interrupted (run the
-same command again to go on).
+a remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 an internal error, 130 interrupted (run the
+same command again to resume).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _stand_in() -> None:
 
 
 def _say(line: str) -> None:
-    """Say a line, unless the disk that it would go to is full, which the next line on standard error says."""
+    """Print a line, unless the disk that it would go to is full, which the next line on standard error says."""
     try:
         print(line, flush=True)
     except OSError:
@@ -108,7 +108,7 @@ def _say(line: str) -> None:
 
 
 def _say_no_more() -> None:
-    """Let what standard output still holds go nowhere, or it would fail once more at the end."""
+    """Discard what standard output still holds, or it would fail once more at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -127,7 +127,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return _usage(error), EXITS["malformed"]
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return (
-            "interrupted; nothing half-done is kept; the same command goes on from here, unless another is named above",
+            "interrupted; nothing half-done is kept; the same command resumes, unless another one is named above",
             INTERRUPTED,
         )
     if (code := exit_code(error)) is not None:
@@ -147,9 +147,7 @@ def _usage(error: typer.TyperException) -> str:
 
 
 def _bug(error: BaseException) -> str:
-    """Say where, and not what: the message of a foreign exception might quote a task."""
+    """Give an internal error's place without its message, which might quote a task."""
     if os.environ.get("QUARTERTURN_TRACE"):
         traceback.print_exception(error)
-    return (
-        f"this is a mistake of ours: {where(error)}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the whole way"
-    )
+    return f"internal error: {where(error)}. Nothing half-done is kept; QUARTERTURN_TRACE=1 shows the traceback"

@@ -1,4 +1,4 @@
-"""The reference page of the command line, written from the commands: `python -m quarterturn.cli.reference`."""
+"""Generator of the command line's reference page: `python -m quarterturn.cli.reference`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK
 MEANINGS = {
     OK: "yes, done",
     EXITS["no"]: "the check's answer is no",
-    EXITS["malformed"]: "the command line or a document cannot be understood",
-    EXITS["not-found"]: "something that was named is not there",
-    EXITS["not-allowed"]: "not now, or not by whoever asked",
+    EXITS["malformed"]: "usage error, or a malformed document",
+    EXITS["not-found"]: "something that was named does not exist",
+    EXITS["not-allowed"]: "not allowed now, or not to this caller",
     EXITS["quota"]: "a quota is used up",
     EXITS["unavailable"]: "an engine or another part of the machine is missing",
     EXITS["locked"]: "a key is locked or missing",
     EXITS["refused"]: "it would break a rule or a promise; nothing was done",
-    BUG: "a mistake of ours",
-    INTERRUPTED: "interrupted; the same command goes on",
+    BUG: "an internal error",
+    INTERRUPTED: "interrupted; run the same command again to resume",
 }
 
 HEAD = """# The command line
@@ -31,8 +31,8 @@ This page is written by `python -m quarterturn.cli.reference`; a test fails wher
 
 With `--json` a verb prints exactly one object, `{"ok": bool, "data": ...}`, on standard output, whatever happens; for
 an error `data` is `{"error": sentence, "exit": code}`. Progress and errors go to standard error. A passphrase is taken
-from `QUARTERTURN_PASSPHRASE` or asked for, never from an argument. `QUARTERTURN_TRACE=1` shows the whole way of a
-mistake of ours; it may quote a task.
+from `QUARTERTURN_PASSPHRASE` or a prompt, never from an argument. `QUARTERTURN_TRACE=1` shows the traceback of an
+internal error; it may quote a task.
 
 | exit | meaning |
 |---|---|

@@ -1,4 +1,4 @@
-"""Which box a thing is run in. A name leads to a box that answers, or to a sentence that says what is missing."""
+"""Choice of a sandbox box by name: a box that works on this machine, or an error that says what is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quarterturn.choices import BoxName
 from quarterturn.errors import Unavailable
 from sandbox.boxes.box import Box
 from sandbox.errors import Unavailable as NoBox
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 
 
 def docker(runtime: str = "", run_class: RunClass = "open") -> Box:

@@ -1,4 +1,4 @@
-"""The house with its rooms connected: what a verb asks for is made when it is first asked for."""
+"""Composition root: one open home, whose services are made when they are first asked for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rotation.turn.attestation import Attester
 from rotation.turn.turn import Plan, Rotation
 from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.store import Runs
 from sandbox.servers.registry import tool_table
@@ -183,7 +183,7 @@ class House:
 
     @cached_property
     def sender(self) -> Sender:
-        """Who signs what hosted endpoints are sent."""
+        """The signer of requests to hosted endpoints."""
         return endpoint_sender(self.places, self.ring)
 
     # -- rotation -----------------------------------------------------------------------------------------------------
@@ -200,12 +200,12 @@ class House:
 
     @cached_property
     def exposures(self) -> Exposures:
-        """Who was served what."""
+        """The record of who was served which task."""
         return Exposures(self.engine)
 
     @cached_property
     def books(self) -> Books:
-        """What the month is written in."""
+        """The stores and the log that the rotation works on."""
         return Books(
             engine=self.engine,
             vault=self.vault,
@@ -225,7 +225,7 @@ class House:
 
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:
-        """What signs what turns came to."""
+        """The key that signs the result of each turn."""
         return month_key(self.places, self.ring)
 
     @cached_property
@@ -250,29 +250,29 @@ class House:
 
     @cached_property
     def accounts(self) -> Accounts:
-        """Who may ask the service for what."""
+        """The accounts and API tokens."""
         return Accounts(self.engine, self.now)
 
     @cached_property
     def oidc(self) -> Provider | None:
-        """Who else says what maintainers may, if the settings name somebody."""
+        """The OpenID provider of maintainers, if the settings name one."""
         from quarterturn.accounts.oidc import Provider  # noqa: PLC0415 - loads slowly, and only the service needs it
 
         return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
 
     def caller(self, text: str) -> Caller | None:
-        """Say who presents a token, ours or the provider's."""
+        """Give the caller of a token, ours or the provider's; None where it is not valid."""
         ours = self.accounts.caller(text)
         return ours if ours is not None or self.oidc is None else self.oidc.caller(text)
 
     @cached_property
     def submissions(self) -> Submissions:
-        """What was submitted through the service."""
+        """The submissions through the service."""
         return Submissions(self.engine, self.exposures, self.settings.service, self.now)
 
     @cached_property
     def queue(self) -> Queue:
-        """What waits to be run, and who runs what."""
+        """The job queue."""
         return Queue(self.engine, self.now, self.settings.service.at_once)
 
 

@@ -1,6 +1,6 @@
-"""How a home's log asks its witnesses over HTTP.
+"""HTTP client with which a home's log asks its witnesses for cosignatures.
 
-Redirects are not followed and proxies not asked; an answer is cut off where it is longer than any that is one.
+Redirects are not followed and no proxy is used; an answer that is longer than any valid one is refused.
 """
 
 from __future__ import annotations

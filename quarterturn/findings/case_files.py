@@ -1,4 +1,4 @@
-"""Flags from case files: everything is read and tested before the first byte is written.
+"""`watch scan`: flags of the detectors for case files; all is read and tested before the first byte is written.
 
     1. read   every case, so that a broken one ends the scan before any test
     2. test   each rotation of each case; much work is shared out among processes, and put together in order

@@ -1,7 +1,7 @@
-"""The watch at work in a home: looking after each run and turn, and what maintainers read and say of it.
+"""Findings of a home: detectors run after each run and turn; maintainers list the findings and review them.
 
-A look that fails takes nothing from the run or the turn that it came after: it is written down, and said where a
-maintainer looks (`turn status`, `watch list`). Nothing of a look is told to whoever submitted the run.
+A detector run that fails does not affect the run or the turn before it: the failure is recorded, and shown to
+maintainers (`turn status`, `watch list`). Submitters are shown nothing of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def watch(house: House) -> Watch:
 
 
 def after(house: House, why: str) -> None:
-    """Look once more; whatever goes wrong is written down, and stops nobody."""
+    """Run the detectors; an error is recorded, and stops nothing."""
     try:
         watch(house).look(why)
     except Exception as error:
@@ -46,17 +46,17 @@ def listing(house: House, month: str | None, *, everything: bool) -> Report:
     found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
     lines = [line for look in looks for line in _month(look, [one for one in found if one.month == look.month])]
     data = {"looks": [_look(one) for one in looks], "findings": [described(one) for one in found]}
-    return Report(data, lines or ["the watch has looked at nothing yet: it looks after each run and each turn"])
+    return Report(data, lines or ["no detector has run yet: they run after each run and each turn"])
 
 
 def review(house: House, number: int, state: State, note: str, who: str) -> Report:
-    """Add a person's word to the review of a finding."""
+    """Set a finding's status, with a note. Scores do not change."""
     found = house.books.findings.review(number, state, who=who, note=note, now=house.now())
     return Report(described(found), [_line(found), *_words(found)])
 
 
 def exposure(house: House, task: str | None) -> Report:
-    """Say how far tasks are burnt, or who was served one of them."""
+    """Report the exposure of all tasks, or who was served one of them."""
     servings = house.books.exposures.servings(task)
     tasks = burns(servings, lambda one: one.task)
     data: dict[str, Any] = {"tasks": [_burn(one) for one in tasks.values()]}
@@ -77,7 +77,7 @@ def exposure(house: House, task: str | None) -> Report:
 
 
 def waiting(house: House) -> list[str]:
-    """Say in a line or two what waits for a maintainer; nothing where nothing does."""
+    """Give the findings and failures that wait for a maintainer, as lines; none where there are none."""
     left = [one for one in house.books.findings.all() if one.state == "open"]
     said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
     return said + [line for look in house.books.findings.looks() for line in _failure(look)]
@@ -110,7 +110,7 @@ def _month(look: Look, found: Sequence[Finding]) -> list[str]:
 def _failure(look: Look) -> list[str]:
     if look.failed is None:
         return []
-    return [f"the watch failed in {look.month} ({look.failed}): it looks again after the next run or turn"]
+    return [f"the detectors failed in {look.month} ({look.failed}): they run again after the next run or turn"]
 
 
 def _line(one: Finding) -> str:
@@ -121,7 +121,7 @@ def _line(one: Finding) -> str:
 def _words(one: Finding) -> list[str]:
     said = [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
     if one.kind in OF_TASKS and one.state == "open":
-        said.append(f"         `quarterturn task withdraw {one.subject} --reason TEXT` takes it out, and closes this")
+        said.append(f"         `quarterturn task withdraw {one.subject} --reason TEXT` withdraws it and closes this")
     return said
 
 

@@ -1,7 +1,7 @@
-"""The watch's report on a month: all its figures as one document, and the page that is drawn from them.
+"""Monthly findings report: all figures as one document, and the page that is drawn from them.
 
-The figures are computed anew from the results, as they were at the month's end; what people said of the findings comes
-from the rows. A report changes nothing: a finding that no look has kept yet is shown as such.
+The figures are computed again from the results, as they were at the month's end; reviews of the findings come from the
+rows. A report changes nothing: a finding that is not yet recorded is shown as such.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def figures(house: House, month: Month) -> Item:
 
 
 def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
-    """Put the computed figures and what people said together."""
+    """Merge the computed figures with the reviews of the findings."""
     month = Month.parse(months[-1])
     tests = [
         one | {"status": Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status} for one in report["tests"]

@@ -1,4 +1,4 @@
-"""What `watch trace` prints: names, ids and probabilities, and never a word of a task."""
+"""`watch trace`: the source of a leaked text, as names, ids and probabilities, and never a word of a task."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import asdict
 
 from quarterturn.composition.wiring import House
 from quarterturn.report import Report
-from rotation.detection.leaked_text import Traced, traced
+from rotation.detection.leak_trace import Traced, traced
 
 WORDS = {
-    "nothing": "nothing found: it holds no variant of a task that anybody was served, or too little of one",
-    "unvaried": "it is a task as the vault has it, which no run was shown: look at who opened it (`access log`)",
+    "nothing": "nothing found: the text holds no variant of a task that was served, or too little of one",
+    "unvaried": "it is a task as the vault has it, which no run was shown: check who opened it (`access log`)",
     "one": "it came from one recipient",
-    "two": "two recipients put it together",
+    "two": "two recipients combined their variants",
     "unclear": "it holds values of a task, but nobody can be named with certainty",
 }
 
@@ -47,7 +47,7 @@ def report(house: House, text: bytes, who: str) -> Report:
 def _lines(found: Traced) -> Iterator[str]:
     trace = found.trace
     yield f"text {found.sha256}, logged {found.logged.at:%Y-%m-%d %H:%M:%S} UTC as entry {found.logged.number}"
-    yield f"held against {found.tasks} tasks that are served in variants: {WORDS[trace.verdict]}"
+    yield f"compared with {found.tasks} tasks that are served in variants: {WORDS[trace.verdict]}"
     for source in trace.sources:
         yield f"task {source.task_id}: {source.values} of its {source.of} free values are in the text"
     for recipient, sure in trace.named:
@@ -56,4 +56,4 @@ def _lines(found: Traced) -> Iterator[str]:
     if trace.verdict == "two" and len(trace.named) < 2:  # noqa: PLR2004 - two did it
         yield "who the other one was cannot be told; nobody is named on a guess"
     for task_id in found.public:
-        yield f"the key of task {task_id} was public before the text was logged: this speaks against nobody"
+        yield f"the key of task {task_id} was public before the text was logged: this is evidence against nobody"

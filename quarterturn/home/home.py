@@ -1,14 +1,14 @@
-"""A home: the one folder that holds everything, and how it is made.
+"""A home: the folder that holds all data of one benchmark, its layout, and its creation.
 
     quarterturn.toml   settings
     quarterturn.db     rows (SQLite)
     keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
-                       what a turn came to, and endpoint.key, which signs what hosted endpoints are sent
+                       the result of each turn, and endpoint.key, which signs requests to hosted endpoints
     head/signed        the last head that was signed, outside the database
     public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
                        them (allowed_signers), endpoint.pem, view/
 
-A home is made in an order in which a crash leaves something that `create` goes on from:
+`create` works in an order that lets it resume after a crash at any point:
 
     1. folders, the private ones open to nobody else
     2. the key ring, then the signing keys, each whole or absent
@@ -48,7 +48,7 @@ _PATIENCE = 10.0  # seconds to wait for another who makes the same home
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where things lie in a home."""
+    """The paths of a home's files and folders."""
 
     home: Path
 
@@ -69,17 +69,17 @@ class Places:
 
     @property
     def next_log_key(self) -> Path:
-        """Its successor, while the log's key is being changed."""
+        """The log's next signing key, while the key is being changed."""
         return self.home / "keys" / "log.next.key"
 
     @property
     def month_key(self) -> Path:
-        """The sealed key that signs what a turn came to."""
+        """The sealed key that signs the result of each turn."""
         return self.home / "keys" / "month.key"
 
     @property
     def endpoint_key(self) -> Path:
-        """The sealed key that signs what hosted endpoints are sent."""
+        """The sealed key that signs requests to hosted endpoints."""
         return self.home / "keys" / "endpoint.key"
 
     @property
@@ -114,7 +114,7 @@ class Places:
 
     @property
     def endpoint_pem(self) -> Path:
-        """Its public key."""
+        """The public key of `endpoint_key`."""
         return self.public / "endpoint.pem"
 
     @property
@@ -124,7 +124,7 @@ class Places:
 
     @property
     def view(self) -> Path:
-        """What everybody may know, as files (`quarterturn.leaderboard.public_view`)."""
+        """The public view, as files (`quarterturn.leaderboard.public_view`)."""
         return self.public / "view"
 
     def require(self) -> None:
@@ -156,7 +156,7 @@ class Places:
 def create(
     home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None, at: datetime | None = None
 ) -> None:
-    """Make a home; interrupted half-way, it goes on from there when it is called again.
+    """Make a home; after an interruption, calling it again resumes.
 
     Args:
         home: its folder.
@@ -196,7 +196,7 @@ def _refuse_rows_of_another(engine: Engine) -> None:
 
 
 def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
-    """Give who signs what hosted endpoints are sent; made with its public key where the home has none yet."""
+    """Give the signer of requests to hosted endpoints; makes its key pair where the home has none yet."""
     sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
     if not places.endpoint_pem.is_file() or places.endpoint_pem.read_text(encoding="utf-8") != sender.public_pem:
         _show(places.endpoint_pem, sender.public_pem)
@@ -204,7 +204,7 @@ def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
 
 
 def month_key(places: Places, ring: KeyRing) -> Ed25519PrivateKey:
-    """Give the key that signs what turns came to, as each one's `set` statement says; made where the home has none."""
+    """Give the key that signs the result of each turn, as its `set` statement says; made where the home has none."""
     return _kept(places.month_key, ring, signing.MONTH)
 
 

@@ -1,4 +1,4 @@
-"""Who has to cosign a home's log: the policy that its settings name, and what the public log says of it."""
+"""Witness policy of a home's log: reading the policy file, and who cosigned a published head."""
 
 from __future__ import annotations
 
@@ -60,5 +60,5 @@ def cosigners(policy: Policy | None, note: bytes | str | None) -> list[str]:
 
 
 def word(witnesses: Sequence[str]) -> str:
-    """Say whose word order and time are, under a head that these cosigned."""
+    """Say on whose word the log's order and time rest, under a head that these witnesses cosigned."""
     return f"Cosigned by {', '.join(witnesses)}: order and time are their word too." if witnesses else NOBODY

@@ -1,6 +1,6 @@
-"""The service: the same functions as the command line's, over HTTP.
+"""HTTP service: the functions of the command line over HTTP, and pages for people.
 
-Nothing is decided here: a route asks the hall and says what came of it. Public routes are given the public view
-(`quarterturn.http.answers.view`), a folder of published files, and no house: what is not published is not there to be
-told. `quarterturn.http.answers.access` says which scope each route needs. The door is `quarterturn.http.app.create`.
+Nothing is decided here: a route calls the package's services and gives their result. Public routes are given the public
+view (`quarterturn.http.answers.view`), a folder of published files, and no home, so they cannot disclose anything else.
+`quarterturn.http.answers.access` says which scope each route needs. The door is `quarterturn.http.app.create`.
 """

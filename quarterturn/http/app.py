@@ -1,6 +1,6 @@
-"""The application: routes with the guard around them, and one house behind those that need one.
+"""The FastAPI application: all routes, the middleware around them, and the open home behind them.
 
-`skeleton` has all routes and no house, and describes itself; `create` gives it one.
+`skeleton` has all routes and no home, and describes itself; `create` gives it one.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ pages = APIRouter(tags=["description"])
 
 @pages.get("/openapi.json", response_class=Response, name="openapi")
 def openapi(request: Request) -> Response:
-    """Give this description."""
+    """Give this OpenAPI description."""
     return answers.published(request, described()[0])
 
 
 @pages.get("/docs", response_class=HTMLResponse, name="docs")
 def docs() -> Response:
-    """Show this description; the page loads nothing."""
+    """Show this description as a page, which loads nothing from elsewhere."""
     return HTMLResponse(described()[1], headers={"cache-control": answers.PUBLIC, **html.PAGE})
 
 
@@ -81,13 +81,13 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
 
 @cache
 def described() -> tuple[Document, str]:
-    """Give the description and the page that shows it; both are the same for every house, and made when first read."""
+    """Give the description and the page that shows it; both are the same for every home, and made when first read."""
     document = describe.describe(skeleton())
     return Document.of(answers.written(document)), describe.page(document)
 
 
 def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
-    """Give the application of one house. While it lives, its executor works.
+    """Give the application of one home. While it lives, its executor works.
 
     Args:
         house: the home, open and unlocked.
@@ -133,7 +133,7 @@ def _status(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Say which places are wrong and by which rule, never with which value; to whoever may not ask, nothing of it."""
+    """Name the invalid fields and the rule each breaks, never their values; an unauthorized caller is told nothing."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
     found: Sequence[Any] = error.errors()
     if any(one["type"] == "json_invalid" for one in found):  # which is noticed before anybody looked at who asks

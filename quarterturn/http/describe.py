@@ -1,4 +1,4 @@
-"""The description of the interface: OpenAPI 3.1, as the running application gives it, and a page that shows it.
+"""OpenAPI 3.1 description of the HTTP interface, as the running application gives it, and a page that shows it.
 
 `python -m quarterturn.http.openapi > docs/reference/openapi.yaml` writes it; a test fails where the two differ.
 """
@@ -19,8 +19,8 @@ from quarterturn.pages.templates import render
 
 HEAD = "# Written by `python -m quarterturn.http.openapi`; a test fails where the application differs.\n"
 ABOUT = (
-    "Submit agents, see what came of them, and check what was promised. What is public needs no token; everything else "
-    "takes one: `Authorization: Bearer qt_…`. Errors are problems (RFC 9457) of a fixed list of codes."
+    "Submit agents, read their scores, and check the public log. Public routes need no token; all others need one: "
+    "`Authorization: Bearer qt_…`. Errors are problems (RFC 9457) of a fixed list of codes."
 )
 _METHODS = ("get", "post", "put", "delete")
 

@@ -1,4 +1,4 @@
-"""Serving one home over HTTP: uvicorn around the application, on the loopback unless told otherwise."""
+"""HTTP server of one home: uvicorn around the application, on the loopback unless told otherwise."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PATIENCE = 20  # seconds that an answer in the making gets when the service is s
 
 
 def serve(house: House, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is told the address once it answers there.
+    """Serve until interrupted; `ready` is called with the address once it answers there.
 
-    What stands in front and speaks https is believed about who asks only where it runs on this machine.
+    Forwarded client addresses are trusted only from a proxy on this machine.
     """
     config = uvicorn.Config(
         create(house, executor),
@@ -40,7 +40,7 @@ def serve(house: House, executor: Executor, host: str, port: int, *, ready: Call
 
 
 class Together:
-    """An executor with a clock beside it, started and stopped as one."""
+    """An executor and the monthly clock, started and stopped as one."""
 
     def __init__(self, executor: Executor, clock: Clock) -> None:
         self._executor, self._clock = executor, clock

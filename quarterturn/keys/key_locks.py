@@ -1,7 +1,7 @@
-"""Who can open a home: the locks of its key ring, and what becomes of them.
+"""Locks of the key ring: listing, adding, removing, splitting among custodians, and copying the ring's file.
 
-A change is written into the access log before it is made. A lock that was removed opens the ring no more, but an older
-copy of the ring's file knows nothing of that: `remove` says whether the root key could be made anew.
+A change is written into the access log before it is made. A removed lock no longer opens the ring, but it still opens
+an older copy of the ring's file: `remove` says whether the root key could be replaced.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vault.keys.ring_file import WHAT
 from vault.keys.unlocking import protected
 
 ALONE = "nobody else can open this home: add another lock, or `quarterturn keys split` among custodians"
-SHUT = "Nothing else opens it now, not for a service either: `keys join` gives it a passphrase."
+SHUT = "Only custodians open it now, so no service can start on it: `keys join` gives it a passphrase."
 OPEN = "whoever can read {path} has all keys: protect it with `quarterturn keys add passphrase`"
 
 
@@ -37,7 +37,7 @@ def locks_of(places: Places) -> list[dict[str, Any]]:
 
 
 def kinds(places: Places) -> set[str]:
-    """Say of which kinds the locks are; of a ring that cannot be read, none."""
+    """Give the kinds of the locks; none where the ring cannot be read."""
     try:
         return {lock["kind"] for lock in locks_of(places)}
     except VaultError:
@@ -51,7 +51,7 @@ def listing(house: House) -> Report:
 
 
 def judged(places: Places) -> tuple[bool, str]:
-    """Say which locks there are, and whether the home depends on one of them, or lies open."""
+    """Say which locks there are; the answer is no where a single lock opens the home, or nothing protects it."""
     locks = locks_of(places)
     said = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
     if not protected(places.ring):
@@ -71,7 +71,7 @@ def add(house: House, maker: Maker, name: str | None, who: str) -> Report:
     ring, was_open = house.ring, not protected(house.places.ring)
     house.vault.note(who=who, what="ring/locks", why=f"add {name or maker.kind}")
     added = ring.add_lock(maker, name)
-    lines = [f"{added} opens the key ring now. Copy {house.places.ring} again: older copies know nothing of it."]
+    lines = [f"{added} opens the key ring now. Copy {house.places.ring} again: older copies lack this lock."]
     if was_open:
         lines.append(
             "Older copies of it lie open: destroy them, and change the ring's key with `quarterturn keys rotate`."
@@ -90,12 +90,12 @@ def remove(house: House, name: str, openers: Sequence[Opener], who: str) -> Repo
     _ = ring.lock(name)  # nothing is written down about what is not there
     house.vault.note(who=who, what="ring/locks", why=f"remove {name}")
     fresh = ring.remove_lock(name, openers)
-    lines = [f"{name} opens the key ring no more; {', '.join(_names(ring))} does."]
+    lines = [f"{name} no longer opens the key ring; {', '.join(_names(ring))} does."]
     if fresh:
         lines.append("The root key is a fresh one; start again what runs on this home, and copy the ring's file again.")
     else:
         lines.append(
-            "The root key is as it was, for not all that is left opens with what is at hand: whoever has an older copy "
+            "The root key is unchanged, since not every remaining lock could be opened here: whoever has an older copy "
             f"of the ring's file, and what opens {name}, still has it. For a fresh one, open the home with what is "
             "left, add any lock and remove it again."
         )

@@ -1,4 +1,4 @@
-"""Changing the log's key, in an order in which a crash at any point leaves a key that may sign, and only one.
+"""Rotation of the log's signing key; a crash at any point leaves exactly one key that may sign.
 
 1. the new key, sealed into a file of its own beside the old one
 2. the row of the `key` statement, signed by both: from here on the old key signs nothing more
@@ -6,7 +6,7 @@
 4. the new key's file takes the old one's place; the old key is gone
 5. the head over the statement, signed by the new key, published, cosigned
 
-Called again, it goes on where it stopped. Whatever was running keeps the old key in memory, and signs nothing with it.
+Called again, it resumes. A process that was running keeps the old key in memory, and signs nothing with it.
 """
 
 from __future__ import annotations

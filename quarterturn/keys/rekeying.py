@@ -1,8 +1,8 @@
-"""Changing the ring's key in a home: its rows and its sealed key files; and what each of the ring's keys protects.
+"""Rotation of the key ring's primary key: rewraps the rows and key files of a home; lists what each key protects.
 
-What is sealed in `keys/` is bound to a use that stands nowhere in the file, so `_use` has to know all of them: a sealed
-file that it does not know is never left behind, it keeps the older keys from being dropped. A file is replaced whole,
-by one at a time (`vault.keys.private_files.alone`), so it is under one key or under the other and never lost.
+A file sealed in `keys/` is bound to a use that is not written in it, so `_use` has to know every use: a sealed file of
+unknown use is never left behind, it keeps the older keys from being dropped. A file is replaced whole, by one process
+at a time (`vault.keys.private_files.alone`), so it is under one key or under the other and never lost.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class KeyFiles:
         if path.parent == self._places.model_keys:
             return models.use(path)
         if path not in known:
-            raise Refused(f"nobody knows what is sealed in {path}: move it out of {self._folder}")
+            raise Refused(f"{path} is sealed for an unknown use: move it out of {self._folder}")
         return known[path]
 
 
 def rotate(house: House, who: str, progress: Progress) -> Report:
-    """Change the ring's key, or go on where a change was broken off (`vault.store.rewrap`).
+    """Rotate the ring's key, or resume an interrupted rotation (`vault.store.rewrap`).
 
     Raises:
         Refused: something is under an older key still, which is kept.

@@ -1,4 +1,4 @@
-"""Shredding in a home: the tasks, and what there is to say about copies that this home does not know of."""
+"""Shredding of tasks: destroys their data keys, and says which copies may still open them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from vault.store.shredding import erase
 
 _ERASED = {
     True: "In the files of the database their data keys are overwritten.",
-    False: "Somebody reads the database at this moment, so the file behind it (-wal) holds their data keys still: run "
-    "the same command again.",
+    False: "The database is in use, so its write-ahead file (-wal) still holds their data keys: run the same command "
+    "again.",
     None: "PostgreSQL keeps old versions of their rows until it vacuums its tables, and longer in its own log.",
 }
 
@@ -30,6 +30,6 @@ def shred(house: House, task_ids: Sequence[str], who: str, progress: Progress) -
     erased = erase(house.engine)
     lines = [f"{len(task_ids)} tasks are shredded: their data keys and their evidence are gone, and their rows stay."]
     if keys:
-        lines.append(f"That is your word. Copies and backups of before now still open them, with {', '.join(keys)}.")
+        lines.append(f"Nothing proves it to others: older copies and backups still open them, with {', '.join(keys)}.")
     lines.append(_ERASED[erased])
     return Report({"shredded": list(task_ids), "keys": keys, "erased": erased}, lines)

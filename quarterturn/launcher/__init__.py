@@ -1,5 +1,5 @@
-"""What `./run` does before anything is installed: standard library only, Python 3.11 or newer.
+"""Launcher behind `./run`, which works before anything is installed: standard library only, Python 3.11 or newer.
 
-It makes `.venv` from hashed locks, and says each step in one line on standard error. Nothing here may import from
-another room, nor a package that it is there to install.
+It makes `.venv` from hashed locks, and prints each step in one line on standard error. Nothing here may import from
+another package of ours, nor a package that it is there to install.
 """

@@ -1,4 +1,4 @@
-"""Says what `./run test` will install, and how much, before it starts: a line each for packages, `.venv` and images."""
+"""Announcement of `./run test`: what it will install, and how much, a line each for packages, `.venv` and images."""
 
 from __future__ import annotations
 

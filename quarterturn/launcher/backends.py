@@ -1,4 +1,4 @@
-"""What servers of a world stand on: PostgreSQL, Redis and Dovecot, from the machine's own packages.
+"""Backends of MCP servers, PostgreSQL, Redis and Dovecot: installed from the machine's own packages.
 
 A world has `/usr`, so their programs are there once they are installed. PostgreSQL also needs a template of a cluster,
 which is made once for each version of it and copied into every world that asks for a database.

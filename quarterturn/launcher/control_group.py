@@ -1,4 +1,4 @@
-"""The launcher's own control group, as the parent of the containers of an engine that it starts.
+"""Control group (cgroup) of the launcher, used as the parent of the containers of an engine that it starts.
 
 Whoever started the launcher may limit its processor or count its time by a control group (cgroups(7)). Containers are
 children of the engine's group and not of the launcher's, unless the engine is told. In version 1 the group of the

@@ -1,4 +1,4 @@
-"""Fetches GitHub's description of its API, which the tests hold our twin's answers against.
+"""Download of GitHub's OpenAPI description, which the tests compare with the answers of our simulated GitHub.
 
 It is one file of a package of nearly 400 MB unpacked, so the package is only packed (30 MB to fetch), checked against
 its pinned digest, and that file is taken out. It is for the tests alone and lies beside what worlds see.

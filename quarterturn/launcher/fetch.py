@@ -1,4 +1,4 @@
-"""Fetches a pinned wheel with nothing but the standard library, from wherever pip would."""
+"""Download of a pinned wheel with only the standard library, from the places that pip is configured to use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the images with this machine's way to its packages."""
+"""Build of the container images, with this machine's package indexes and certificates."""
 
 from __future__ import annotations
 

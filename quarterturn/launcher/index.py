@@ -1,4 +1,4 @@
-"""Reads pages of the simple index, and decides which file of a pinned distribution may run here.
+"""Parser of simple-index pages (PEP 503), and choice of the wheel of a pinned distribution that runs here.
 
 Pure: bytes and text in, links and verdicts out. The HTML form (PEP 503) is read, because it is the one that every
 index and mirror serves. A wheel is taken only if its SHA-256 is in the lock, whatever its page claims.

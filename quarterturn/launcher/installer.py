@@ -1,4 +1,4 @@
-"""Makes `.venv` and the environments inside it, each from a hashed lock and from wheels alone.
+"""Installer of `.venv` and the environments inside it, each from a hashed lock and from wheels alone.
 
     .venv                        the product, and with `tests` what its tests need
     .venv/world/python/<name>    one PyPI server each, because they do not agree on their own dependencies

@@ -1,4 +1,4 @@
-"""Resolves the locks: one an environment, for every Python from 3.11 on, with a digest for each file.
+"""Resolver of the lock files: one for each environment, for Python 3.11 and newer, with a digest for each file.
 
 Only the main index is asked: a folder or an extra index may hold a few of a release's files, and the lock would then
 know the digests of no others. A lock has no header, no address and no path in it.

@@ -1,4 +1,4 @@
-"""What the machine itself must have: a few of Debian's packages, and for the tests a Docker engine.
+"""Requirements of the machine: a few Debian packages, and for the tests a Docker engine.
 
 As root on Debian it is installed; anywhere else the launcher says in one line what is missing. An engine that was
 started here is stopped here, by its process id, and no other is touched; it runs below the launcher's own control
@@ -132,7 +132,7 @@ def refresh() -> None:
 
 @contextlib.contextmanager
 def engine() -> Iterator[None]:
-    """Have a Docker engine answer inside the block, starting one if none does and we may.
+    """Provide a Docker engine inside the block, starting one if none answers and we may.
 
     Raises:
         Stop: there is none and it cannot be started.

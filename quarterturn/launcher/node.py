@@ -1,4 +1,4 @@
-"""Finds or installs Node, the MCP servers that come from npm, and what the tests compare with from there.
+"""Installer of Node, of the MCP servers that come from npm, and of the npm packages for the tests.
 
 Worlds run `.venv/world/node/bin/node`: the system's Node where it is new enough, else the one that the index has as a
 wheel (its real program; what the wheel puts into `bin` is a slow shim). The system's npm is used where there is one,

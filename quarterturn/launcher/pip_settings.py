@@ -1,4 +1,4 @@
-"""Where this machine gets its packages: pip's settings, read without pip, and said again for uv.
+"""Reader of pip's settings, which say where this machine gets its packages, and their translation for uv.
 
 Machines are set up for pip, and uv reads none of pip's settings. They are read here as pip reads them (pip's manual,
 "Configuration"): files from the least to the most specific, `[global]` before `[install]`, variables over both.

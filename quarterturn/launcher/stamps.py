@@ -1,4 +1,4 @@
-"""Remembers which steps of a set-up are done, so that the second time takes no time.
+"""Stamps of the set-up steps that are done, so that a repeated set-up skips them.
 
 A step is named, and has a key made from everything that its result depends on. Its stamp is written after it, so a
 set-up that was interrupted does its last step again.

@@ -1,4 +1,4 @@
-"""How the launcher speaks and starts programs: one line a step, and one sentence when it must stop.
+"""Launcher output and subprocesses: one line a step, and one sentence when it must stop.
 
 Only standard error is written: standard output belongs to the program that the launcher starts.
 """
@@ -28,13 +28,13 @@ class Stop(Exception):
 
 
 def say(text: str) -> None:
-    """Say one step."""
+    """Print a step."""
     sys.stderr.write(f"· {text}\n")
     sys.stderr.flush()
 
 
 def complain(text: str) -> None:
-    """Say why the launcher stops."""
+    """Print why the launcher stops."""
     sys.stderr.write(f"run: {text}\n")
 
 

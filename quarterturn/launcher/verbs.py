@@ -1,4 +1,4 @@
-"""The launcher's verbs. Each makes what it needs first, so that any of them may be the first."""
+"""Verbs of `./run`; each installs what it needs first, so any of them may be the first."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ USAGE = """\
 usage: ./run VERB [arguments]
 
   setup          install everything into .venv; safe to repeat
-  demo [...]     set up, then play one benchmark month (./run demo --help)
+  demo [...]     set up, then run the demo: one benchmark month (./run demo --help)
   test [...]     set up, install what the tests need, and run them all; or a room (./run test vault),
                  what depends on the changes since a commit (--changed [COMMIT]), or also the
                  exhaustive sets (--exhaustive); other arguments go to pytest
   check          lint, format, types and the quick tests, side by side
   bench [...]    set up, then measure (--json for one object)
   images         build the container images, for `--box docker`
-  lock [...]     resolve the locks anew; --upgrade takes newer versions
+  lock [...]     resolve the lock files again; --upgrade takes newer versions
   help           this page
 
 After any of them .venv/bin/quarterturn works.
@@ -54,12 +54,12 @@ def main(arguments: Sequence[str]) -> int:
         complain(str(stop))
         return stop.code
     except KeyboardInterrupt:
-        complain("interrupted; start it again to go on")
+        complain("interrupted; run it again to resume")
         return INTERRUPTED
 
 
 def usage(_arguments: Sequence[str]) -> int:
-    """Say what there is."""
+    """Print the usage."""
     sys.stdout.write(USAGE)
     return 0
 
@@ -73,7 +73,7 @@ def setup(arguments: Sequence[str]) -> int:
 
 
 def demo(arguments: Sequence[str]) -> int:
-    """Play one benchmark month, in bubblewrap where there is no other wish."""
+    """Run the demo, in bubblewrap unless another box is named."""
     prepare(databases=False)
     if not {"-h", "--help"} & set(arguments):
         _box_for(arguments)
@@ -188,7 +188,7 @@ def _images_meanwhile() -> Iterator[None]:
         yield
     finally:
         if building.poll() is None:
-            say("stopping the build of images; the next run goes on with it")
+            say("stopping the build of images; the next run resumes it")
             building.terminate()
         if building.wait() not in {0, INTERRUPTED}:
             last = log.read_text(encoding="utf-8", errors="replace").strip()[-KEPT:]
@@ -196,7 +196,7 @@ def _images_meanwhile() -> Iterator[None]:
 
 
 def lock(arguments: Sequence[str]) -> int:
-    """Resolve the locks anew."""
+    """Resolve the lock files again."""
     if set(arguments) - {"--upgrade"}:
         message = "./run lock takes nothing but --upgrade"
         raise Stop(message, MALFORMED)

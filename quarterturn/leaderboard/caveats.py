@@ -1,7 +1,7 @@
-"""What live tasks are, where that makes them worth less; `doctor` says it, and no key is needed.
+"""Caveats on live scores: public grammar, untraceable tasks.
 
-Which cohorts were drawn from public grammars: anybody can draw from those too, so a score on them says less. It is said
-wherever their scores are shown; in the log the `set` statement says it. And how many tasks cannot be traced.
+Anybody can draw tasks from a public grammar, so a score on a cohort drawn from one says less. This is shown beside
+every such score; in the log the `set` statement says it. `doctor` shows both caveats; no key is needed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ def public_cohorts(house: House, month: Month | None = None) -> list[str]:
 
 
 def untraceable(house: House) -> list[str]:
-    """Say how many live tasks are not traceable; nothing where there is none."""
+    """Count the live tasks whose leak could not be traced, as a line; nothing where there is none."""
     live = {task for cohort in house.months.cohorts("live") for task in cohort.tasks}
     plain = len(live & served_plain(house.engine))
-    return [f"not traceable: {plain} of {len(live)} live tasks, a leaked text of theirs names no run"] if plain else []
+    said = f"not traceable: {plain} of {len(live)} live tasks; a leak of these tasks cannot be traced to a run"
+    return [said] if plain else []
 
 
 def lines(cohorts: Sequence[str]) -> list[str]:
-    """Say it for people; nothing where there is nothing to say."""
+    """Write the caveat about public grammars as a line; nothing where no cohort has one."""
     return [f"public grammar: anybody can draw tasks like those of {', '.join(cohorts)}"] if cohorts else []

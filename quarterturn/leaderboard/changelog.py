@@ -1,11 +1,11 @@
-"""What changed a board since the turn before, as the public log has it: each row names its leaf.
+"""Leaderboard changelog of a month, read from the public log: each row names its leaf.
 
 1. Rows come from published leaves and from nothing else, so a change that is not in the log cannot be shown, and one
    that is in the log cannot be left out.
-2. Of a task that was withdrawn the id is shown, which counts no more; of the one in its place nothing is.
-3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. What changes figures
-   afterwards is a withdrawal alone, so its row is the row of that, and it stands on the board of every month whose set
-   had the task.
+2. The id of a withdrawn task is shown, since the task no longer counts; of its replacement nothing is shown.
+3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. Only a withdrawal
+   changes figures afterwards, so the withdrawal's row stands for the change, on the leaderboard of every month whose
+   set had the task.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def of_month(log: Path, month: Month) -> list[Row]:
-    """Give the changes of a month's board, the newest first, from the public folder of a log."""
+    """Give the changes of a month's leaderboard, the newest first, from the public folder of a log."""
     rows: list[Row] = []
     later: list[Row] = []  # withdrawals in months after this one
     served: set[str] = set()

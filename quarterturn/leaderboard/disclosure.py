@@ -1,13 +1,12 @@
-"""What is told of a private run while its tasks live: figures rounded to half a point, and new ones only where they say
-something new.
+"""Disclosure of a private run's figures while its tasks are live: rounded, and new only where they differ from noise.
 
-Whoever may ask for a figure again and again, with answers changed a little each time, learns the tasks from the
-differences. So a later run of the same submitter, month and track is told the figures of the one before, except where
-its own differ by more than their standard error: the Ladder of Blum and Hardt (2015, https://arxiv.org/abs/1502.04585).
-Linked accounts climb one ladder. It is climbed on the rounded figures: what was rounded away tells nothing here either.
+Asking for figures again and again, with answers changed a little each time, would reveal the tasks by the differences.
+So a later run of the same submitter, month and track is shown the figures of the one before, except where its own
+differ by more than their standard error: the Ladder of Blum and Hardt (2015, https://arxiv.org/abs/1502.04585). Linked
+accounts share one ladder. It works on the figures rounded to half a point: what rounding removed is not disclosed here.
 
-Figures are told in the order of the runs and once; what was told is a row and stays. A run whose row is missing because
-somebody died between score and telling is told when it is asked for.
+Figures are disclosed in the order of the runs and once; a disclosure is a row and stays. A run whose row is missing,
+because a process died between score and disclosure, gets it when its figures are asked for.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Told = Mapping[str, Any]
 
 
 def figures(house: House, number: int) -> Told | None:
-    """Give what is told of a run; None while it has not been scored."""
+    """Give the disclosed figures of a run; None while it has not been scored."""
     record = house.runs.get(number)
     if record.state is not RunState.DONE:
         return None
@@ -47,7 +46,7 @@ def figures(house: House, number: int) -> Told | None:
 
 
 def ladder(earlier: Told | None, fresh: Mapping[str, Score]) -> dict[str, Any]:
-    """Give what is told of `fresh` after `earlier` was."""
+    """Give the figures to disclose for `fresh` after `earlier` was disclosed."""
     told: dict[str, Any] = {}
     for part in PARTS:
         told[part] = scores.rounded(fresh[part])
@@ -59,7 +58,7 @@ def ladder(earlier: Told | None, fresh: Mapping[str, Score]) -> dict[str, Any]:
 
 
 def _new(before: Mapping[str, Any], now: Figure) -> bool:
-    """Say whether a figure differs from the one that was told by more than its standard error."""
+    """Say whether a figure differs from the disclosed one by more than its standard error."""
     if before["value"] is None or now.value is None or now.low is None or now.high is None:
         return True
     error = (now.high - now.low) / _BOTH_SIDES

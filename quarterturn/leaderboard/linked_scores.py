@@ -1,7 +1,7 @@
-"""Linked scores on the board: what each run's ability would pass of the earliest month's set, beside its raw score.
+"""Linked scores: the share of the earliest month's set that a run's ability would pass, beside its raw score.
 
-Raw scores rank, within a month; linked ones compare months. They are over all of a run's tasks, as the `whole` figure
-of the board is, and rounded as everything that is shown of live tasks.
+Raw scores rank, within a month; linked scores compare months. Both are over all of a run's tasks, like the
+leaderboard's `whole` figure, and rounded like everything that is shown of live tasks.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The public view: what everybody may know, written down as files. Public routes read these and nothing else.
+"""Public view: all public facts of a home as files. Public routes read these and nothing else.
 
     public/view/dev.json          the dev set, whole
     public/view/rotations.json    turns, cohorts with their sizes, and when the next turn is due
-    public/view/findings.json     of months that are over, how many findings of which kind; they name nobody
-    public/view/board/YYYY-MM.json   a month's board, and what changed it, by leaf of the log
+    public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
+    public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
 
-1. What is written here is public from then on, so each file is made by the function that the command line shows.
-2. Of live tasks there is the board, which is rounded, and how many there are. No id, no hash and no text.
+1. What is written here is public from then on, so each file is made by the function that the command line uses too.
+2. Of live tasks there is the leaderboard, which is rounded, and how many there are. No id, no hash and no text.
 3. A file is written whole, and only where it differs: its bytes are its version.
 """
 
@@ -36,7 +36,7 @@ _PATIENCE = 10.0  # seconds to wait for another who draws
 
 
 def after(house: House, *, withdrawn: bool = False) -> None:
-    """Write again what a run, a turn or a withdrawal changes; whatever goes wrong takes nothing from what was done."""
+    """Rewrite what a run, a turn or a withdrawal changes; an error here does not undo what was done."""
     with suppress(Exception):
         _changing(house, withdrawn=withdrawn)
 
@@ -120,14 +120,14 @@ def rotations(house: House) -> bytes:
 
 
 def findings(house: House) -> bytes:
-    """Count the findings of the months whose turn was made; of the one that runs nothing is said."""
+    """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
     found = house.books.findings.all()
     return _plain({"months": {str(m): in_sum([one for one in found if one.month == m]) for m in over}})
 
 
 def board(house: House, month: Month) -> bytes:
-    """Give a month's board, as `quarterturn board` shows it, and what changed it."""
+    """Give a month's leaderboard, as `quarterturn board` shows it, and its changelog."""
     lines = [line.as_json() for line in standings.of_month(house, month)]
     return _plain(
         {

@@ -1,12 +1,12 @@
-"""The figures of closed runs, kept as they may be shown: a board opens what a run was bound to once, and not again.
+"""Rounded figures of closed runs, stored as they may be shown, so that a run's sealed results are opened only once.
 
 1. A run's figures are made when they are first asked for after its end, in one opening of its sealed closing, and are a
-   row from then on. What a run came to does not change; what counts of it does where a task is withdrawn, and the
-   `withdraw` leaf says so: figures are made anew without it once that leaf is published, and not before.
-2. What is kept is rounded as a board rounds it, and over whole cohorts: no task's result follows from it. The success
-   rate is kept for the sealed cohorts and the sunset one, the other figures over all cohorts together, and their
-   intervals in steps of five points: each further figure would be an exit of its own.
-3. Boards, ranks and what is told to submitters are made from these alone, so whoever has a board can rank it again.
+   row from then on. A run's results do not change; which of them count does where a task is withdrawn, and the
+   `withdraw` leaf says so: figures are made again without it once that leaf is published, and not before.
+2. Figures are rounded as the leaderboard rounds them, and over whole cohorts: no task's result follows from them. The
+   success rate is stored for the sealed cohorts and the sunset one, the other figures over all cohorts together, and
+   their intervals in steps of five points: each further figure would be an exit of its own.
+3. Leaderboards, ranks and disclosures are made from these alone, so whoever has a leaderboard can rank it again.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The board: every run of a month with its figures, intervals and rank.
+"""Leaderboard: every run of a month with its figures, intervals and rank.
 
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
-reference agent have no rank. What a board shows of live tasks is rounded: figures to half a point, counts that an agent
-can move to their first digit. It is made from the rounded figures alone (`quarterturn.leaderboard.scores`), its ranks
-too.
+reference agent have no rank. What it shows of live tasks is rounded: figures to half a point, counts that an agent can
+move to their first digit. It and its ranks are made from the rounded figures alone (`quarterturn.leaderboard.scores`).
 
-Of a party's runs in a track the first counts that was served a task, however it ends; how many they made stands beside
-it. Whoever may choose among several runs, or leave one out that went badly, measures luck.
+Of a party's runs in a track the first that was served a task counts, however it ends; the number of its runs is shown
+beside it. Choosing among several runs, or leaving out one that went badly, would measure luck.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from sandbox.runs.store import RunRecord, RunState
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the board.
+    """One line of the leaderboard.
 
     Attributes:
         name: the submission.
-        track: which board it belongs to.
+        track: the track in which it is ranked.
         run: the run's number, or None for the reference agent.
-        rank: 1 + the number of submissions surely better, or None.
+        rank: 1 + the number of submissions whose interval lies above this one's, or None.
         whole: the score over all cohorts that the run was given.
         sealed: the score over the cohorts that stay sealed after the next turn. It is what is ranked, but for a track
             that is given none of them: of that the whole is.
@@ -124,7 +123,7 @@ def reference_line(name: str, results: Sequence[Result]) -> Line:
 
 
 def table(board: Sequence[Line]) -> list[str]:
-    """Draw the board as text; every figure has its interval."""
+    """Draw the leaderboard as text; every figure has its interval."""
     if not board:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"

@@ -1,4 +1,4 @@
-"""Rows of scores of closed runs, rounded, and of those that were disclosed to their owners."""
+"""Tables of the rounded scores of closed runs, and of the scores disclosed to their owners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vault.store.tables import Counter
 
 
 class ScoreRow(SQLModel, table=True):
-    """The figures of a closed run, rounded as a board shows them (`quarterturn.leaderboard.scores`)."""
+    """The figures of a closed run, rounded as the leaderboard shows them (`quarterturn.leaderboard.scores`)."""
 
     __tablename__ = "hall_score"
 
@@ -23,7 +23,7 @@ class ScoreRow(SQLModel, table=True):
 
 
 class ToldRow(SQLModel, table=True):
-    """The figures of a private run as its owner was told them: rounded, and held back where they say nothing new."""
+    """The figures of a private run as disclosed to its owner: rounded, and new only where they differ from noise."""
 
     __tablename__ = "hall_told"
 

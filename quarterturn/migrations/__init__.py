@@ -1,8 +1,8 @@
-"""The database's migrations: one line of revisions, numbered from 0001, for the tables of every room.
+"""Database migrations: one line of revisions, numbered from 0001, for the tables of every package.
 
-`upgrade` asks the database first and loads Alembic only where there is something to do, since every verb that works on
-a home comes through here. The question is asked again under the write lock, so of two processes one waits and then
-finds the work done.
+`upgrade` checks the database's revision first and loads Alembic only where there is something to do, since every verb
+that works on a home comes through here. The check is repeated under the write lock, so of two processes one waits and
+then finds the work done.
 """
 
 from __future__ import annotations

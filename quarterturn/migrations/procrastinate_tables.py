@@ -1,7 +1,7 @@
-"""procrastinate's tables on PostgreSQL, beside ours (`quarterturn.runs.postgres_executor`).
+"""Tables of procrastinate on PostgreSQL, beside ours (`quarterturn.runs.postgres_executor`).
 
-They hold bells, and the rows are the truth: so where another version of procrastinate made them they are thrown away
-and made anew, and every worker rings again for what waits.
+They hold only notifications, and our rows are the truth: tables of another version of procrastinate are dropped and
+made again, and every process sends new notifications for the submissions that wait.
 """
 
 from __future__ import annotations
@@ -68,5 +68,5 @@ def installed(connection: Connection) -> bool:
 
 
 def remove(connection: Connection) -> None:
-    """Throw away everything of procrastinate's."""
+    """Drop everything of procrastinate's."""
     connection.exec_driver_sql(_REMOVE)

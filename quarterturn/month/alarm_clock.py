@@ -1,13 +1,14 @@
-"""The month turns by itself: each minute the rows are asked what is due, and that is done.
+"""Automatic monthly turn: once a minute, looks up in the rows what is due, and does it.
 
 1. A turn is due from the moment that the settings name. Months that were missed are turned in their order.
-2. Who turns is alone on the home (`quarterturn.month.monthly_turn.alone`), and asks the rows again once it is; whoever
-   is not looks again in a minute. The rows decide after that: a month's row is unique, and no step is done twice.
-3. What a turn lacks is looked at before its first step, and told. Nothing is stopped: runs go on in the old month.
-4. What breaks a turn off is told by its kind, never by its words; a begun turn is gone on with at each look. A turn
-   that two maintainers have to sign for asks them when it is due, and is made at the first look after they have.
-5. What is told follows from the rows, so nothing is lost to a crash, and a turn made by hand is told too.
-6. Who stops the clock stops it between two steps of a turn; whoever starts next finishes that.
+2. One process at a time turns a home (`quarterturn.month.monthly_turn.alone`), and reads the rows again once it holds
+   the lock; the others look again in a minute. The rows decide after that: a month's row is unique, and no step is done
+   twice.
+3. What a turn lacks is checked before its first step, and notified. Nothing is stopped: runs go on in the old month.
+4. An error that interrupts a turn is reported by its kind, never by its text; a begun turn is resumed at each look. A
+   turn that needs two signatures asks for them when it is due, and is made at the first look after both are there.
+5. Notices follow from the rows, so none is lost to a crash, and a turn made by hand is notified too.
+6. Stopping the clock stops it between two steps of a turn; the next start finishes the turn.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from vault.errors import kind_of
 TOLD = timedelta(days=7)  # how long a turn that was made is news
 
 WHY: Mapping[str, str] = {
-    "locked": "The key ring or a signing key cannot be used: is its file there, and the passphrase right?",
+    "locked": "The key ring or a signing key cannot be used: check its file and the passphrase.",
     "unavailable": "A disk, the database or another part of this machine does not answer.",
-    "refused": "A promise would have been broken, so it was not gone on with: `quarterturn turn run` says which.",
+    "refused": "It stopped, because it would have broken a promise: `quarterturn turn run` says which.",
 }
-BROKE = "It broke off ({}): `quarterturn turn run` goes on with it, and says more."
+BROKE = "The turn was interrupted ({}): `quarterturn turn run` resumes it, and says more."
 
 log = logging.getLogger("quarterturn.clock")
 
@@ -68,14 +69,14 @@ class Clock:
         self._alarm.stop()
 
     def look(self) -> None:
-        """Do what is due, and tell what is to be told; raises nothing."""
+        """Make the turns that are due and send their notices; raises nothing."""
         try:
             box = outbox(self._house)
             for notice in self._look():
                 box.add(notice)
             box.deliver()
         except Exception as error:  # an alarm that ends would be noticed a month later
-            log.error("a look at the clock broke off: %s", where(error))  # noqa: TRY400 - its words may quote a task
+            log.error("the check for due turns failed: %s", where(error))  # noqa: TRY400 - its words may quote a task
 
     def _look(self) -> list[contents.Notice]:
         told = self._turn()
@@ -143,7 +144,7 @@ class Clock:
 
 
 def coming(house: House, month: Month, due: datetime) -> Coming:
-    """Say what the next turn lacks; where that cannot be looked at, it lacks just that."""
+    """Say what the next turn lacks; where the check itself fails, its error is what is lacking."""
     try:
         return monthly_turn.coming(house)
     except Exception as error:
@@ -152,7 +153,7 @@ def coming(house: House, month: Month, due: datetime) -> Coming:
 
 def _why(error: Exception) -> str:
     if isinstance(error, Unapproved):
-        return f"It waits: {error}."
+        return f"The turn waits for signatures: {error}."
     return WHY.get(str(kind_of(error)), BROKE.format(type(error).__name__))
 
 

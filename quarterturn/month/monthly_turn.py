@@ -1,7 +1,7 @@
-"""The turn in words: what it would do and lacks, doing it, and how far it is.
+"""Monthly turn for the command line and the clock: plan, run and status.
 
-Whoever turns holds `head/turn.lock`, which the kernel frees when its holder dies. It spares two processes on one home
-each other's errors; that no turn is made twice is kept by the rows (`rotation.month.store.Months.step_done`).
+A process that turns holds `head/turn.lock`, which the kernel frees when its holder dies. The lock spares two processes
+on one home each other's errors; the rows ensure that no turn is made twice (`rotation.month.store.Months.step_done`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from vault.task.lifecycle import State
 
 REVIEWS = {
     "unknown": "review: {} has runs with a verdict left unknown: {}",
-    "unclear": "review: {} has runs with failures of which nobody can say whose they are: {}",
+    "unclear": "review: {} has runs with failures of unclear cause (the agent's or ours): {}",
 }
-"""What opens a review, in words. A review looks at the sealed results; it disqualifies nobody by itself."""
+"""Causes of a review, as text. A review looks at the sealed results; it disqualifies nobody by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """The turn that comes next.
+    """The next turn.
 
     Attributes:
         month: the month that it ends.
@@ -57,7 +57,7 @@ class Coming:
 
 @contextmanager
 def alone(house: House) -> Iterator[None]:
-    """Be the only one on this home who turns.
+    """Hold the home's turn lock, so that no other process turns it.
 
     Raises:
         Unavailable: somebody else is at it.
@@ -66,18 +66,18 @@ def alone(house: House) -> Iterator[None]:
         try:
             held.enter_context(locked(house.places.head.with_name("turn.lock"), 0, "turning this home"))
         except Held:
-            raise Unavailable("another process turns this home at the moment; look again when it is done") from None
+            raise Unavailable("another process is turning this home; try again when it is done") from None
         yield
 
 
 def coming(house: House) -> Coming:
-    """Say what comes next, and what it lacks."""
+    """Describe the next turn, and what it lacks."""
     month, due = clock.next_turn(house.months, house.settings)
     if any(turn.month == month for turn in house.months.turns()):
         return Coming(month, due, begun=True, notes=tuple(_unapproved(house, month)))
     states = (RunState.QUEUED, RunState.RUNNING)
     running = sum(len(house.runs.list(month=str(month), state=state)) for state in states)
-    notes = (f"{running} runs are open; what they have not finished by the turn counts as failed.",) if running else ()
+    notes = (f"{running} runs are open; tasks not finished by the turn count as failed.",) if running else ()
     lacks = tuple(_lacking(house, month))
     return Coming(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
 
@@ -159,7 +159,7 @@ def _made(house: House, turn: Turn) -> Report:
 
 
 def status(house: House) -> Report:
-    """Say which turns were made, which cohorts there are, and which submitters' runs want looking into."""
+    """Report the turns that were made, the cohorts, and the submitters whose runs need a review."""
     made = house.months.turns()
     turns = [
         {"month": str(t.month), "finished": t.finished, "steps": list(t.done), "spot_check": spot_check.opened(t)}

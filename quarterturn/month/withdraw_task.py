@@ -1,7 +1,7 @@
-"""A withdrawal in words: who may say so, doing it, and what it came to.
+"""Withdrawal of tasks: its approval, the act, and its report.
 
-It takes one maintainer, or two where the rules say so; which tasks, and why, is what they sign for. What is withdrawn
-already needs nobody's word again: the verb then finishes what was begun.
+It needs one maintainer, or two where the rules say so; they sign for the tasks and the reason. Tasks that are withdrawn
+already need no new approval: the verb then finishes what was begun.
 """
 
 from __future__ import annotations

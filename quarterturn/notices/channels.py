@@ -1,9 +1,10 @@
-"""Ways to tell maintainers: the log, a signed webhook, mail.
+"""Notification channels for maintainers: the log, a signed webhook, mail.
 
 A webhook has the form of Standard Webhooks 1.0: `webhook-id`, `webhook-timestamp`, and `webhook-signature`, which is
-`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`. Redirects are not followed and proxies not asked; what is
-not 2xx did not arrive. Mail goes over STARTTLS with a certificate that is checked, unless the server is this machine;
-a password never goes without. Secrets are read from their files each time, so changing one needs no restart.
+`v1,` and the base64 of HMAC-SHA256 over `id.timestamp.body`. Redirects are not followed and no proxy is used; any
+status but 2xx counts as undelivered. Mail goes over STARTTLS with a verified certificate, unless the server is this
+machine; a password is never sent without it. Secrets are read from their files for each message, so changing one needs
+no restart.
 """
 
 from __future__ import annotations

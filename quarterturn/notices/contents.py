@@ -1,7 +1,7 @@
-"""What maintainers are told of the month: that a turn comes, was made or is overdue, and that a task was withdrawn.
+"""Notices to maintainers: a turn is due soon, done or overdue, or a task was withdrawn.
 
-A notice is made from rows alone, and its key says what it is about once and for all: whoever makes it again makes the
-same one. It holds months, counts and strata, which are public, and no word of an error, which may quote a task.
+A notice is made from rows alone, and its key identifies its subject for good: making it again gives the same notice. It
+holds months, counts and strata, which are public, and no text of an error, which may quote a task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to tell.
+    """A notice.
 
     Attributes:
         key: names it for ever.
@@ -54,13 +54,13 @@ def overdue(turn: Coming, today: date, why: Sequence[str]) -> Notice:
 
 def done(turn: Turn) -> Notice:
     """Tell of a turn that was made, once."""
-    subject = f"The turn of {turn.month} is done: {turn.month.plus(1)} runs."
+    subject = f"The turn of {turn.month} is done: {turn.month.plus(1)} is live."
     return Notice(f"turn.done/{turn.month}", "turn.done", str(turn.month), subject)
 
 
 def withdrawn(one: Withdrawn) -> Notice:
     """Tell of a task that was withdrawn, once."""
     subject = f"Task {one.task} was withdrawn at leaf {one.leaf}: {one.reason}"
-    took = f"{one.replacement} took its place." if one.replacement else "Nobody took its place."
-    stood = "It stood in a reserve." if one.cohort is None else f"It was of {one.cohort}. {took}"
+    took = f"{one.replacement} took its place." if one.replacement else "No reserve was left, so its place stays empty."
+    stood = "It was in a reserve." if one.cohort is None else f"It was in {one.cohort}. {took}"
     return Notice(f"task.withdrawn/{one.leaf}", "task.withdrawn", str(one.month), subject, (stood,))

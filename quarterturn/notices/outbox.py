@@ -1,12 +1,12 @@
-"""The outbox: notices are rows before they are sent, so that each is sent once a channel, whatever dies when.
+"""Outbox: each notice is a row for each channel before it is sent, and is sent by one process, with retries.
 
 1. A notice is a row for each channel, unique by its key: making it again, by this process or another, adds nothing.
-2. Who sends raises the row's *attempt* first, in one `UPDATE … WHERE attempt = ?`, and thereby puts the next try off.
-   Of two, one sends.
-3. It counts as sent once that is written down. A process that dies in between leaves it to be sent again under the
-   same id, by which whoever receives it knows it.
-4. What cannot be sent is tried again after `WAITS`, and then given up; `doctor` says so. Of an error its kind is kept,
-   and no word of the other side's.
+2. A sender first raises the row's *attempt*, in one `UPDATE … WHERE attempt = ?`, which also postpones the next try.
+   Of two senders, one sends.
+3. A notice counts as sent once that is recorded. If the process dies in between, it is sent again under the same id,
+   by which the receiver recognizes it.
+4. A notice that cannot be sent is retried after `WAITS`, and then given up; `doctor` says so. Of an error its kind is
+   stored, and no text of the other side's.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ log = logging.getLogger("quarterturn.notices.contents")
 
 
 class Undelivered(Exception):
-    """A channel could not carry a message; the words are ours, and few."""
+    """A channel could not deliver a message; the text is ours, not the other side's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A notice as it is carried.
+    """A notice as it is sent.
 
     Attributes:
         id: by which a receiver knows one that comes twice.
@@ -55,7 +55,7 @@ class Message:
 
 
 class Channel(Protocol):
-    """A way to whoever is told."""
+    """A way of delivering notices."""
 
     def send(self, message: Message) -> None:
         """Carry a message.
@@ -68,7 +68,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """How one notice stands on one channel."""
+    """The delivery state of one notice on one channel."""
 
     key: str
     channel: str

@@ -1,4 +1,4 @@
-"""Rows of notices to maintainers, one for each channel that carries it."""
+"""Table of notices to maintainers, one row for each channel that delivers it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vault.store.tables import Counter
 
 
 class NoticeRow(SQLModel, table=True):
-    """A notice that one channel carries: it is there before it is sent, and `attempt` fences who sends it."""
+    """A notice for one channel: stored before it is sent; `attempt` fences who sends it."""
 
     __tablename__ = "hall_notice"
     __table_args__ = (UniqueConstraint("key", "channel"),)

@@ -1,4 +1,5 @@
-"""Pages: self-contained HTML from plain numbers; no script, no outside address, one style sheet, a strict policy.
+"""HTML pages made from plain data: one style sheet, no outside address, no script but the explorer's, a strict policy.
 
-Of a task a page shows the id at most. The door is `quarterturn.pages.detection_report.page`.
+Of a private task a page shows the id at most. The entry point of the report is
+`quarterturn.pages.detection_report.page`.
 """

@@ -107,7 +107,7 @@ def _finding(one: Item) -> dict[str, Any]:
         "status": one["status"],
         "standing": words.standing(one),
         "headline": words.headline(one),
-        "number": f"finding {one['number']}" if one["number"] is not None else "kept by no look yet",
+        "number": f"finding {one['number']}" if one["number"] is not None else "not yet recorded",
         "sentence": words.sentence(one),
         "lines": [legible(line) for line in lines if line],
     }
@@ -117,9 +117,9 @@ def _smallest(one: Item) -> Iterator[str]:
     """Say the power that there was; only a leak's is told."""
     if one["kind"] == "leak":
         yield (
-            f"found as often as not from {percent(one['smallest'])} known on"
+            f"detected half of the time from {percent(one['smallest'])} known on"
             if one["smallest"] is not None
-            else "not even all exposed tasks known would be found as often as not"
+            else "not detected half of the time even if all exposed tasks are known"
         )
 
 

@@ -1,4 +1,4 @@
-"""The explorer's page: a box to ask the log with. What it shows is found and checked by its script. Pure."""
+"""Log explorer page: a form to look up tasks, hashes and files; its script finds and verifies the answers. Pure."""
 
 from __future__ import annotations
 

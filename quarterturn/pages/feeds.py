@@ -1,4 +1,4 @@
-"""Atom feeds (RFC 4287) of what is published: releases, and checkpoints of the log. Pure.
+"""Atom feeds (RFC 4287) of releases and of the log's checkpoints. Pure.
 
 An id is a tag (RFC 4151) of the log's own name and of what cannot change, a release's name or a checkpoint's size, so
 it stays the same wherever the feed is served. Addresses are relative to the feed's own.
@@ -18,7 +18,7 @@ _NO_NAME = re.compile(r"[^a-z0-9.-]")
 
 @dataclass(frozen=True)
 class Entry:
-    """What a feed tells of.
+    """An entry of a feed.
 
     Attributes:
         name: what it is called for ever, within the feed.

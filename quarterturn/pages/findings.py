@@ -1,6 +1,7 @@
-"""The page of those who look into findings: what the watch found, month by month, and what people said of it. Pure.
+"""Findings page for maintainers and reviewers: the findings by month, and their reviews. Pure.
 
-Everything comes from `quarterturn.findings.detection.listing`. It may name live tasks, and none of their words.
+Everything comes from `quarterturn.findings.detection.listing`. It may name live tasks by id, and shows none of their
+text.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _words(found: Item) -> Grid:
         Column("note", "Note"),
     )
     rows = [{"finding": one["number"], **word} for one in found["findings"] for word in one["reviews"]]
-    return Grid("reviews", "Reviews, word by word", columns, rows)
+    return Grid("reviews", "Reviews", columns, rows)
 
 
 def _looks(found: Item) -> Grid:
@@ -66,4 +67,4 @@ def _looks(found: Item) -> Grid:
         Column("failed", "Failed with"),
         Column("at", "When", minute),
     )
-    return Grid("looks", "When the watch looked", columns, found["looks"])
+    return Grid("looks", "Detector runs", columns, found["looks"])

@@ -1,11 +1,11 @@
-"""A month's board: a section a track, a dot and a whisker for every figure, and what changed since the turn. Pure.
+"""Leaderboard page of a month: a section for each track, every figure with its interval, and the changelog. Pure.
 
-1. What ranks is drawn filled: the three sealed cohorts, and of a track that reads its tasks all that it was given. The
-   cohort that the next turn opens stands beside it as a ring, and ranks nobody.
-2. Within a track the best rank comes first; those that share one stand by their figure, and what has none comes last.
+1. Figures that rank are drawn as filled dots: those of the three sealed cohorts, and in a track that reads its tasks
+   those of all cohorts that it was given. The cohort that the next turn opens is a ring beside them, and does not rank.
+2. Within a track the best rank comes first; equal ranks are ordered by figure, and lines without a rank come last.
 3. Every change names its leaf of the log.
 
-Everything comes from the public documents of boards and rotations (`quarterturn.leaderboard.public_view`).
+Everything comes from the public documents of leaderboards and rotations (`quarterturn.leaderboard.public_view`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from quarterturn.pages.templates import render
 HERE = "/"
 PARTS = ("sealed", "sunset", "whole")
 TRACKS = {
-    "docker": ("Images behind the wall", "No way out, and no language model but what is in the image."),
+    "docker": ("Images in the sandbox", "No network, and no language model except one inside the image."),
     "docker-model-gateway": (
         "Images with a language model",
-        "One declared exit: the language model that the operator allows.",
+        "One declared exit: the language model gateway of the operator.",
     ),
     "endpoint": (
         "Hosted endpoints",
-        "They read the tasks, so they are sent the sunset cohort alone, which the next turn opens.",
+        "They read the tasks, so they are sent only the sunset cohort, which is published at the next turn.",
     ),
     "unofficial": ("Unofficial", "Run in a box that is not official: shown, and never ranked."),
 }
@@ -38,7 +38,7 @@ READ = {"endpoint"}
 CHANGES = {
     "set": "The set of the month began",
     "retire": "A cohort retired, and was published",
-    "withdraw": "A task was withdrawn: it counts in no figure",
+    "withdraw": "A task was withdrawn: it no longer counts",
     "abort": "A run ended without a score",
 }
 WHY = {"turn": "the month was over"}
@@ -48,7 +48,7 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the board as the page has it."""
+    """A line of the leaderboard as the page shows it."""
 
     rank: str
     name: str
@@ -85,7 +85,7 @@ def page(found: Item, months: Sequence[str], rotations: Item | None) -> str:
 
 
 def empty(rotations: Item | None) -> str:
-    """Draw the page of a benchmark of which no month has begun."""
+    """Draw the page of a benchmark before its first month."""
     return render("board-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
 
 
@@ -145,7 +145,7 @@ def _changes(found: Item) -> Grid:
     columns = (
         Column("leaf", "Leaf", href="/log/proof/inclusion?index={leaf}"),
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
-        Column("subject", "What of"),
+        Column("subject", "Subject"),
         Column("tasks", "Tasks"),
         Column("why", "Why", lambda why: WHY.get(why, legible(why))),
     )

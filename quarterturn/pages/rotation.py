@@ -1,7 +1,7 @@
-"""The page about the rotation: every cohort from fresh to sunset to published, and when the next turn is due. Pure.
+"""Rotation page: every cohort from fresh to sunset to published, and when the next turn is due. Pure.
 
-A bar is as long as a cohort lives and sinks from month to month; a ring stands where it was published. So neither its
-age nor its end is told by colour alone. Everything comes from the public document of rotations
+A bar is as long as a cohort lives and gets lower each month; a ring marks its publication. So neither its age nor its
+end is shown by colour alone. Everything comes from the public document of rotations
 (`quarterturn.leaderboard.public_view`).
 """
 

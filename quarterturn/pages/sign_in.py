@@ -1,4 +1,4 @@
-"""The page on which people sign in, and the one that says what went wrong. Pure."""
+"""Sign-in page and error page. Pure."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def page(secure: bool, *, to: str = "", wrong: bool = False) -> str:  # noqa: FB
 
 
 def problem(status: int, title: str) -> str:
-    """Draw what went wrong."""
+    """Draw an error page."""
     return render("problem.html.jinja", here="", status=status, problem=title)

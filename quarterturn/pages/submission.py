@@ -1,6 +1,6 @@
-"""Pages of submitters: all of one's submissions with the quotas, and one of them with what may be told of it. Pure.
+"""Submitters' pages: the list of their submissions with the quotas, and the page of one submission. Pure.
 
-Everything comes from what the desk says to the same person as JSON, so a page tells no more than the interface does.
+Everything comes from the JSON that the same caller gets from the API, so a page discloses no more than the API does.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.templates import render
 
 HERE = "/mine"
-SETS = {"dev": "the dev set", "private": "the live set", "check": "one task of the dev set"}
+SETS = {"dev": "the dev set", "private": "the private set", "check": "one task of the dev set"}
 SIGNS = {
-    "queued": "○ waits",
-    "running": "● runs",
+    "queued": "○ waiting",
+    "running": "● running",
     "done": "✓ done",
     "failed": "▲ failed",
     "cancelled": f"{NONE} cancelled",
 }
 WAITS = {
-    "next": "It is the next one: it begins as soon as a worker is free that plays its class.",
-    "before": "{} before it. What has the fewest of its own party before it comes first.",
-    "again": "It could not be played, for a reason of ours; it is tried again within minutes.",
-    "own": "Another one of yours runs: as many of one party run at a time as the house allows.",
+    "next": "Waiting: first in the queue. It starts when a worker for its class of runs is free.",
+    "before": "Waiting: {} before it. The one with the fewest of its own party before it comes first.",
+    "again": "Waiting: our machine cannot run it now. Next try within minutes. Refunded if it never starts.",
+    "own": "Waiting: your party already has as many submissions running as may run at a time.",
 }
 QUOTAS = {
-    "private": "Runs on the live set this month",
+    "private": "Runs on the private set this month",
     "dev": "Runs on the dev set today",
     "check": "Checks today",
     "waiting": "Waiting or running now",
 }
 PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
-ENDED = "It was ended before it was finished: what it was not served counts as failed when the month turns."
+ENDED = "It ended before it was finished: tasks that it was not served count as failed when the month turns."
 LATER = {
-    "private": "A run on the live set shows nothing of a task before it is published: the first ones are at the turn.",
-    "dev": "It is shown, call by call, when the run is done.",
+    "private": "Results on private tasks are shown once the tasks are published, the first of them at the next turn.",
+    "dev": "The calls are shown when the run is done.",
 }
 
 Item = Mapping[str, Any]
@@ -91,12 +91,12 @@ def submissions(found: Sequence[Item]) -> Grid:
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
         Column("state", "State", lambda state: SIGNS[state]),
-        Column("place", "Before it"),
+        Column("place", "Queue position", lambda place: NONE if place is None else str(place + 1)),
         Column("set", "Set"),
         Column("month", "Month"),
         Column("code", "Code"),
         Column("run", "Run"),
-        Column("created_at", "Since", minute),
+        Column("created_at", "Submitted", minute),
         Column("agent", "Agent"),
     )
     rows = [{**one, "code": one["failure"]["code"] if one["failure"] else None} for one in found]
@@ -110,7 +110,7 @@ def budget(quotas: Item) -> Grid:
         Column("used", "Used"),
         Column("limit", "Of"),
         Column("left", "Left"),
-        Column("until", "Anew from", minute),
+        Column("until", "Resets at", minute),
     )
     rows = [{"quota": name, **quota} for name, quota in quotas.items()]
     return Grid("quotas", "Quotas, shared with linked accounts", columns, rows)
@@ -127,9 +127,9 @@ def grids(one: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
 
 
 def _charged(one: Item, quotas: Item) -> str:
-    """Say what it costs, and while it lasts how much is used; later that quota may have begun anew."""
+    """Say what it costs, and until it ends how much of the quota is used; later the quota may have been reset."""
     if not one["charged"]:
-        return "It costs nothing."
+        return "It does not count against a quota."
     used = f": {quotas[one['set']]['used']} of {quotas[one['set']]['limit']} are used" if _lasts(one) else ""
     return f"It counts against the quota of runs on {SETS[one['set']]}{used}."
 
@@ -139,9 +139,9 @@ def _lasts(one: Item) -> bool:
 
 
 def _later(one: Item) -> str:
-    """Say when there is something to be shown of what it did."""
+    """Say when its trace can be shown."""
     if one["state"] in ("failed", "cancelled"):
-        return ENDED if one["set"] == "private" and one["charged"] else "It came to nothing, and nothing of it is kept."
+        return ENDED if one["set"] == "private" and one["charged"] else "It ended without a result, and has no trace."
     return LATER["private" if one["set"] == "private" else "dev"]
 
 
@@ -162,14 +162,14 @@ def _figures(told: Item) -> Grid:
         *(Column(bound, bound.capitalize()) for bound in figures.BOUNDS),
     )
     rows = [{"of": part, "figure": name, **told[part][name]} for part in PARTS for name in figures.NAMES]
-    return Grid("figures", "Figures as they are told", columns, rows)
+    return Grid("figures", "Disclosed figures", columns, rows)
 
 
 def _tasks(trace: Item) -> Grid:
     columns = (
         Column("task", "Task", href="/tasks/{task}"),
         Column("verdict", "Verdict"),
-        Column("code", "How it ended"),
+        Column("code", "Outcome"),
         Column("calls", "Calls"),
         Column("max_steps", "Of"),
         Column("attempts", "Attempts"),
@@ -185,7 +185,7 @@ def _tasks(trace: Item) -> Grid:
         }
         for run in _runs(trace)
     ]
-    return Grid("tasks", "Tasks of the run that are public", columns, rows)
+    return Grid("tasks", "Public tasks of the run", columns, rows)
 
 
 def _calls(trace: Item) -> Grid:

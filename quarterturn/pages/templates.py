@@ -1,7 +1,7 @@
-"""Templates: one environment for all of them. What a template is given is text, and is escaped.
+"""Jinja environment of all page templates; whatever a template is given is escaped.
 
-What may be markup is drawn by `quarterturn.pages.drawing.svg` and marked so where it is used (`|safe`): numbers, words
-of ours, and names that were escaped there.
+Markup comes only from `quarterturn.pages.drawing.svg`, and is marked where it is used (`|safe`): it holds numbers,
+words of ours, and names that were escaped there.
 """
 
 from __future__ import annotations

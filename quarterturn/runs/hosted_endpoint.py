@@ -1,7 +1,7 @@
-"""A hosted endpoint as it was named on the command line, and what must hold before a task is sent there.
+"""Hosted-endpoint options of a run, and what must hold before a task is sent to the endpoint.
 
-Whoever runs endpoints also listens for their callbacks, for as long as one is run; those that are run by one process
-share what listens. It listens in plain HTTP: `--public-url` names the https address of what stands in front of it.
+A process that runs endpoints also listens for their callbacks, for as long as one is run; all endpoints of a process
+share the listener. It speaks plain HTTP: `--public-url` names the https address of the proxy in front of it.
 
 The exceptions that make this testable (`--test-allow`, `--test-authority`) are refused for a run that counts: a private
 run in an official box, or of any set but the public `demo`.
@@ -30,7 +30,7 @@ PUBLIC_SET = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Hosting:
-    """What was named.
+    """The options of a hosted endpoint.
 
     Attributes:
         url: the endpoint.
@@ -95,7 +95,7 @@ _sharing = threading.Lock()
 
 @contextmanager
 def _heard(listen: str, base: str) -> Iterator[Callbacks]:
-    """Listen for callbacks, together with whoever in this process does so there already; the last one ends it."""
+    """Listen for callbacks, sharing a listener at this address in this process; its last user closes it."""
     place = (listen, base)
     with _sharing:
         callbacks, users = _shared.get(place) or (Callbacks(listen, base), 0)
@@ -111,5 +111,5 @@ def _heard(listen: str, base: str) -> Iterator[Callbacks]:
 
 
 def ephemeral() -> Sender:
-    """Make a sender for one command."""
+    """Make a request signer whose key lasts for one command."""
     return Sender(Ed25519PrivateKey.generate())

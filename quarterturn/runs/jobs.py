@@ -1,15 +1,15 @@
-"""One job: playing a submission that was claimed, and ending it under that claim.
+"""Worker job: runs one claimed submission, and records its end under that claim.
 
-1. while it is played a thread renews the claim; whether its owner took it back is looked at once a second
-2. what an earlier attempt opened in the ledger is gone on with
-3. its end is written only by whoever still holds the claim; what failed is said by a code and by no word of an error
-4. what was lost to another worker, or given back because this one stops, is left as it is
-5. while the database is gone nothing can be written, so nothing is decided: what was begun is given back once it
-   answers, or reaped, and gone on with
-6. what our machine cannot run now (its engine is away, a port is taken) is set aside and tried again, `PATIENCE` times
-7. a run that was opened is gone on with after anything else too, `TRIES` times in all with those of workers that fell
-   silent: what it has not served yet is failed when the month turns
-8. a run that an earlier attempt or the turn closed is not played: what died was only the word of it
+1. while it runs, a thread renews the claim; cancellation by its owner is checked once a second
+2. a ledger run that an earlier attempt opened is resumed
+3. only the worker that still holds the claim writes its end; a failure is recorded as a code, never as an error's text
+4. a job that was lost to another worker, or given back because this one stops, is left as it is
+5. while the database is unavailable nothing can be written, so nothing is decided: the job is given back once the
+   database answers, or reaped, and resumed
+6. a job that this machine cannot run now (no engine, a port is taken) is set aside and retried, `PATIENCE` times
+7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
+   included: tasks that it has not served yet count as failed when the month turns
+8. a run that an earlier attempt or the turn has closed is not played again: only the record of its end was lost
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from sandbox.runs.store import RunRecord, RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
-PATIENCE = 30  # attempts, which take two hours together, until it is said that our machine could not
+PATIENCE = 30  # attempts, two hours of them, until the submission fails with the code `machine`
 
 log = logging.getLogger("quarterturn.worker")
 
 
 class _Turned(NotAllowed):
-    """The month turned before a run was opened: it would count against the quotas of another month than its own."""
+    """The month turned before the run was opened, so it would count against another month's quota."""
 
 
 class Beat:
-    """Keeps a claim alive, and knows how it stands."""
+    """Heartbeat of a lease: renews the claim in a thread, and gives its status."""
 
     def __init__(self, house: House, claim: Claim, stopping: threading.Event) -> None:
         self._house, self._claim, self._stopping = house, claim, stopping
@@ -82,7 +82,7 @@ class Beat:
 
 
 class Silent:
-    """Hears progress, which nobody may know."""
+    """Discards progress: how far a submission is must not be disclosed."""
 
     def say(self, text: str) -> None:
         """Swallow it."""
@@ -93,7 +93,7 @@ class Silent:
 
 
 def work(house: House, claim: Claim, stopping: threading.Event) -> None:
-    """Play a job and end it."""
+    """Run a job and record its end."""
     one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
     code: str | None = None
     lack: Exception | None = None
@@ -113,7 +113,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
         house.queue.give_back(claim)
     else:
         said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
-        log.warning("%s is set aside for %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
+        log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
         house.queue.give_back(claim, pause(claim.attempt), died=died)
 
 
@@ -149,7 +149,7 @@ def _choice(house: House, one: Submitted) -> Choice:
 
 
 def _why(house: House, name: str, error: Exception) -> str | None:
-    """Give the code of a failure; that a turn ended the run is known by the run alone. None: it was closed."""
+    """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
     record = _run(house, name)
     if record is not None and record.state is RunState.DONE:
         return None

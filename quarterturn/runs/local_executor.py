@@ -1,7 +1,7 @@
-"""The embedded executor: threads of this process that take jobs from the database.
+"""Local executor: worker threads of this process that claim jobs from the database.
 
-The row is the job, so enqueueing is nothing but waking up whoever waits, once the row is committed. Another process on
-the same home may work beside it; the claims keep them apart.
+The row is the job, so enqueueing only wakes a waiting worker once the row is committed. Another process on the same
+home may work beside it; the claims keep them apart.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Embedded:
             thread.start()
 
     def stop(self) -> None:
-        """Take no more jobs; what is being played is given back, and its run is gone on with later."""
+        """Claim no more jobs; a job that is being played is given back, and its run is resumed later."""
         self._stopping.set()
         self._wake.set()
         for thread in self._threads:
@@ -75,11 +75,11 @@ class Embedded:
 
 
 def take(house: House, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
-    """Take job after job (of a class) and play them, until nothing may be taken or this worker stops."""
+    """Claim jobs (of a class) and run them, until none may be claimed or this worker stops."""
     while not stopping.is_set() and (claim := house.queue.claim(worker, only)) is not None:
         work(house, claim, stopping)
 
 
 def named() -> str:
-    """Name this process as a worker."""
+    """Give the name of this process as a worker: host and process id."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"

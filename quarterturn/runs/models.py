@@ -1,4 +1,4 @@
-"""Language models that agents may ask: which upstreams the settings allow, and their keys.
+"""Language-model upstreams that agents may use, as the settings allow, and their sealed keys.
 
 Each upstream has two keys, one for runs of the public dev set and one for private runs, because two runs of one account
 can see each other: a private run is refused where both are the same. A key lies sealed under the key ring in
@@ -61,7 +61,7 @@ def keep_key(house: House, name: str, tasks: TaskSet, key: str) -> None:
 
 
 def use(place: Path) -> bytes:
-    """Say what the key in one of these files is bound to."""
+    """Give the use that the key in one of these files is sealed for."""
     name, tasks, _ = place.name.rsplit(".", 2)
     return _USE + f"{name}/{tasks}".encode()
 

@@ -1,14 +1,15 @@
-"""The executor of many machines: procrastinate carries bells from whoever takes a submission in to whoever is free.
+"""PostgreSQL executor: procrastinate notifies workers on any number of machines that a submission waits.
 
-1. A bell is a job of procrastinate's that says "row N waits" and nothing else. It is rung in the row's own transaction;
-   its priority is minus the row's place in its party's backlog.
-2. Whoever hears one takes what comes first by the rows (`quarterturn.submissions.queue`), and goes on until nothing may
-   be taken. So a bell that is lost, late, doubled or heard by two changes a moment and nothing else.
-3. Every REAP seconds each process reaps, and rings for what may be taken and has no bell. Two that do so at once ring
-   once: both hold the writers' lock, and procrastinate's queueing lock is the row's number.
-4. Runs of each class have a queue of their own (`sandbox.isolation.exits`), and a worker of one class listens to that
-   one alone.
-5. Each worker is a thread with a loop and two connections of its own; one that loses the database begins anew.
+1. A notification is a procrastinate job that says "row N waits" and nothing else. It is enqueued in the row's own
+   transaction; its priority is minus the row's place in its party's backlog.
+2. A worker that receives one claims what comes first by the rows (`quarterturn.submissions.queue`), and goes on until
+   nothing may be claimed. So a notification that is lost, late, doubled or received by two workers changes only the
+   timing.
+3. Every REAP seconds each process reaps, and notifies of every claimable row that has no notification. Two processes
+   that do so at once enqueue one: both hold the writers' lock, and procrastinate's queueing lock is the row's number.
+4. Runs of each class have a queue of their own (`sandbox.isolation.run_classes`), and a worker of one class listens to
+   that one alone.
+5. Each worker is a thread with an event loop and two connections of its own; one that loses the database starts again.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 TASK = "look"
 QUEUES: Mapping[WorkerClass, str] = {"sealed": "look-sealed", "open": "look-open"}
-POLL = 5.0  # seconds after which a bell is heard of which no word came
-AT_ONCE = 64  # bells that are rung together: each is answered until nothing may be taken
+POLL = 5.0  # seconds between polls, for a notification that did not arrive
+AT_ONCE = 64  # notifications sent together: for each, jobs are claimed until none is left
 
 _TODO = text("SELECT queueing_lock FROM procrastinate_jobs WHERE status = 'todo'")
 _LEFT = text(
@@ -49,7 +50,7 @@ _LEFT = text(
 
 
 def executor(house: House, workers: int, only: WorkerClass | None = None) -> Executor:
-    """Give the executor of a home: bells on PostgreSQL, else the embedded one."""
+    """Give the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
     kind = Bells if house.engine.dialect.name == "postgresql" else Embedded
     return kind(house, workers, only=only)
 
@@ -73,7 +74,7 @@ class Bells:
             logging.getLogger(noisy).setLevel(level)  # we say it once
 
     def enqueue(self, session: Session, number: int) -> None:
-        """Ring for a row once its transaction is committed."""
+        """Notify workers of a row, once its transaction is committed."""
         _ring(session, number, self._house.queue.place(session, number), self._house.queue.class_of(session, number))
 
     def start(self) -> None:
@@ -85,7 +86,7 @@ class Bells:
             thread.start()
 
     def stop(self) -> None:
-        """Take no more jobs; what is being played is given back, and its run is gone on with later."""
+        """Claim no more jobs; a job that is being played is given back, and its run is resumed later."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()
@@ -107,7 +108,7 @@ class Bells:
         try:
             asyncio.run(self._hear())
         except _errors() as error:
-            raise Unavailable(f"The bells of the queue fell silent ({type(error).__name__}).") from None
+            raise Unavailable(f"The queue's notifications stopped ({type(error).__name__}).") from None
 
     async def _hear(self) -> None:
         app = self._listener()
@@ -127,7 +128,7 @@ class Bells:
             with suppress(asyncio.CancelledError):
                 await hearing
         if not self._stopping.is_set():
-            raise Unavailable("The bells of the queue fell silent.")
+            raise Unavailable("The queue's notifications stopped.")
 
     def _listener(self) -> App:
         from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
@@ -138,7 +139,7 @@ class Bells:
         return app
 
     def _answer(self, number: int) -> None:  # noqa: ARG002 - what comes first is taken, be it this row or another
-        """Answer a bell; nothing that went wrong is told to procrastinate, which would quote it."""
+        """Handle a notification; errors are kept from procrastinate, which would log their text."""
         try:
             take(self._house, f"{named()}/{threading.get_ident()}", self._work, self._stopping, self._only)
         except Exception as error:
@@ -154,7 +155,7 @@ def _ring(session: Session, number: int, place: int, own: WorkerClass) -> None:
 
 @cache
 def _ringer() -> App:
-    """Give what rings on connections that it is handed, and has none of its own."""
+    """Give the procrastinate app that enqueues on the caller's connection, and has none of its own."""
     from procrastinate import App, SyncPsycopgConnector  # noqa: PLC0415 - an extra
 
     app = App(connector=SyncPsycopgConnector())

@@ -1,4 +1,4 @@
-"""Running a submission against the dev set, which tells everything, or the live set, which tells its figures."""
+"""Runs of a submission: on the dev set, which discloses everything, or on the private set, which discloses figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sandbox.boxes.box import Box, Limits, Places
 from sandbox.endpoint import Sender
 from sandbox.endpoint.address import Unresolved
 from sandbox.isolation import machine_lock
-from sandbox.isolation.exits import RunClass, run_class
+from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import STOPS
 from sandbox.results.outcome import TaskRun
@@ -42,7 +42,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 
 class Progress(Protocol):
-    """Where progress goes (`quarterturn.cli.terminal.output.Output`)."""
+    """Output for progress (`quarterturn.cli.terminal.output.Output`)."""
 
     def say(self, text: str) -> None:
         """Say something that belongs to no result."""
@@ -58,14 +58,14 @@ Standing = Literal["held", "cancelled", "stopped", "lost"]
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Who else has a say in a run while it is played.
+    """Control of a run while it is played: resuming, cancelling and stopping it.
 
     Attributes:
         resume: the number of the run that an earlier attempt opened, or None.
-        opened: is told the run's number within the transaction that opens it; what it raises opens none.
-        standing: is asked once a second. What its owner `cancelled` is ended in public; what the operator `stopped` and
-            what was `lost` to another worker is gone on with later.
-        again: whether whoever holds it resumes it without being told.
+        opened: called with the run's number within the transaction that opens it; if it raises, none is opened.
+        standing: called once a second. A run that its owner `cancelled` is ended in the public log; one that the
+            operator `stopped`, or that was `lost` to another worker, is resumed later.
+        again: whether its holder resumes it without being told.
     """
 
     resume: int | None = None
@@ -79,7 +79,7 @@ ALONE = Hold()
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was named on the command line: what is submitted, by whom, and the box, if one was.
+    """What to run: the agent, its submitter, its model, and the box, if one was named.
 
     Raises:
         Malformed: not exactly one thing is submitted, or an image for a box that has none.
@@ -143,7 +143,7 @@ def dev(
     first: int | None = None,
     hold: Hold = ALONE,
 ) -> Report:
-    """Run a set's dev tasks, without a home; everything comes back. `sender` signs what an endpoint is sent.
+    """Run a set's dev tasks, without a home, and give everything back; `sender` signs requests to an endpoint.
 
     With `first`, only so many of them are run.
     """
@@ -180,7 +180,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
     with _owner_at_fault(house, hold):
         submitted, box = chosen.submission(lambda: house.box(chosen.box_name(house.settings.run.box), own))
         if hold.again and hold.resume is not None and house.runs.get(hold.resume).submission != submitted.digest:
-            raise Refused(f"what run {hold.resume} was opened for goes by another digest now; it is not played on")
+            raise Refused(f"run {hold.resume} was opened for a submission of another digest; it is not resumed")
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
     with ExitStack() as stack:
@@ -200,7 +200,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
 
 @contextmanager
 def _owner_at_fault(house: House, hold: Hold) -> Iterator[None]:
-    """Hold it against its owner where what was submitted is gone: that is no cause of the closed list.
+    """Charge the owner where the submission itself is gone: that is no cause of the closed list.
 
     An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
     """
@@ -228,7 +228,7 @@ def _require_free(house: House, number: int) -> None:
 
 
 def require_wall(box: Box) -> None:
-    """Check the wall before anything private is behind it.
+    """Run the self-check of a box before a private task is run in it.
 
     Raises:
         Refused: an attempt got out.
@@ -248,11 +248,11 @@ def play(
     model: ModelGateway | None = None,
     hold: Hold = ALONE,
 ) -> tuple[OpenRun, tuple[Result, ...]]:
-    """Open a run in the ledger, serve it every task of the live set, and close it.
+    """Open a run in the ledger, serve it every task of the private set, and close it.
 
-    Where that fails, why is written down with the run, and whoever resumes it plays what was not served yet. At the
-    latest the turn ends it: no run stays open beyond its month. One that was served nothing is aborted at once, unless
-    somebody holds it who will resume it.
+    Where that fails, the cause is recorded with the run, and resuming it plays the tasks that were not served yet. At
+    the latest the turn ends it: no run stays open beyond its month. A run that was served nothing is aborted at once,
+    unless its holder will resume it.
     """
     upstream = model.spec.name if model else None
     if hold.resume is not None:
@@ -300,7 +300,7 @@ def play(
 
 
 def _after_stop(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
-    """Write down with a run why it stopped, or end it where nobody goes on with it."""
+    """Record with a run why it stopped, or end it where nothing will resume it."""
     number = run.record.number
     if code is None or not house.runs.held(number, run.attempt):
         return
@@ -311,13 +311,13 @@ def _after_stop(house: House, run: OpenRun, hold: Hold, code: str | None, out: P
     house.official.stop(run, code)
     if not hold.again:
         out.say(
-            f"Run {number} stays open. Play what was not served yet with the same command and --resume {number}; "
-            "what is left when the month turns counts as failed."
+            f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "
+            "served when the month turns count as failed."
         )
 
 
 def taken_back(house: House, number: int) -> None:
-    """End a run that its owner took back, unless it has ended."""
+    """End a run that its owner cancelled, unless it has ended."""
     if house.runs.get(number).state not in ENDED:
         house.official.end(number, "cancelled")
         public_view.after(house)
@@ -326,7 +326,7 @@ def taken_back(house: House, number: int) -> None:
 def _require_upstream(run: TaskRun, upstream: str | None) -> None:
     """Play nothing more while the upstream of a model answers nobody."""
     if run.code == "upstream-down":
-        raise UpstreamDown(f"the upstream '{upstream}' answers nobody; what was not served yet waits for it")
+        raise UpstreamDown(f"the upstream '{upstream}' does not answer; tasks that were not served yet wait for it")
 
 
 def _stop_code(standing: Standing, error: BaseException) -> str | None:
@@ -341,7 +341,7 @@ def _stop_code(standing: Standing, error: BaseException) -> str | None:
 
 
 def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:
-    """Run the reference agent on the live set; it is handed the solutions, opens no run and has no rank."""
+    """Run the reference agent on the private set; it is handed the solutions, opens no run and has no rank."""
     cohorts = house.months.cohorts("live")
     opened = [
         house.vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks

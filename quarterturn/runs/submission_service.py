@@ -1,8 +1,8 @@
-"""The desk: what submitters ask of the house, and all that they are told.
+"""Submission service: everything that submitters can ask for, and everything that they are told.
 
-Of a private run that is its state, its place in the queue, one code where it came to nothing, and its figures as
-`quarterturn.leaderboard.disclosure` has them; not how far it is, how long it took, or what it did on any task. A task's
-result comes with its retirement, and the dev set's at once.
+Of a private run they see its state, its place in the queue, one code if it failed, and its figures as
+`quarterturn.leaderboard.disclosure` discloses them; not its progress, its duration, or its result on any task. A
+private task's result comes with the task's retirement, and the dev set's at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Enqueue = Callable[[Session, int], None]
 
 
 def month(house: House) -> str:
-    """Give the month that is live, or that of the calendar where none is: runs of the dev set need none."""
+    """Give the live month, or the calendar month where none is live: runs of the dev set need no live month."""
     try:
         return str(house.official.month())
     except NotLive:
@@ -45,7 +45,7 @@ def month(house: House) -> str:
 
 
 def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue: Enqueue) -> tuple[Submitted, bool]:
-    """Take a submission in, and say whether it is a new one.
+    """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
     Raises:
         NotLive: it is private, and nothing is live.
@@ -62,7 +62,7 @@ def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue:
 
 
 def cancel(house: House, name: str, account: str) -> Submitted:
-    """Take a submission back. Whoever plays its run ends it; where nobody does, it is ended here.
+    """Cancel a submission. The worker that plays its run ends the run; where none does, it is ended here.
 
     Raises:
         NotFound, NotAllowed: as for `Submissions.cancel`.
@@ -82,12 +82,12 @@ def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
 
 
 def line(house: House, found: Sequence[Submitted]) -> list[int]:
-    """Give the queue where one of these waits in it; where none does nobody needs it."""
+    """Give the order of the queue, or nothing where none of these submissions waits."""
     return house.queue.waiting() if any(one.state == "queued" for one in found) else []
 
 
 def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:
-    """Say what its owner may know of a submission now; `waiting` is the queue, where it is known already."""
+    """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known already."""
     waiting = waiting if waiting is not None else line(house, [one])
     code = CODES[one.code] if one.code else None
     private = one.tasks == "private" and one.run is not None  # and nothing is told of it before it was scored
@@ -96,7 +96,7 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
         "set": one.tasks,
         "kind": one.kind,
         "model": one.model,
-        "counts": one.named,
+        "counts": one.designated,
         "month": one.month,
         "state": one.state,
         "place": waiting.index(one.number) if one.number in waiting else None,
@@ -109,9 +109,9 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
 
 
 def waits(house: House, one: Submitted) -> Literal["next", "before", "own", "again"] | None:
-    """Say why a submission waits, if it does.
+    """Say why a submission waits, or None where it does not.
 
-    For a worker, for others before it, for one of its party's own, or to be tried again after a failure of ours.
+    The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
     """
     line, party = house.queue.waiting(), house.accounts.party(one.account)
     if one.number not in line:
@@ -125,7 +125,7 @@ def waits(house: House, one: Submitted) -> Literal["next", "before", "own", "aga
 
 
 def quotas(house: House, account: str) -> dict[str, Any]:
-    """Say what is used and left."""
+    """Give the use and the rest of each quota."""
     return {name: _quota(one) for name, one in house.submissions.quotas(account, month(house)).items()}
 
 
@@ -137,7 +137,7 @@ def _quota(one: Quota) -> dict[str, Any]:
 
 
 def keep_trace(house: House, name: str, trace: Any) -> None:
-    """Keep what a submission came to on public tasks; whether it is published stays as it is."""
+    """Store a submission's trace on public tasks; whether it is published does not change."""
     body = zlib.compress(json.dumps(trace).encode())
     with transaction(house.engine) as session:
         row = session.get(TraceRow, name) or TraceRow(submission=name, body=body)
@@ -146,7 +146,7 @@ def keep_trace(house: House, name: str, trace: Any) -> None:
 
 
 def published_run(house: House, name: str) -> dict[str, Any] | None:
-    """Give a run that its owner lets everybody see, as it was when they said so; None for any other, whatever it is."""
+    """Give a run that its owner has published; None for any other, whether it exists or not."""
     with Session(house.engine) as session:
         row = session.get(TraceRow, name)
         if row is None or row.published_at is None:
@@ -173,7 +173,7 @@ def own_run(house: House, name: str, account: str) -> dict[str, Any]:
 
 
 def publish(house: House, name: str, account: str, *, public: bool) -> dict[str, Any]:
-    """Let everybody see a run, or nobody but its owner from now on.
+    """Publish a run's trace, or make it visible to its owner alone again.
 
     Raises:
         NotFound: it is not theirs.
@@ -190,7 +190,7 @@ def publish(house: House, name: str, account: str, *, public: bool) -> dict[str,
 
 
 def _open_retired(house: House, one: Submitted) -> None:
-    """Open what a private run came to on tasks that are published by now, each time that more of them are."""
+    """Add to a private run's trace its results on tasks that have been published since."""
     if one.run is None or house.runs.get(one.run).state is not RunState.DONE:
         return
     released = {cohort.id for cohort in house.months.cohorts("published")}

@@ -1,7 +1,7 @@
-"""What a submitter is told of a submission that came to nothing: one code of this table, and what to do about it.
+"""Failure codes of submissions: the code that the submitter sees, its hint, and whether it is refunded.
 
-Why exactly it failed is never said: the words of an error may quote a task, and who could choose the error could ask
-questions with it. What is *ours* costs its owner nothing, as long as no private task was served.
+The exact cause is never disclosed: the text of an error may quote a task, and an agent that can choose its error could
+ask questions with it. A failure of *ours* costs its owner nothing, as long as no private task was served.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from vault.errors import kind_of
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """One way to come to nothing.
+    """A failure code.
 
     Attributes:
         ours: whether it is refunded, as long as no private task was served.
@@ -27,14 +27,14 @@ class Code:
 
 CODES: Mapping[str, Code] = {
     "cancelled": Code(ours=False, hint="You cancelled it."),
-    "not-runnable": Code(ours=False, hint="It cannot be run as it was named: look at the image or the URL."),
-    "not-found": Code(ours=False, hint="The image, the model or the address is not there: push or name it again."),
-    "refused": Code(ours=False, hint="It may not be run: see what an image or an endpoint must not do."),
-    "not-now": Code(ours=True, hint="Nothing was live to run it on: submit it again after the turn."),
-    "turn": Code(ours=True, hint="The month turned before it was served a task: submit it again."),
+    "not-runnable": Code(ours=False, hint="It cannot be run as given: check the image or the URL."),
+    "not-found": Code(ours=False, hint="The image, model or address was not found: push it or correct the name."),
+    "refused": Code(ours=False, hint="It breaks a rule for submissions: see what an image or an endpoint must not do."),
+    "not-now": Code(ours=True, hint="No set was live, or a turn was under way: submit it again after the turn."),
+    "turn": Code(ours=True, hint="The month turned before it was served a task. Refunded: submit it again."),
     "machine": Code(ours=True, hint="Our machine could not run it. Tell us its id before the month turns."),
-    "interrupted": Code(ours=True, hint="It was cut short several times. Tell us its id before the month turns."),
-    "mistake": Code(ours=True, hint="A mistake of ours ended it. Tell us its id before the month turns."),
+    "interrupted": Code(ours=True, hint="It was interrupted several times. Tell us its id before the month turns."),
+    "mistake": Code(ours=True, hint="An internal error ended it. Tell us its id before the month turns."),
 }
 
 _KINDS: Mapping[str, str] = {
@@ -53,13 +53,13 @@ def code_of(error: BaseException) -> str:
 
 
 def charged(state: str, code: str | None, *, served: bool, started: bool = False) -> bool:
-    """Say whether a submission counts against a quota: what waits or runs does, and what came to something.
+    """Say whether a submission counts against a quota; one that waits, runs or is done does.
 
     A run that was served a private task is never refunded, whatever ended it.
 
     Args:
         state: where it stands.
-        code: of one that came to nothing.
+        code: its failure code, if it failed.
         served: whether its run was served a private task.
         started: whether it began to be played on public tasks.
     """

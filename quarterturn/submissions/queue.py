@@ -1,19 +1,19 @@
-"""The queue: rows of submissions, who works on which, and for how long they may be silent.
+"""Job queue: rows of submissions, their claims and their leases.
 
-1. A claim raises the row's *attempt*. Whatever a worker writes afterwards names its attempt, in one
-   `UPDATE … WHERE attempt = ?`: of two who hold themselves for the worker, one writes nothing.
+1. A claim raises the row's *attempt*, a fencing number. Whatever a worker writes afterwards names its attempt, in one
+   `UPDATE … WHERE attempt = ?`: of two workers that both believe they hold a job, one writes nothing.
 2. A claim is a lease. Its worker renews it; where it does not, `reap` puts the row back, without any lock on the queue.
-3. What died under `TRIES` workers is given up. What could not be played for a reason of ours is set aside, longer each
-   time (`pause`), and does not stand in the way of others meanwhile.
-4. It is fair between parties: what comes first is what has the fewest of its own party before it. Of one party's
-   private ones those that were named to count come first, and the others wait until they have ended.
-5. A worker may be of one class, and then takes only runs of that class (`sandbox.isolation.exits`): runs without an
-   exit share no machine with runs that have one. What runs counts in its party's backlog whatever its class; what waits
-   for a worker of the other class stands in nobody's way.
+3. A job that died under `TRIES` workers is given up. A job that could not start for a reason of ours is set aside,
+   longer each time (`pause`), and does not block others meanwhile.
+4. It is fair between parties: the job with the fewest jobs of its own party before it comes first. Of one party's
+   private jobs those designated to count come first, and the others wait until they have ended.
+5. A worker may be of one class, and then claims only runs of that class (`sandbox.isolation.run_classes`): runs without
+   an exit share no machine with runs that have one. A running job counts in its party's backlog whatever its class; a
+   job that waits for a worker of the other class blocks nobody.
 6. An executor carries numbers of rows and nothing else; the row is the truth.
 
-The embedded executor is this database alone: a job is there once its transaction is committed. On PostgreSQL bells are
-carried to other machines (`quarterturn.runs.postgres_executor`), rung within the caller's transaction.
+The local executor uses this database alone: a job exists once its transaction is committed. On PostgreSQL, workers on
+other machines are notified (`quarterturn.runs.postgres_executor`), within the caller's transaction.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import WorkerClass
 from quarterturn.submissions.requests import UNFINISHED
 from quarterturn.submissions.tables import SubmissionRow
-from sandbox.isolation.exits import run_class
+from sandbox.isolation.run_classes import run_class
 from vault.database import joined, transaction
 
 LEASE = timedelta(seconds=90)
@@ -45,7 +45,7 @@ def pause(attempt: int) -> timedelta:
 
 
 class Executor(Protocol):
-    """What carries jobs from whoever takes a submission in to whoever works on it."""
+    """Hands jobs from the process that accepts a submission to the workers."""
 
     def enqueue(self, session: Session, number: int) -> None:
         """Hand a job over, within the transaction that wrote its row."""
@@ -62,7 +62,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that somebody works on: its row, and the attempt that it is theirs under."""
+    """A claimed job: its row, and the attempt under which the worker holds it."""
 
     number: int
     id: str
@@ -82,12 +82,12 @@ class Queue:
         self._engine, self._clock, self._at_once = engine, clock, at_once
 
     def waiting(self) -> list[int]:
-        """Give the numbers of what waits, in the order in which it is claimed as things stand."""
+        """Give the numbers of the waiting submissions, in the order in which they would be claimed now."""
         with Session(self._engine) as session:
             return [number for number, _ in self._order(session)]
 
     def place(self, session: Session, number: int) -> int:
-        """Say which place a row that was just written has in its party's own backlog, from 1."""
+        """Give the place of a row that was just written in its party's own backlog, from 1."""
         own = select(AccountRow.party).join(SubmissionRow).where(SubmissionRow.number == number).scalar_subquery()
         backlog = (
             select(func.count())
@@ -113,7 +113,7 @@ class Queue:
         return "sealed" if own == "sealed" else "open"
 
     def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
-        """Take the next job (of a class), or None where nothing may be taken now (rules 1, 2, 4 and 5)."""
+        """Claim the next job (of a class); None where none may be claimed now (rules 1, 2, 4 and 5)."""
         with transaction(self._engine) as session:
             for number, _ in self.claimable(session, only):
                 row, now = session.get_one(SubmissionRow, number), self._now()
@@ -136,11 +136,11 @@ class Queue:
         return None
 
     def renew(self, claim: Claim) -> bool:
-        """Say that a job is still worked on; False says that it is not this worker's any more."""
+        """Extend a job's lease; False means that the job is no longer this worker's."""
         return self._write(claim, lease_until=self._now() + LEASE)
 
     def opened(self, claim: Claim, run: int, session: Session | None = None) -> bool:
-        """Write down which run of the ledger a job opened, within the transaction that opens it."""
+        """Record which run of the ledger a job opened, within the transaction that opens it."""
         return self._write(claim, session, run=run)
 
     def finish(self, claim: Claim, code: str | None) -> bool:
@@ -149,7 +149,7 @@ class Queue:
         return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
 
     def give_back(self, claim: Claim, pause: timedelta | None = None, *, died: bool = False) -> bool:
-        """Put a job back that could not be ended; with a pause it has not begun, and nobody takes it again before.
+        """Put a job back that could not be ended; with a pause it counts as not begun, and is not claimed before that.
 
         One that `died` of a mistake counts as one that died under its worker (rule 3).
         """
@@ -159,7 +159,7 @@ class Queue:
         return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None, died=deaths)
 
     def reap(self) -> int:
-        """Put back, or give up, whatever its worker was silent about for too long; say how many there were."""
+        """Put back, or give up, every job whose lease has expired; give their number."""
         now = self._now()
         silent = (col(SubmissionRow.state) == "running", col(SubmissionRow.lease_until) < now)
         over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
@@ -182,7 +182,11 @@ class Queue:
             func.row_number()
             .over(
                 partition_by=AccountRow.party,
-                order_by=(col(SubmissionRow.state).desc(), col(SubmissionRow.named).desc(), col(SubmissionRow.number)),
+                order_by=(
+                    col(SubmissionRow.state).desc(),
+                    col(SubmissionRow.designated).desc(),
+                    col(SubmissionRow.number),
+                ),
             )
             .label("place")
         )
@@ -218,11 +222,11 @@ class Queue:
 def _waits_for_named() -> ColumnElement[bool]:
     """Whether a private row waits until one has ended that its party named before it, or in its place."""
     other, owner = aliased(SubmissionRow), aliased(AccountRow)
-    first = or_(not_(col(SubmissionRow.named)), col(other.number) < col(SubmissionRow.number))
+    first = or_(not_(col(SubmissionRow.designated)), col(other.number) < col(SubmissionRow.number))
     named = exists().where(
         col(other.account) == col(owner.name),
         col(owner.party) == col(AccountRow.party),
-        col(other.named),
+        col(other.designated),
         col(other.state).in_(UNFINISHED),
         col(other.number) != col(SubmissionRow.number),
         first,
@@ -231,7 +235,7 @@ def _waits_for_named() -> ColumnElement[bool]:
 
 
 def _is_of(only: WorkerClass) -> ColumnElement[bool]:
-    """Say the same as `run_class` of what the service takes in, images and endpoints, in the database's words."""
+    """Give `run_class` of images and endpoints as an SQL condition."""
     row = SubmissionRow
     sealed = and_(col(row.tasks) == "private", col(row.kind) != "endpoint", col(row.model).is_(None))
     return sealed if only == "sealed" else not_(sealed)

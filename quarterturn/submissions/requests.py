@@ -1,14 +1,13 @@
-"""Submissions through the service: taking them in, what they cost, and taking them back.
+"""Submissions through the service: accepting them, their quotas, and cancelling them.
 
     queued -claim-> running -finish-> done | failed
        |   ^           |
        |   '--reap-----'     (a worker died: the next attempt takes over)
        '----cancel-----'---> cancelled
 
-1. A submission is taken in by one transaction that also counts the quota and hands the job to the executor: it waits
-   and is paid for, or none of it is.
-2. A quota is counted from the rows and stands nowhere else, so a refund is nothing that could be forgotten.
-3. The same `Idempotency-Key` with the same wish gives the same submission; with another wish it is refused.
+1. One transaction accepts a submission, counts the quota and hands the job to the executor: all of that or nothing.
+2. Quota use is counted from the rows and stored nowhere else, so no refund can be forgotten.
+3. The same `Idempotency-Key` with the same request gives the same submission; with another request it is refused.
 4. Quotas are a party's: linked accounts share them.
 """
 
@@ -43,14 +42,14 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is asked for.
+    """A request to run an agent.
 
     Attributes:
         tasks: the dev set, the private one, or one dev task as a check.
         image: a container image, or None.
         endpoint: the URL of a hosted agent, or None.
         model: a language model of the settings that its agents may ask, or None.
-        counts: whether this run is to be the party's first of the month, though others wait already.
+        counts: whether this run is played before the party's other private runs that wait, so that it counts.
 
     Raises:
         Malformed: it names not exactly one agent, or one that cannot be.
@@ -82,7 +81,7 @@ class Wish:
         return self.image if self.image is not None else self.endpoint or ""
 
     def digest(self) -> str:
-        """Tell wishes apart."""
+        """Give the SHA-256 that tells requests apart."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -101,7 +100,7 @@ class Submitted:
     kind: str
     reference: str = field(repr=False)
     model: str | None
-    named: bool
+    designated: bool
     month: str
     state: str
     code: str | None
@@ -122,7 +121,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """One quota: how much of it is used, and when it begins anew (None: as things end)."""
+    """One quota: its limit, its use, and when it resets (None: as submissions end)."""
 
     limit: int
     used: int
@@ -164,7 +163,7 @@ class Submissions:
         once: str | None = None,
         enqueue: Callable[[Session, int], None] = lambda _session, _number: None,
     ) -> tuple[Submitted, bool]:
-        """Take a submission in, and say whether it is a new one.
+        """Accept a submission, and say whether it is a new one.
 
         Args:
             account: whose it is.
@@ -181,7 +180,7 @@ class Submissions:
         key = hashlib.sha256(once.encode()).hexdigest() if once is not None else None
         with transaction(self._engine) as session:
             if key is not None and (known := _known(session, account, key)):
-                if known.asked != wish.digest():
+                if known.request_digest != wish.digest():
                     raise NotAllowed("this Idempotency-Key was used for something else")
                 return self._submitted(session, known), False
             party = _party(session, account)
@@ -197,11 +196,11 @@ class Submissions:
                 kind="image" if wish.image is not None else "endpoint",
                 reference=wish.reference,
                 model=wish.model,
-                named=wish.counts,
+                designated=wish.counts,
                 month=month,
                 state="queued",
-                once=key,
-                asked=wish.digest(),
+                idempotency_key=key,
+                request_digest=wish.digest(),
                 created_at=self._now(),
             )
             session.add(row)
@@ -242,7 +241,7 @@ class Submissions:
             return self._all(session, query.order_by(col(SubmissionRow.number)))
 
     def cancel(self, name: str, account: str) -> Submitted:
-        """Take a submission back; what was served no private task is refunded, what runs is stopped.
+        """Cancel a submission; it is refunded if it was served no private task, and stopped if it runs.
 
         Raises:
             NotFound: there is none of this account.
@@ -253,11 +252,11 @@ class Submissions:
         with transaction(self._engine) as session:
             ended = {"state": "cancelled", "code": "cancelled", "ended_at": self._now(), "lease_until": None}
             if session.exec(change.values(**ended)).rowcount != 1:
-                raise NotAllowed(f"submission {name} is {found.state}: nothing can be taken back of it")
+                raise NotAllowed(f"submission {name} has already ended ({found.state})")
         return self.get(name, account)
 
     def quotas(self, account: str, month: str) -> dict[str, Quota]:
-        """Say what is used and left of each quota, `private`, `dev`, `check` and `waiting`."""
+        """Give the use and the rest of each quota, `private`, `dev`, `check` and `waiting`."""
         with Session(self._engine) as session:
             return self._quotas(session, _party(session, account), month)
 
@@ -286,12 +285,12 @@ class Submissions:
         }
 
     def _require_room(self, session: Session, month: str) -> None:
-        """Refuse what would be a private run too many, whoever made the others."""
+        """Refuse a private run beyond the limit of all parties together."""
         limit = self._limits.private_in_all
         of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
         if sum(one.charged for one in self._all(session, of_month)) >= limit:
             raise OverQuota(
-                f"all {limit} private runs that {month} has for everybody are taken: there are more on "
+                f"all {limit} private runs of {month}, shared by all parties, are used; the limit resets on "
                 f"{_end_of(month):%Y-%m-%d} UTC"
             )
 
@@ -300,8 +299,8 @@ class Submissions:
         for name in (tasks, "waiting"):
             if not quotas[name].left:
                 until = quotas[name].until
-                more = f"there is more on {until:%Y-%m-%d} UTC" if until else "wait until one of yours has ended"
-                raise OverQuota(f"all {quotas[name].limit} of the quota '{name}' are used: {more}")
+                more = f"it resets on {until:%Y-%m-%d} UTC" if until else "wait until one of your submissions has ended"
+                raise OverQuota(f"all {quotas[name].limit} of the quota '{name}' are used; {more}")
 
     def _require_unbegun(self, session: Session, party: Sequence[str], month: str) -> None:
         """Refuse to name a run once another one of the party was served a task, or may be any moment."""
@@ -337,7 +336,7 @@ def _party(session: Session, account: str) -> Sequence[str]:
 
 
 def _known(session: Session, account: str, key: str) -> SubmissionRow | None:
-    query = select(SubmissionRow).where(SubmissionRow.account == account, SubmissionRow.once == key)
+    query = select(SubmissionRow).where(SubmissionRow.account == account, SubmissionRow.idempotency_key == key)
     return session.exec(query).one_or_none()
 
 

@@ -1,4 +1,4 @@
-"""Rows of submissions and of traces of public runs; no row holds a word of a private task."""
+"""Tables of submissions and of traces of public runs; no row holds a word of a private task."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DIGEST = 64  # hexadecimal digits of a SHA-256
 
 
 class SubmissionRow(SQLModel, table=True):
-    """What was submitted through the service; the row is the job, and `attempt` fences who works on it."""
+    """A submission through the service; the row is the job, and `attempt` fences who works on it."""
 
     __tablename__ = "hall_submission"
     __table_args__ = (
-        UniqueConstraint("account", "once"),
+        UniqueConstraint("account", "idempotency_key"),
         CheckConstraint("attempt >= 0", name="attempt_not_negative"),
     )
 
@@ -31,25 +31,25 @@ class SubmissionRow(SQLModel, table=True):
     kind: str = Field(max_length=16)  # image, endpoint
     reference: str = Field(max_length=500)
     model: str | None = Field(default=None, max_length=16)
-    named: bool = False  # its figures are to count, whichever run was first
+    designated: bool = False  # to count: played before the party's other private runs
     month: str = Field(max_length=7)
     state: str = Field(max_length=12, index=True)
     code: str | None = Field(default=None, max_length=24)
     attempt: int = 0
     worker: str | None = Field(default=None, max_length=100)
-    died: int = 0  # how many of those that worked on it fell silent, or came upon a mistake of ours
+    died: int = 0  # how many of its workers fell silent, or hit an internal error
     lease_until: datetime | None = Field(default=None, sa_type=UTCDateTime)
     not_before: datetime | None = Field(default=None, sa_type=UTCDateTime)  # set aside after a failure of ours
     run: int | None = Field(default=None, foreign_key="sandbox_run.number", unique=True, sa_type=Counter)
-    once: str | None = Field(default=None, max_length=_DIGEST)  # of the Idempotency-Key
-    asked: str = Field(max_length=_DIGEST)  # of what was asked for with it
+    idempotency_key: str | None = Field(default=None, max_length=_DIGEST)  # its SHA-256
+    request_digest: str = Field(max_length=_DIGEST)  # of the request that came with the key
     created_at: datetime = Field(sa_type=UTCDateTime)
     started_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
     ended_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
 
 
 class TraceRow(SQLModel, table=True):
-    """What a submission's run on public tasks came to, task by task; everybody may see it once its owner says so."""
+    """The trace of a submission's run on public tasks, task by task; public once its owner publishes it."""
 
     __tablename__ = "hall_trace"
 

@@ -1,4 +1,4 @@
-"""The public dev sets: drawn from the shipped grammars with a seed that anybody can read here.
+"""Public dev sets, drawn from the shipped grammars with the fixed seed below.
 
 They are for trying an agent out, and give everything back: verdicts, evidence and transcripts. Their tasks are public
 from the start, so no score on them is ever ranked, and none of their skeletons is ever drawn for a live set.

@@ -1,10 +1,10 @@
-"""Where a set's tasks come from: drawn, proven by execution, sealed; a person's review comes after.
+"""Task generation: drafts are drawn, proven by execution and sealed; a person's review comes after.
 
-Drafts of one stratum are taken in the order of its stream, so what a seed gives does not depend on how many workers
-prove them. A draft that stays out is kept as rejected and the next one of the stream takes its place; a stratum whose
-drafts keep failing is given up with a sentence instead of being drawn until something passes. A draft that says its
-goal in the words of another task is not even proven: its skeleton is drawn again, a few times. A draw that was
-interrupted goes on when it is made again: what it kept is passed over, and no other task shares a skeleton with it.
+Drafts of one stratum are taken in the order of its stream, so the tasks of a seed do not depend on how many workers
+prove them. A draft that fails a gate is kept as rejected and the stream's next one takes its place; a stratum whose
+drafts keep failing is given up with an error instead of being drawn until something passes. A draft whose goal has the
+wording of another task is not proven at all: its skeleton is drawn again, a few times. An interrupted draw resumes when
+it is made again: the tasks that it kept are passed over, and no other task shares a skeleton with them.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Line:
 
 
 class Supply:
-    """Fills strata with admitted tasks."""
+    """Generates admitted tasks for strata."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Supply:
         if line.failures >= MOST_FAILURES:
             why = kept_out(draft, admission.failed[0], file)
             raise Refused(
-                f"{MOST_FAILURES} drafts of {line.stratum} in a row stayed out, the last at {why}; mend the template, "
+                f"{MOST_FAILURES} drafts of {line.stratum} in a row failed, the last at {why}; fix the template, "
                 f"or look at the draft with `quarterturn task show {draft.id}`"
             )
         return admission.ok

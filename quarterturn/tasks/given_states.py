@@ -1,4 +1,4 @@
-"""States given as files, so that anybody can check a retired task without running an agent.
+"""`predicate check`: states read from files, so that anybody can check a retired task without running an agent.
 
 Each entry of a folder is one namespace's state, named after it: a folder as its server left it, `sqlite.db` (a database
 file), `redis.json` (the keys, as in a task's `initial_state`), or `postgres.sql` (an SQL dump, for which a throwaway
@@ -29,7 +29,7 @@ ROOM = Limits(tmpfs=4 * MAX_FILE)
 
 
 def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
-    """Take every namespace's state up, as one that a world left: each lies in a folder named after its namespace.
+    """Read the state of every namespace as if a world had left it, each below a folder named after its namespace.
 
     What the files hold is not looked into here, but for `redis.json`, which is a document like a task's.
 
@@ -57,7 +57,7 @@ def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
 
 
 def question(document: Any, folder: Path) -> Question:
-    """Give what is asked of the states in a folder.
+    """Give the question that a predicate asks of the states in a folder.
 
     Raises:
         Malformed: of `verifiers.errors`: the document is no predicate.
@@ -104,7 +104,7 @@ def _dump(path: Path, make_box: Callable[[], Box]) -> bytes:
 
 
 def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> bytes:
-    """Have the backend take a state in, and read it back as after a run."""
+    """Load a state into a backend, and read it back as after a run."""
     server = SERVERS[name]
     try:
         said = snapshot(make_box(), server, in_data(server, tree), JUDGING, limits=ROOM)

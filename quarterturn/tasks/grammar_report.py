@@ -1,4 +1,4 @@
-"""What `grammar check` prints: how much there is in a grammar, and for how long it lasts in a home's set."""
+"""`grammar check`: how many tasks a grammar can give, and how many months they last in a home's set."""
 
 from __future__ import annotations
 

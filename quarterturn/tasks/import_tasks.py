@@ -1,4 +1,4 @@
-"""Taking hand-written tasks in, as JSON lines of `{"task": {...}, "provenance": {...}}`.
+"""Import of hand-written tasks from JSON lines of `{"task": {...}, "provenance": {...}}`.
 
 1. every line is read and checked before anything is started
 2. every task goes through the admission gates, by execution

@@ -1,4 +1,4 @@
-"""Keeping enough reviewed tasks for the next turn: what is missing, and drawing it."""
+"""Replenishment of reviewed tasks for the next turn: counting what is missing, and drawing it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from grammars.admission.duplicates import Sketch, wording
-from grammars.admission.surroundings import Around
+from grammars.admission.existing_tasks import Around
 from grammars.language.grammar import Grammar
 from quarterturn.composition.wiring import House
 from quarterturn.tasks import dev_sets
@@ -73,7 +73,7 @@ def grammars(house: House, *, who: str) -> dict[str, Grammar]:
 
 
 def around(house: House, *, who: str) -> Around:
-    """Say what a new draft must be told apart from: every task of the home, and the dev sets, which everybody knows."""
+    """Give what a new draft must differ from: every task of the home, and the dev sets, which are public."""
     public = dev_sets.public(house.grammars)
     sketches = {draft.id: Sketch.of(draft.task) for draft in public}
     return Around(

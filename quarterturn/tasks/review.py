@@ -1,4 +1,4 @@
-"""Tasks and their evidence in words, for the people who review them, and what those decide."""
+"""Task review: tasks and their evidence as text for reviewers, and the record of their decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from verifiers.language import predicate
 
 
 def task(opened: Opened) -> Iterator[str]:
-    """Say a task in lines: goal, budget, tools, state, predicate in words, reference solutions, mutants."""
+    """Describe a task in lines: goal, budget, tools, state, predicate in words, reference solutions, mutants."""
     document, provenance = opened.task.document, opened.provenance
     yield f"{opened.task.id}  {opened.task.server}, {opened.task.category}, {opened.task.difficulty}"
     yield f"Traceable  {traceable(opened.task)}"
@@ -50,7 +50,7 @@ def traceable(task: Task) -> str:
 
 
 def evidence(admission: Mapping[str, Any]) -> Iterator[str]:
-    """Say how a task fared at the gates and what each play came to, and what the reviewer is asked."""
+    """Describe the result of each admission gate and of each execution, and the questions to the reviewer."""
     for gate in admission["gates"]:
         yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
     found = admission.get("evidence", {})
@@ -71,7 +71,7 @@ def waiting(task_ids: Sequence[str]) -> Report:
 
 
 def require_export(house: House, task_id: str, who: str) -> None:
-    """Let somebody read a task that is public, or that two maintainers have signed for.
+    """Allow reading a task that is public, or that two maintainers have signed for.
 
     Raises:
         NotFound: there is no such task.
@@ -105,7 +105,7 @@ def decide(
     *,
     answers: Mapping[str, bool] | None = None,
 ) -> TaskRecord:
-    """Record a reviewer's decision; without answers of its own, one word stands for the whole checklist."""
+    """Record a reviewer's decision; without `answers`, the decision answers every question of the checklist."""
     approved = refusal is None
     return house.drafts.review(
         Review(
@@ -127,7 +127,7 @@ def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | N
 
 
 class Asker(Protocol):
-    """Who puts questions to a person (`quarterturn.cli.daily.task`)."""
+    """Prompts a person for a review (`quarterturn.cli.daily.task`)."""
 
     def show(self, lines: Sequence[str]) -> None:
         """Show a task."""
@@ -143,7 +143,7 @@ class Asker(Protocol):
 
 
 def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: Asker) -> list[TaskRecord]:
-    """Go through tasks with a person, question by question; what is skipped goes on waiting, what is decided stands."""
+    """Review tasks with a person, question by question; skipped tasks go on waiting, decisions made are kept."""
     done: list[TaskRecord] = []
     for task_id in task_ids:
         asker.show(shown(house, [task_id], who).lines)

@@ -1,4 +1,4 @@
-"""What a supply came to: how many drafts stood before the gates, how many got through, how good their templates are."""
+"""Yield of task generation: drafts drawn and admitted, gates that rejected, and each template's mutation score."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grammars.language.grammar import Draft
 
 @dataclass
 class Yield:
-    """How one template's draws fared.
+    """The results of one template's draws.
 
     Attributes:
         drawn: how many stood before the gates.
-        stayed_out: how many of them a gate kept out.
-        mutants: how many spoiled final states were made from the admitted ones and their predicates.
+        stayed_out: how many of them a gate rejected.
+        mutants: how many mutated final states were made from the admitted ones and their predicates.
         survived: how many of those got anything but *false*.
-        why: what kept the last one out, if one was.
+        why: the gate and reason of the last rejection, if there was one.
     """
 
     drawn: int = 0
@@ -30,23 +30,23 @@ class Yield:
 
     @property
     def broken(self) -> bool:
-        """Whether more than one draw in twenty stayed out."""
+        """Whether more than one draw in twenty was rejected."""
         return self.stayed_out * 20 > self.drawn
 
     @property
     def mutation_score(self) -> float | None:
-        """The share of spoiled final states that got *false*."""
+        """The share of mutated final states that got *false*."""
         return 1 - self.survived / self.mutants if self.mutants else None
 
 
 @dataclass
 class Tally:
-    """What a supply came to.
+    """The yield of one draw.
 
     Attributes:
         admitted: ids of the admitted tasks.
-        shut: how often each gate was the first that stayed shut.
-        templates: how each template's draws fared, by `server/template`.
+        shut: how often each gate was the first to reject a draft.
+        templates: the results of each template's draws, by `server/template`.
     """
 
     admitted: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Tally:
 
     @property
     def mutation_score(self) -> float | None:
-        """The share of spoiled final states that got *false*, over all templates."""
+        """The share of mutated final states that got *false*, over all templates."""
         every = self.templates.values()
         return Yield(mutants=sum(y.mutants for y in every), survived=sum(y.survived for y in every)).mutation_score
 
@@ -78,21 +78,21 @@ class Tally:
         }
 
     def lines(self) -> list[str]:
-        """Say it for people: a line for all, and one for each template that has something wrong."""
-        shut = "".join(f"; gate {gate} stayed shut {count} times" for gate, count in self.shut.items())
-        score = "" if self.mutation_score is None else f"; {self.mutation_score:.1%} of the spoiled states fail"
+        """Describe it in lines: one for all, and one for each template with a problem."""
+        shut = "".join(f"; gate {gate} rejected {count}" for gate, count in self.shut.items())
+        score = "" if self.mutation_score is None else f"; {self.mutation_score:.1%} of the mutated states fail"
         lines = [f"{self.drawn} drawn, {len(self.admitted)} admitted{shut}{score}"]
         for name, one in sorted(self.templates.items()):
             if one.broken:
                 lines.append(
-                    f"{name} is broken: {one.stayed_out} of {one.drawn} draws stayed out, the last at {one.why}"
+                    f"{name} is broken: {one.stayed_out} of {one.drawn} draws were rejected, the last at {one.why}"
                 )
             if one.survived:
-                lines.append(f"{name}: {one.survived} of {one.mutants} spoiled states pass unnoticed")
+                lines.append(f"{name}: {one.survived} of {one.mutants} mutated states pass unnoticed")
         return lines
 
     def count(self, draft: Draft, admission: Admission, file: str = "") -> None:
-        """Take in how one draft fared; `file` is where its template stands."""
+        """Count the result of one draft; `file` is where its template stands."""
         template = self.templates[draft.template]
         template.drawn += 1
         if admission.ok:
@@ -107,6 +107,6 @@ class Tally:
 
 
 def kept_out(draft: Draft, gate: Gate, file: str = "") -> str:
-    """Say which gate kept a draft out and why, naming file, template and field and no value of the task."""
+    """Say which gate rejected a draft and why, naming file, template and field and no value of the task."""
     place = f"{file}: {draft.template}" if file else draft.template
     return f"gate {gate.number} ({gate.name}): {place}: {gate.detail}"

@@ -34,8 +34,8 @@ from rotation.runs.books import Books
 from sandbox.boxes.box import Box
 from sandbox.results.failure import RETRIES, STOPS, Failure
 from sandbox.results.outcome import TaskRun, unplayed
-from sandbox.results.remains import Left
 from sandbox.results.score import Result
+from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunRecord, RunState
 from sandbox.runs.submission import Submission, must_be_submittable
 from vault.canonical import canonical

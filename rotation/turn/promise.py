@@ -13,7 +13,7 @@ from rotation.errors import NotFound
 from rotation.month.sets import Stratum
 from rotation.month.store import Cohort
 from rotation.runs.books import Books
-from rotation.turn import access_head, spot_check
+from rotation.turn import access_log_head, spot_check
 from vault.commitment import commitment, new_salt
 from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
@@ -61,7 +61,7 @@ def record_set(session: Session, books: Books, month: Month, month_key: bytes) -
         next_draw=_next_draw(session, books, month),
         public_grammar=any(record.public_grammar for record in records.values()),
         month_key=month_key,
-        access_log=access_head.commit(session, books, month),
+        access_log=access_log_head.commit(session, books, month),
         spot_check=spot_check.promise(session, books, month),
     )
     index = books.ledger.record(f"set/{month}", statement, session=session)

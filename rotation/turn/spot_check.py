@@ -34,7 +34,7 @@ from rotation.runs.openings import WHO
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunRecord, RunState
 from vault.commitment import commitment, new_salt
 from vault.ledger.statements.spot_check import LABEL, is_chosen

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
-from sandbox.attacks.harness.playing import HOSTILE, MIB, WORKERS
+from sandbox.attacks.harness.scenario_runner import HOSTILE, MIB, WORKERS
 from sandbox.attacks.harness.scenario_task import drill_task
 from sandbox.boxes.box import Box, Limits
 from sandbox.errors import Lost, Malformed

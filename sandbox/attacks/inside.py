@@ -2,8 +2,8 @@
 
 `sandbox.attacks.probes` runs there as if it had been submitted, with the relay and a gateway socket that gives only a
 fixed answer. The first attempt is the egress canary. Those that may crash their place have one of their own
-(`sandbox.attacks.harness.apart`). What did not run to its end, or could not reach its relay, proves nothing and is an
-error, never a pass.
+(`sandbox.attacks.harness.isolated_attempts`). What did not run to its end, or could not reach its relay, proves nothing
+and is an error, never a pass.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from sandbox.attacks.controls.controls import controls
-from sandbox.attacks.harness import apart
+from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec, catalogue
 from sandbox.attacks.harness.catalogue import APART, HOGS, ROWS, SENTRY
 from sandbox.attacks.harness.probing import answering, endings, has_sentry, limits, program
@@ -38,7 +38,7 @@ def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
         yield from _together(box, together)
     for name in names:
         if name in alone:
-            yield _attempt(box, name, *apart.make(box, name))
+            yield _attempt(box, name, *isolated_attempts.make(box, name))
 
 
 def _together(box: Box, names: Collection[str]) -> Iterator[Attempt]:

@@ -1,7 +1,7 @@
 """Attack scenarios: on the gateway, to persist, on the score, and to leak through what a run shows. One table.
 
-How they are played, and what must hold after each of them, is in `sandbox.attacks.harness.playing`; the programs
-themselves are in `sandbox/attacks/agents`, under the same names.
+How they are played, and what must hold after each of them, is in `sandbox.attacks.harness.scenario_runner`; the
+programs themselves are in `sandbox/attacks/agents`, under the same names.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from sandbox.attacks.controls.vulnerable_baseline import succeeded
 from sandbox.attacks.covert import bits_of
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
-from sandbox.attacks.harness.playing import Check, Drill, Played, perform_all
+from sandbox.attacks.harness.scenario_runner import Check, Drill, Played, perform_all
 from sandbox.attacks.harness.scenario_task import GOAL, postgres_task
 from sandbox.boxes.box import Box
 from sandbox.results.failure import CODES

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from sandbox.attacks import between, compromised_world, hostile_states, inside, scenarios
+from sandbox.attacks import compromised_world, cross_run, hostile_states, inside, scenarios
 from sandbox.attacks.harness.attempt import Attempt, Part, Spec
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 
-PARTS: tuple[Part, ...] = (inside, scenarios, compromised_world, between, hostile_states)
+PARTS: tuple[Part, ...] = (inside, scenarios, compromised_world, cross_run, hostile_states)
 
 
 def attempts() -> Mapping[str, Spec]:

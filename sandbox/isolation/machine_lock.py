@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox.errors import NotAllowed, Unavailable
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import shared_folder
 
 LOOK_SECONDS = 0.2

@@ -14,7 +14,7 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Ready, Spent, Started
-from sandbox.turns import Turns
+from sandbox.shared_lock import Turns
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate

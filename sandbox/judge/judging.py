@@ -28,7 +28,7 @@ from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import evidence as replies
 from sandbox.judge.asking import Asking, Question
 from sandbox.judge.process import JUDGE, READER, Broke, Ready
-from sandbox.turns import Turns
+from sandbox.shared_lock import Turns
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
 

@@ -37,13 +37,13 @@ from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.failure import Facts, Ruling, Stage, classify
 from sandbox.results.outcome import RUN, TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
+from sandbox.runs.job import Job
 from sandbox.runs.machinery import BROKEN, check
-from sandbox.runs.meter import Meter
 from sandbox.runs.scene import Scene, specify
 from sandbox.runs.state_reader import read_back
+from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
-from sandbox.runs.terms import Job
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict

@@ -14,10 +14,10 @@ from functools import partial
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.results.failure import Facts, Stage, classify
-from sandbox.runs.meter import Meter
+from sandbox.runs.job import Job
 from sandbox.runs.scene import Scene, specify
+from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
-from sandbox.runs.terms import Job
 from sandbox.servers.registry import Server
 from sandbox.transcript import Transcript
 

@@ -19,11 +19,11 @@ from sandbox.boxes.box import Box
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
 from sandbox.judge import Broke
 from sandbox.results.failure import PREPARATIONS
-from sandbox.runs.meter import Meter
+from sandbox.runs.job import Terms, new_alias
 from sandbox.runs.scene import Scene, specify
 from sandbox.runs.state_reader import read_back
+from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
-from sandbox.runs.terms import Terms, new_alias
 from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import Call
 from sandbox.world.frozen import FrozenState

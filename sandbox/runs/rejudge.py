@@ -16,7 +16,7 @@ from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import Judging
 from sandbox.judge.judging import as_it_is
 from sandbox.judge.process import JUDGES, READERS
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.state_reader import read_back, read_by
 from sandbox.runs.task_world import question_of, untouched
 from sandbox.world.frozen import FrozenState

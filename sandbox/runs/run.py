@@ -16,11 +16,11 @@ from sandbox.boxes.box import Box, Places
 from sandbox.errors import NotAllowed
 from sandbox.results.failure import PREPARATIONS, RETRIES, UNSERVED
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.attempt import attempt, judged_later, prepare
+from sandbox.runs.job import Job, Solution, Terms, checked, new_alias
 from sandbox.runs.submission import Submission
-from sandbox.runs.terms import Job, Solution, Terms, checked, new_alias
-from sandbox.turns import Turns
+from sandbox.shared_lock import Turns
 from vault.task.document import Task
 
 __all__ = ["Solution", "Terms", "new_alias", "run_set", "run_task"]

@@ -23,7 +23,7 @@ from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, lis
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner import own_folder
-from sandbox.runs.meter import Meter
+from sandbox.runs.stopwatch import Meter
 from sandbox.servers.registry import Server
 from sandbox.transcript import Call
 from sandbox.world.frozen import FrozenState, Seed

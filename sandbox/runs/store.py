@@ -32,7 +32,7 @@ from sqlmodel import Session, col, select
 from sandbox.boxes.box import Box
 from sandbox.errors import NotAllowed, NotFound, Refused
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.submission import Submission
 from sandbox.runs.tables import ResultRow, RunRow
 from vault.database import joined

@@ -33,9 +33,9 @@ from sandbox.boxes.docker.box import DockerBox
 from sandbox.gateway import FORK_SERVER
 from sandbox.runs import submission
 from sandbox.runs.attempt import attempt, prepare
+from sandbox.runs.job import Job, Terms, new_alias
 from sandbox.runs.run import run_set, run_task
 from sandbox.runs.scene import Scene
-from sandbox.runs.terms import Job, Terms, new_alias
 
 ROUNDS = 5
 AT_A_TIME = (1, 2, 4, 8)

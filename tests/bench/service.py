@@ -263,7 +263,7 @@ def _submission(number: int, name: str) -> dict[str, Any]:
     row = SubmissionRow(
         number=number + 1, id=f"s-{number:016}", account=name, tasks="private" if private else "dev", kind="image",
         reference="sha256:" + "0" * 64, month="2026-12", state="done", attempt=1, run=number + 1 if private else None,
-        asked="0" * 64, created_at=NOW, started_at=NOW, ended_at=NOW,
+        request_digest="0" * 64, created_at=NOW, started_at=NOW, ended_at=NOW,
     )  # fmt: skip
     return row.model_dump()
 

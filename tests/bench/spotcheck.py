@@ -20,11 +20,11 @@ from grammars.draw.sample import sample
 from grammars.draw.variants import base
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs import submission
+from sandbox.runs.job import Solution
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.run import run_set
-from sandbox.runs.terms import Solution
 from sandbox.transcript import Call
 from vault.ledger.statements.spot_check import ONE_IN
 from vault.task.document import Task

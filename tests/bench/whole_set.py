@@ -17,8 +17,8 @@ from typing import Any
 
 from report import Failed, Found, Table
 
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import admit
-from grammars.admission.surroundings import Around
 from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
 from quarterturn import clock
@@ -34,7 +34,7 @@ from sandbox.runs.prover import BoxProver
 from vault.task.lifecycle import State
 
 WORKERS = 2
-COLUMNS = ("server", "drawn", "admitted", "spoiled states", "of them false", "smallest template", "bits")
+COLUMNS = ("server", "drawn", "admitted", "mutated states", "of them false", "smallest template", "bits")
 AUTHOR, REVIEWER = "ada", "grace"
 
 

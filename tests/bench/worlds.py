@@ -25,10 +25,10 @@ from grammars.draw.variants import base
 from grammars.language.grammar import Draft
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.runs.meter import Meter
+from sandbox.runs.job import Terms, new_alias
 from sandbox.runs.scene import Scene, specify
+from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed
-from sandbox.runs.terms import Terms, new_alias
 from sandbox.servers.registry import SERVERS
 from sandbox.transcript import Call
 from vault.task.document import Task

@@ -12,8 +12,8 @@ import pytest
 
 from grammars.admission.coverage import check
 from grammars.admission.duplicates import Neighbours, Sketch, wording
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import admit, needed_tools
-from grammars.admission.surroundings import Around
 from grammars.draw.sample import draw, sample, skeletons
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import derive, of_template

@@ -196,7 +196,7 @@ def _forgotten(base: Path, lost: set[str]) -> Iterator[str]:
 
 
 def _unclear(said: Said) -> Iterator[str]:
-    if said.code not in CLEAR or "Traceback" in said.text or "mistake of ours" in said.text:
+    if said.code not in CLEAR or "Traceback" in said.text or "internal error" in said.text:
         yield f"it ended with {said.code}: {said.text}"
     if not said.sentence.startswith("quarterturn: ") or "a file: " in said.sentence:
         yield f"no clear sentence: {said.sentence}"

@@ -190,7 +190,7 @@ def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, te
         subprocess.run(["mount", "-o", "remount,ro", base], check=True)
         for name, work in works.items():
             said = start(work)()
-            assert "mistake of ours" not in said.text, (name, said.text)
+            assert "internal error" not in said.text, (name, said.text)
             clear(said)
         subprocess.run(["mount", "-o", "remount,rw", base], check=True)
         assert state(base) == before

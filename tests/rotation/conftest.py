@@ -28,7 +28,7 @@ from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.errors import Unjudged
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.store import Runs
 from sandbox.runs.submission import Submission
 from sandbox.transcript import CallRecord, Transcript

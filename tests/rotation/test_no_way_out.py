@@ -30,7 +30,7 @@ from sandbox import errors as sandbox_errors
 from sandbox.boxes.box import Facts as Ends
 from sandbox.results.failure import RETRIES, STOPS, UNSERVED, Facts, Stage, classify
 from sandbox.results.outcome import unplayed
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState

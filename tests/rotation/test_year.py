@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from grammars.admission.duplicates import wording
-from grammars.admission.surroundings import Around
+from grammars.admission.existing_tasks import Around
 from grammars.language.load import library, load
 from quarterturn.tasks import dev_sets
 from quarterturn.tasks.generate import MOST_TOLD

@@ -35,7 +35,7 @@ from sandbox.runner import runner
 from sandbox.runs import attempt
 from sandbox.runs.run import Terms, run_set
 from sandbox.runs.scene import Patience
-from sandbox.turns import Turns
+from sandbox.shared_lock import Turns
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until

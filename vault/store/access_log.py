@@ -4,7 +4,7 @@
 
 The chain reveals an edit, a gap and a changed order. It cannot reveal that its newest entries were cut off, nor that
 somebody with write access rebuilt the whole chain: for that, a digest is kept somewhere else and passed to `verify`.
-Each month's `set` statement in the public log commits to one (`rotation.turn.access_head`).
+Each month's `set` statement in the public log commits to one (`rotation.turn.access_log_head`).
 """
 
 from __future__ import annotations

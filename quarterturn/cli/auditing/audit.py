@@ -1,4 +1,4 @@
-"""Verbs of the auditor: check a release, read and check the log."""
+"""Verbs of the auditor: audit a release; read, check and re-key the public log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def audit(
     previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a release without trusting anybody: each step says what it proved."""
+    """Audit a release offline, without trusting anybody: each step says what it proved."""
     from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
     from vault.ledger.audit.verify import audit as check
 
@@ -106,7 +106,7 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
 
 
 def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
-    """Change the log's key: both keys sign that. Stop what runs on the home first; broken off, it is called again."""
+    """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
     from contextlib import ExitStack
 
     from quarterturn.cli.terminal.secrets import open_house
@@ -117,5 +117,5 @@ def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",
-        "Give it to auditors and witnesses by the way on which they had the old one.",
+        "Send it to auditors and witnesses the same way as the old one.",
     )

@@ -1,4 +1,4 @@
-"""The verb that follows a log."""
+"""Verb `log monitor`: checks a log against the head that was seen last."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def monitor(
     key: Annotated[
         list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
     ],
-    state: Annotated[Path, typer.Option(help="What to keep between looks; the first makes the file.")],
+    state: Annotated[Path, typer.Option(help="The file with the state of the last look; created if missing.")],
     as_json: Json = False,
 ) -> None:
-    """Follow a log from the head that was kept: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
+    """Check a log since the last look: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
     from quarterturn.audit.follow import follow
     from quarterturn.clock import now
     from vault.ledger.audit.command import read_keys

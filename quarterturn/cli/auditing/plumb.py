@@ -23,13 +23,13 @@ VERBS = {
     "verify-inclusion": '{"leafIdx", "treeSize", "root", "leafHash", "proof"} to {"ok"}.',
     "verify-consistency": '{"size1", "size2", "root1", "root2", "proof"} to {"ok"}.',
     "note-verify": '{"note", "keys": [vkey]} to {"ok", "verified": [names], "text"}.',
-    "checkpoint-parse": '{"checkpoint"} to {"origin", "size", "root", "extensions"}; signatures are let be.',
+    "checkpoint-parse": '{"checkpoint"} to {"origin", "size", "root", "extensions"}; signatures are not checked.',
     "cosign-verify": '{"checkpoint", "policy"} to {"ok", "witnesses": [names in the policy]}.',
     "proof-verify": '{"proof", "leaf", "policy"} to {"ok", "index"}.',
     "variant": '{"task", "key", "submitter", "month"} to {"ok", "values", "goal"}: what a run was shown of a task.',
 }
 FOLDERS = {
-    "tiles-root": "A folder of tiles to {size, root}, rebuilt from those of leaves; a signed head has to say so too.",
+    "tiles-root": "A folder of tiles to {size, root}, rebuilt from the leaves; with --key the signed head must agree.",
     "fsck": 'A folder of tiles, and keys of its log, to {"ok", "problems"}.',
 }
 Lines = Annotated[bool, typer.Option("--lines", help="One document a line in, one answer a line out.")]

@@ -29,10 +29,10 @@ def witness(
         list[str], typer.Option("--log", metavar="VKEY", help="A log's verifier key, or a file with it; may repeat.")
     ],
     state: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the last cosigned checkpoints are kept; never put back an older.")
+        Path, typer.Option(metavar="DIR", help="Folder of the last cosigned checkpoints; never restore an older copy.")
     ],
     listen: Annotated[
-        str, typer.Option(metavar="ADDRESS:PORT", help="Where to listen; put something that speaks https in front.")
+        str, typer.Option(metavar="ADDRESS:PORT", help="Where to listen; put an https proxy in front.")
     ] = "127.0.0.1:8703",
 ) -> None:
     """Cosign the checkpoints of logs that extend what was cosigned before (C2SP tlog-witness), until interrupted."""
@@ -55,10 +55,10 @@ def witness(
 def witness_key(
     name: Annotated[str, typer.Argument(help="The witness's name: a schema-less URL that you own.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the private key is written, mode 600.")],
-    kind: Annotated[Literal["ed25519", "ml-dsa-44"], typer.Option("--type", help="What it signs with.")] = "ed25519",
+    kind: Annotated[Literal["ed25519", "ml-dsa-44"], typer.Option("--type", help="Signature type.")] = "ed25519",
     as_json: Json = False,
 ) -> None:
-    """Make a witness's key, and print the verifier key that policies name it by."""
+    """Create a witness's key, and print the verifier key for policies."""
     from vault.keys import witness_keys
 
     vkey = witness_keys.create(out, name, kind).witness.vkey

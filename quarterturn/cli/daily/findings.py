@@ -1,4 +1,4 @@
-"""Verbs about what the watch found, and about who was served what."""
+"""Verbs about findings and exposure: list, review, and who was served which task."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def register(watch: typer.Typer) -> None:
 
 def list_findings(
     month: Annotated[str | None, typer.Option(help="YYYY-MM (default: every month).")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="What is clean, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include clean results.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """List the findings that want attention, with their reviews."""
+    """List the findings that need attention, with their reviews."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.findings import detection
 
@@ -35,13 +35,13 @@ def list_findings(
 
 def review(
     finding: Annotated[int, typer.Argument(help="A finding's number.")],
-    state: Annotated[Reviewed, typer.Argument(help="What it is held for.")],
+    state: Annotated[Reviewed, typer.Argument(help="The status to set.")],
     who: Who,
-    note: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
+    note: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Say what a finding is held for; it takes nothing from anybody."""
+    """Set a finding's status. Scores do not change."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.findings import detection
 
@@ -55,7 +55,7 @@ def exposure(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Say how often each task was served, to how many, and who read it outside the wall."""
+    """Show how often each task was served, to how many submitters, and who read it outside the sandbox."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.findings import detection
 

@@ -1,4 +1,4 @@
-"""Verbs of those who write grammars and predicates."""
+"""Verbs for authors of grammars and predicates."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def grammar_list(as_json: Json = False) -> None:
 def grammar_check(
     source: Source,
     home: Annotated[
-        Path | None, typer.Option("--home", help="Count what this home has used, and for how long the rest lasts.")
+        Path | None, typer.Option("--home", help="Count what this home has used, and how many months the rest lasts.")
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Read a grammar strictly, draw from every skeleton, and say how much there is in it."""
+    """Validate a grammar, draw from every skeleton, and show how many tasks are left in it."""
     from contextlib import ExitStack
 
     from quarterturn.cli.terminal.secrets import open_house
@@ -81,7 +81,7 @@ def grammar_import(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Seal a grammar of your own in the vault; from now on its server's tasks are drawn from it."""
+    """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
     from grammars.language.imported import Source as Texts
     from grammars.language.load import texts
     from quarterturn.cli.terminal.secrets import open_house
@@ -93,15 +93,15 @@ def grammar_import(
     Output(as_json=as_json).result(
         data,
         f"{grammar.server}: {len(grammar.templates)} templates, version {grammar.version}, sealed",
-        f"Nothing of it is left in the home in the open; keep {source} where only you can read it, or remove it.",
+        f"The home holds no plain copy of it; keep {source} where only you can read it, or remove it.",
     )
 
 
 def grammar_sample(
     source: Source,
     seed: Annotated[int, typer.Option(help="The same seed gives the same draft.")] = 0,
-    category: Annotated[Category | None, typer.Option(help="Draw from its templates only.")] = None,
-    difficulty: Annotated[Difficulty | None, typer.Option(help="Draw at this one only.")] = None,
+    category: Annotated[Category | None, typer.Option(help="Draw only from templates of this category.")] = None,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Draw only tasks of this difficulty.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw one draft and show it, each free value at its first choice; nothing is kept."""
@@ -145,14 +145,14 @@ def predicate_list(as_json: Json = False) -> None:
 
 def predicate_check(
     state: Annotated[
-        Path, typer.Option(help="A folder with a state a namespace: NAMESPACE/, sqlite.db, redis.json, postgres.sql.")
+        Path, typer.Option(help="A folder with one state per namespace: NAME/, sqlite.db, redis.json, postgres.sql.")
     ],
     predicate: Annotated[Path, typer.Option(help="A file with the predicate, or with a whole task.")],
-    answer: Annotated[str | None, typer.Option(help="What the agent said at the end.")] = None,
+    answer: Annotated[str | None, typer.Option(help="The agent's answer.")] = None,
     box: Box = None,
     as_json: Json = False,
 ) -> None:
-    """Evaluate a predicate against a state given as files: anybody can check a retired task."""
+    """Evaluate a predicate against a state given as files, to check a retired task."""
     import json
 
     from quarterturn.composition.boxes import choose_box

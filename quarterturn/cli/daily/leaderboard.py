@@ -1,4 +1,4 @@
-"""The board."""
+"""Verb `board`: the leaderboard of a month."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
 
 def board(
     month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
-    linked: Annotated[bool, typer.Option("--linked", help="Scores that can be compared across months, too.")] = False,
+    linked: Annotated[bool, typer.Option("--linked", help="Add linked scores, which compare months.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:

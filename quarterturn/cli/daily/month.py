@@ -1,4 +1,4 @@
-"""Verbs of the month: the turn, what it publishes, and runs."""
+"""Verbs of the benchmark month: `turn`, `publish` and `run`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    turn = typer.Typer(help="The monthly turn: a cohort leaves, another enters.")
+    turn = typer.Typer(help="The monthly turn: one cohort retires, another goes live.")
     turn.command("plan")(turn_plan)
     turn.command("run")(turn_run)
     turn.command("status")(turn_status)
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
-    """Say what the next turn would do; changes nothing."""
+    """Show what the next turn would do; changes nothing."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.month import monthly_turn
 
@@ -44,7 +44,7 @@ def turn_run(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Run the next turn, or finish the one that was begun."""
+    """Make the next turn, or resume the one that was begun."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.month import monthly_turn
 
@@ -55,7 +55,7 @@ def turn_run(
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:
-    """Say which turns were made and which cohorts are live."""
+    """Show the turns that were made, the cohorts, and open reviews."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.month import monthly_turn
 
@@ -65,7 +65,7 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
 
 
 def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False) -> None:
-    """Say where a month was published and signed, writing again what is missing."""
+    """Show where a month was published and signed, and write what is missing there."""
     from quarterturn.cli.terminal.secrets import open_house
     from rotation.calendar import Month
 
@@ -80,31 +80,29 @@ def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = 
 def run(
     who: Who,
     image: Annotated[str | None, typer.Option(help="A container image.")] = None,
-    agent: Annotated[str | None, typer.Option(help="A command line; its folder is all that it can read.")] = None,
-    endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; it is sent each task.")] = None,
-    tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the live one.")] = "dev",
+    agent: Annotated[str | None, typer.Option(help="A command; it can read only its own folder.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; each task is sent to it.")] = None,
+    tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the private set.")] = "dev",
     dev_of: Annotated[
-        str | None, typer.Option("--dev-of", help="Whose dev set: demo or mcpbench (default: the home's, else demo).")
+        str | None, typer.Option("--dev-of", help="Which dev set: demo or mcpbench (default: the home's, else demo).")
     ] = None,
     box: Box = None,
     model: Annotated[
-        str | None, typer.Option(help="A language model of the home's settings that agents may ask.")
+        str | None, typer.Option(help="A language model of the home's settings that the agent may use.")
     ] = None,
     resume: Annotated[
-        int | None, typer.Option(help="The number of a private run that stopped: play what it was not served yet.")
+        int | None, typer.Option(help="Resume the private run of this number: play the tasks not served yet.")
     ] = None,
-    listen: Annotated[str, typer.Option(help="Where to hear an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
-    public_url: Annotated[str | None, typer.Option(help="The https URL that leads an endpoint to --listen.")] = None,
+    listen: Annotated[str, typer.Option(help="Where to listen for an endpoint's callbacks, ADDRESS:PORT.")] = LISTEN,
+    public_url: Annotated[str | None, typer.Option(help="The https URL that reaches --listen from outside.")] = None,
     test_allow: Annotated[
         list[str] | None, typer.Option(help="For tests: a range of addresses that an endpoint may have.")
     ] = None,
-    test_authority: Annotated[
-        Path | None, typer.Option(help="For tests: certificates (PEM) that are believed too.")
-    ] = None,
+    test_authority: Annotated[Path | None, typer.Option(help="For tests: extra trusted certificates (PEM).")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Run an agent behind the wall, or a hosted one, and score it."""
+    """Run an agent in the sandbox, or a hosted one, and score it."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.runs import models, running
     from quarterturn.runs.hosted_endpoint import Hosting
@@ -116,7 +114,7 @@ def run(
     if tasks == "private" and dev_of is not None:
         raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
     if tasks == "dev" and resume is not None:
-        raise Malformed("--resume goes on with a private run: add --set private")
+        raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_house(home) as house, models.gateway(house, model, "dev") as asked:
             report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
@@ -141,7 +139,7 @@ def _dev_set(home: Path, name: str | None) -> SetSpec:
 
 
 def _sender(home: Path, out: Output) -> Sender:
-    """Give the home's sender, or without a home one for this command, whose key is said."""
+    """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.home.home import Places
     from quarterturn.runs.hosted_endpoint import ephemeral
@@ -150,5 +148,5 @@ def _sender(home: Path, out: Output) -> Sender:
         with open_house(home) as house:
             return house.sender
     sender = ephemeral()
-    out.say(f"signed with a key of this command alone:\n{sender.public_pem}")
+    out.say(f"Requests are signed with a temporary key; its public key:\n{sender.public_pem}")
     return sender

@@ -1,4 +1,4 @@
-"""The verb that writes a maintainer's report on a month."""
+"""Verb `watch report`: the monthly findings report for maintainers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def register(watch: typer.Typer) -> None:
 
 def report(
     month: Annotated[str, typer.Option(help="YYYY-MM.")],
-    html: Annotated[Path, typer.Option(help="Where the page goes; a file that is there is not written over.")],
-    figures: Annotated[Path | None, typer.Option(help="Where the figures go that it is drawn from, as JSON.")] = None,
+    html: Annotated[Path, typer.Option(help="The file to write the page to; it must not exist.")],
+    figures: Annotated[Path | None, typer.Option(help="The file to write the page's figures to, as JSON.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Write what the scores of a month say as one HTML file for maintainers; it names live tasks by their ids alone."""
+    """Write a month's findings report for maintainers as one HTML file; it names live tasks by their ids only."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.findings import detection_report
 

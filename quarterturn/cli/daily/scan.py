@@ -1,4 +1,4 @@
-"""The verb that looks for what is wrong in case files: no home is needed."""
+"""Verb `watch scan`: runs the detectors over case files; no home is needed."""
 
 from __future__ import annotations
 

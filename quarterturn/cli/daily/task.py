@@ -1,4 +1,4 @@
-"""Verbs of maintainers and reviewers: tasks before they go live."""
+"""Verbs of maintainers and reviewers for tasks: drawing, import, review, withdrawal, shredding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    task = typer.Typer(help="Tasks: draw, admit, review, look.")
+    task = typer.Typer(help="Tasks: draw, admit, review, show, withdraw, shred.")
     task.command("list")(task_list)
     task.command("show")(task_show)
     task.command("admit")(task_admit)
@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def task_list(
-    state: Annotated[State | None, typer.Option(help="Only those that stand there.")] = None,
+    state: Annotated[State | None, typer.Option(help="Only tasks in this state.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
@@ -58,7 +58,7 @@ def task_list(
 
 
 def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
-    """Open one task and show all of it; the access log says that you did."""
+    """Open one task and show all of it; this is noted in the access log."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import review
 
@@ -70,7 +70,7 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
 
 
 def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
-    """Draw what the next turn needs from the shipped grammars, and prove each draft by execution."""
+    """Draw the tasks that the next turn needs from the grammars, and prove each draft by execution."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import replenish
 
@@ -93,7 +93,7 @@ def task_import(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Take hand-written tasks in: each is checked and proven by execution, all or none."""
+    """Import hand-written tasks: each is checked and proven by execution; all are kept or none."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import import_tasks
 
@@ -109,19 +109,19 @@ def task_import(
 
 def task_review(
     who: Who,
-    task_id: Annotated[str | None, typer.Argument(help="A task's id (default: say which wait).")] = None,
+    task_id: Annotated[str | None, typer.Argument(help="A task's id (default: list the waiting tasks).")] = None,
     approve: Annotated[
-        bool, typer.Option("--approve", help="Every question of the checklist is answered yes.")
+        bool, typer.Option("--approve", help="Approve: answers every question of the checklist with yes.")
     ] = False,
-    reject: Annotated[str | None, typer.Option("--reject", help="Why it must not go live.")] = None,
-    batch: Annotated[bool, typer.Option("--batch", help="All that wait; one decision stands for all or none.")] = False,
+    reject: Annotated[str | None, typer.Option("--reject", help="Reject, for this reason.")] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="All waiting tasks; one decision for all, or none.")] = False,
     one_by_one: Annotated[
-        bool, typer.Option("--one-by-one", help="Go through those that others wrote, question by question.")
+        bool, typer.Option("--one-by-one", help="Review the tasks of other authors, question by question.")
     ] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Show tasks with their evidence, or record what a second person decides about them."""
+    """Show tasks with their evidence, or record a second person's review decision."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import review
     from vault.task.lifecycle import State as Life
@@ -152,12 +152,12 @@ def task_review(
 
 def task_withdraw(
     task_ids: Annotated[list[str], typer.Argument(help="Ids of live tasks, or of tasks of the reserve.")],
-    reason: Annotated[str, typer.Option(help="Why. It stands in the public log at once: quote nothing of a task.")],
+    reason: Annotated[str, typer.Option(help="The reason. It is public in the log at once: do not quote a task.")],
     who: Who,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Take tasks out that leaked or are broken, in public; the next of the reserve takes each place."""
+    """Withdraw leaked or broken tasks, in the public log; the next of the reserve takes each place."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.month import withdraw_task
 
@@ -169,11 +169,11 @@ def task_withdraw(
 def task_shred(
     who: Who,
     task_ids: Annotated[list[str] | None, typer.Argument(help="Ids of drafts or rejected tasks.")] = None,
-    state: Annotated[State | None, typer.Option(help="All that stand there, instead of ids.")] = None,
+    state: Annotated[State | None, typer.Option(help="All tasks in this state, instead of ids.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Destroy the data keys of drafts and rejected tasks that were never promised; nothing brings them back."""
+    """Destroy the data keys of drafts and rejected tasks that were never promised; this cannot be undone."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.keys import shredding
 
@@ -202,4 +202,4 @@ class _Terminal:
                 return words[said]
 
     def reason(self) -> str:
-        return str(typer.prompt("Why must it not go live?"))
+        return str(typer.prompt("Reason for the rejection"))

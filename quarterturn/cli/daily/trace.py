@@ -1,4 +1,4 @@
-"""The verb that traces a leaked text to the run that it came from."""
+"""Verb `watch trace`: traces a leaked text to the run that it came from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def trace(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Name the run that a leaked text came from; opens every task that was served in variants, and logs the text."""
+    """Name the run that a leaked text came from; opens every task served in variants, and logs the text's hash."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.findings import leak_trace
 

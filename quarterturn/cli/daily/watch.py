@@ -1,4 +1,4 @@
-"""The group of verbs about what looks wrong."""
+"""Command group `watch`: findings of the detectors, exposure, and tracing of leaks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quarterturn.cli.daily import findings, report, scan, trace
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    watch = typer.Typer(help="What looks wrong: findings, and who was served what.")
+    watch = typer.Typer(help="Findings of the detectors, and who was served which task.")
     findings.register(watch)
     scan.register(watch)
     trace.register(watch)

@@ -1,4 +1,4 @@
-"""The verb that shows who opened what."""
+"""Verb `access log`: who opened which task or evidence, when and why."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def register(app: typer.Typer) -> None:
 
 def access_log(
     verify: Annotated[
-        bool, typer.Option("--verify", help="Check the chain, and all that the public log commits to of it.")
+        bool, typer.Option("--verify", help="Check the hash chain, and the heads that the public log commits to.")
     ] = False,
-    task: Annotated[str | None, typer.Option(help="Only what opened something of this task.")] = None,
-    who: Annotated[str | None, typer.Option(help="Only what they opened.")] = None,
+    task: Annotated[str | None, typer.Option(help="Only entries about this task.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only entries of this person.")] = None,
     since: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Only from then on, UTC.")
+        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Only entries since then, UTC.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the newest so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many entries, the newest.")] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """List every opening of a task or of sealed evidence, and what two maintainers signed for."""
+    """List every opening of a task or of sealed evidence, and the acts that two maintainers signed for."""
     from datetime import UTC
 
     from quarterturn.audit import access_check

@@ -1,4 +1,4 @@
-"""Verbs of maintainers who sign for what nobody may do alone."""
+"""Verbs of two-person approval: list, show and sign requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Id = Annotated[str, typer.Argument(help="A request's id.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    approval = typer.Typer(help="What takes two maintainers, and their signatures.")
+    approval = typer.Typer(help="Requests that two maintainers must sign, and their signatures.")
     approval.command("list")(approval_list)
     approval.command("show")(approval_show)
     approval.command("sign")(approval_sign)
@@ -27,11 +27,11 @@ def register(app: typer.Typer) -> None:
 
 
 def approval_list(
-    everything: Annotated[bool, typer.Option("--all", help="What is used up or expired, too.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include used and expired requests.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """List what waits for signatures, after taking up changed rules or asking for them."""
+    """List requests that wait for signatures, after adopting changed rules or requesting signatures for them."""
     from contextlib import suppress
 
     from quarterturn.approvals import approvals, signatures
@@ -54,7 +54,7 @@ def approval_show(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Say what a request asks for, and write the bytes to be signed."""
+    """Show what a request asks for, and write the bytes to be signed."""
     from quarterturn.approvals import signatures
     from quarterturn.cli.terminal.secrets import open_house
 
@@ -80,7 +80,7 @@ def approval_sign(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Put your signature under a request."""
+    """Sign a request."""
     from quarterturn.approvals import signatures
     from quarterturn.cli.terminal.secrets import open_house
 

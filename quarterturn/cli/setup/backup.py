@@ -1,4 +1,4 @@
-"""Verbs that keep a home from being lost."""
+"""Verbs `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def register(app: typer.Typer) -> None:
 
 
 def backup(
-    destination: Annotated[Path, typer.Argument(help="A new folder for it, on another disk.")],
+    destination: Annotated[Path, typer.Argument(help="A new folder for the backup, on another disk.")],
     with_keys: Annotated[
-        bool, typer.Option("--with-keys", help="Put the keys in too, as they lie under the ring's passphrase.")
+        bool, typer.Option("--with-keys", help="Include the keys, sealed under the ring's passphrase.")
     ] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Back a home up, also while it is served."""
+    """Back up a home, also while it is served."""
     from quarterturn.backup.backup import backup as make
     from quarterturn.cli.terminal.secrets import database
     from quarterturn.composition.wiring import House
@@ -40,14 +40,14 @@ def backup(
 
 def restore(
     source: Annotated[Path, typer.Argument(help="The backup's folder.")],
-    head: Annotated[Path | None, typer.Option(help="The newest signed head of the log that anybody has.")] = None,
+    head: Annotated[Path | None, typer.Option(help="The newest signed head of the log that is known.")] = None,
     key: Annotated[
         Path | None, typer.Option(help="The log's newest log.vkey, if its key was changed after the backup.")
     ] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Make a new home out of a backup; one that is older than what was signed can be read, and signs nothing."""
+    """Restore a home from a backup; a home older than the newest signed head can be read, and signs nothing."""
     from quarterturn.backup.restore import restore as make
     from quarterturn.cli.terminal.secrets import database
 

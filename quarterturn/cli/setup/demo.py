@@ -1,10 +1,10 @@
-"""One whole benchmark month, played on real servers behind a real wall.
+"""Demo: one whole benchmark month, on real servers in a real sandbox.
 
-1. a home, and a self-check of the wall from inside it
+1. a home, and a self-check of the sandbox from inside it
 2. tasks are drawn, proven by execution, reviewed by a second person, and sealed
 3. they are committed to and go live
 4. three agents run: one does nothing, one is handed the solutions, one is honest
-5. the board
+5. the leaderboard
 6. the turn: a quarter retires, a quarter enters
 7. what was published is audited, with nothing but the folder and the log's key
 8. one byte of a copy is changed, and the audit says where
@@ -50,7 +50,7 @@ AGENTS = Path(__file__).resolve().parents[3] / "examples" / "agents"
 
 @dataclass(frozen=True)
 class Played:
-    """What the demo came to."""
+    """The result of the demo."""
 
     ok: bool
     data: Mapping[str, Any]
@@ -154,7 +154,7 @@ class _Play:
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
         answers = running.reference(self.house, oracle, self.box, self.out)
         scores["oracle"] = score(answers)
-        self.say("The board", "Every figure has its interval; runs in a box that is not official have no rank.")
+        self.say("The leaderboard", "Every figure has its interval; runs in a box that is not official have no rank.")
         lines = standings.lines(board)
         lines.append(standings.reference_line("oracle", answers))
         for line in (*standings.table(lines), *caveats.lines(caveats.public_cohorts(self.house, self.month))):

@@ -1,4 +1,4 @@
-"""What `doctor` looks at: the machine, the home, and on request the wall itself."""
+"""`doctor`: checks of the machine and the home, and on request the attack suite against a box."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Finding = tuple[bool, str]
 
 
 class Telling(Progress, Protocol):
-    """Where progress goes, and a line on the way."""
+    """Output of progress, and of lines on the way."""
 
     def say(self, line: str) -> None:
         """Say something on the way."""
@@ -44,7 +44,7 @@ class Telling(Progress, Protocol):
 
 
 def machine(home: Path, database: str | None = None, passphrase: bytes | None = None) -> Report:
-    """Say what is there, what is missing, and what works without it; the answer is no only if no box can be had.
+    """Check what is there, what is missing, and what works without it; the answer is no only if no box works.
 
     `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
     """
@@ -71,7 +71,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
 
 
 def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
-    """Try to get out of a box, from inside, in every way that we know.
+    """Run every known escape attempt from inside a box.
 
     Args:
         box_name: which box.
@@ -114,8 +114,8 @@ def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
     one, together = (covert.total(covert.ceiling(runs)) for runs in (1, covert.RUNS))
     lines.append(
-        f"What we say ourselves carries at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} of "
-        f"them a month; the goals of a set have {covert.TASKS * covert.GOAL}."
+        f"What the service itself discloses is at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} "
+        f"of them a month; the goals of a set have {covert.TASKS * covert.GOAL}."
     )
     return lines, not escaped
 
@@ -149,7 +149,7 @@ def _box(name: str, without: str) -> Finding:
 
 
 def _judging() -> Finding:
-    """Say whether states can be read and judged, and what stays within a reader's reach but for its filter."""
+    """Say whether states can be read and judged, and what only its system call filter keeps from a reader."""
     try:
         reach = JUDGING.in_reach()
     except SandboxError as error:
@@ -204,16 +204,16 @@ def _approvals(house: House) -> Finding:
 
 
 def _clock(house: House) -> Finding:
-    """Say when the next turn is due, what it lacks, and what could not be told of."""
+    """Say when the next turn is due, what it lacks, and which notices were not delivered."""
     month, due = clock.next_turn(house.months, house.settings)
     coming, now = alarm_clock.coming(house, month, due), house.now()
     overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
     said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
     said += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
-        said.append("Does a `quarterturn serve` run, with its clock?")
+        said.append("Check that `quarterturn serve` runs, without --no-clock")
     failed = [one for one in alarm_clock.outbox(house).posted() if one.error and not one.sent]
     if failed:
-        last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it is tried again"
-        said.append(f"{last.key} was not told by {last.channel} ({last.error}); {rest}")
+        last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
+        said.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")
     return not (overdue or failed or (soon and coming.lacks)), ". ".join(line.rstrip(".") for line in said)

@@ -1,4 +1,4 @@
-"""Verbs that make a home and look after it."""
+"""Verbs `demo`, `init` and `doctor`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     home: Annotated[
-        Path | None, typer.Option("--home", help="Where to keep what the demo makes (default: a temporary folder).")
+        Path | None, typer.Option("--home", help="Where to keep the demo's files (default: a temporary folder).")
     ] = None,
     box: Annotated[BoxName | None, typer.Option("--box", help="Where to run it (default: bwrap on Linux).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Play one whole benchmark month on real MCP servers, and audit what it publishes."""
+    """Run one whole benchmark month on real MCP servers, and audit what it publishes."""
     from quarterturn.cli.setup.demo import play
 
     out = Output(as_json=as_json)
@@ -45,7 +45,7 @@ def init(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Make a home: key ring, database, log and settings. Interrupted, the same command goes on."""
+    """Make a home: key ring, database, log and settings. After an interruption, run it again to resume."""
     from grammars.language.load import library
     from quarterturn import clock, settings
     from quarterturn.cli.terminal.secrets import database, new_passphrase
@@ -72,15 +72,13 @@ def doctor(
     attack: Annotated[bool, typer.Option("--attack", help="Run the attack suite inside a box.")] = False,
     with_controls: Annotated[
         bool,
-        typer.Option(
-            "--with-controls", help="With --attack: make each attempt once more without what stops it (root)."
-        ),
+        typer.Option("--with-controls", help="With --attack: repeat each attempt without its control, as root."),
     ] = False,
     box: Annotated[BoxName, typer.Option("--box", help="Which box to attack.")] = "auto",
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Say what this machine has and lacks, and what works without it."""
+    """Check this machine and the home: what works, what is missing, and what works without it."""
     from quarterturn.cli.setup import doctor_checks
     from quarterturn.cli.terminal import secrets
     from quarterturn.errors import Malformed

@@ -1,4 +1,4 @@
-"""Verbs for the key ring: its keys, and the locks that open it."""
+"""Verbs of the key ring: its keys, the locks that open it, custodians' shares and copies."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from vault.keys.locks.custodians import Share
 
 PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-Name = Annotated[str | None, typer.Option("--name", help="What to call the lock (default: after its kind).")]
+Name = Annotated[str | None, typer.Option("--name", help="The lock's name (default: its kind).")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    keys = typer.Typer(help="The key ring, and what opens it.")
+    keys = typer.Typer(help="The key ring, and the locks that open it.")
     keys.command("list")(keys_list)
     keys.command("rotate")(keys_rotate)
     keys.command("remove")(keys_remove)
     keys.command("split")(keys_split)
     keys.command("join")(keys_join)
     keys.command("backup")(keys_backup)
-    add = typer.Typer(help="Add a lock: something else that opens the key ring.")
+    add = typer.Typer(help="Add a lock: another way to open the key ring.")
     add.command("passphrase")(add_passphrase)
     add.command("pkcs11")(add_pkcs11)
     add.command("command")(add_command)
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
 
 
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:
-    """List the keys, how old they are and what each protects; and the locks of the ring."""
+    """List the keys, their age and what each protects; and the locks of the ring."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.keys import key_locks, rekeying
 
@@ -61,13 +61,13 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
         *ring.lines,
         *locks.lines,
         f"log       {vkey}",
-        f"month     {month}  signs what turns came to: {house.places.public / 'allowed_signers'}",
-        f"endpoint  {sender.key_id}  signs what hosted endpoints are sent: {house.places.endpoint_pem}",
+        f"month     {month}  signs the results of turns: {house.places.public / 'allowed_signers'}",
+        f"endpoint  {sender.key_id}  signs requests to hosted endpoints: {house.places.endpoint_pem}",
     )
 
 
 def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
-    """Change the ring's key: wrap everything again under a fresh one and drop the old. Interrupted, it goes on."""
+    """Rotate the ring's key: wrap everything again under a new key, drop the old one. Run it again to resume."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.keys import rekeying
 
@@ -78,7 +78,7 @@ def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
 
 
 def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
-    """Add a passphrase, from QUARTERTURN_NEW_PASSPHRASE or asked for; in a ring without one, it is the first lock."""
+    """Add a passphrase, from QUARTERTURN_NEW_PASSPHRASE or a prompt; in a ring without one it is the first lock."""
     from quarterturn.cli.terminal.secrets import next_passphrase
     from vault.keys.locks.passphrase import Passphrase
 
@@ -89,12 +89,12 @@ def add_pkcs11(
     who: Who,
     module: Annotated[Path, typer.Option(help="The token's PKCS#11 library, by its absolute path.")],
     token: Annotated[str, typer.Option(help="The token's label.")],
-    key: Annotated[str, typer.Option(help="The key's label; made in the token if it has none.")] = "quarterturn",
+    key: Annotated[str, typer.Option(help="The key's label; created in the token if missing.")] = "quarterturn",
     name: Name = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Add a hardware token; its PIN is taken from QUARTERTURN_PIN or asked for."""
+    """Add a hardware token (PKCS#11); its PIN comes from QUARTERTURN_PIN or a prompt."""
     from quarterturn.cli.terminal.secrets import pin
     from vault.keys.locks.pkcs11 import NewPkcs11
 
@@ -108,7 +108,7 @@ def add_command(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Add a command that wraps and unwraps, as in front of a cloud's key service (docs/how-to/keep-the-keys.md)."""
+    """Add a command that wraps and unwraps the key, such as a cloud KMS client (docs/how-to/keep-the-keys.md)."""
     from vault.keys.locks.command import NewCommand
 
     program = shutil.which(command[0])
@@ -123,7 +123,7 @@ def keys_remove(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Remove a lock; the last one stays."""
+    """Remove a lock; the last one cannot be removed."""
     from quarterturn.cli.terminal.secrets import open_house, openers
     from quarterturn.keys import key_locks
 
@@ -134,17 +134,17 @@ def keys_remove(
 
 def keys_split(
     who: Who,
-    threshold: Annotated[int, typer.Option(help="How many of them open the home together, at least 2.")],
+    threshold: Annotated[int, typer.Option(help="How many custodians open the home together, at least 2.")],
     custodian: Annotated[
         list[str],
-        typer.Option(help="NAME=KEY: an age or ssh-ed25519 public key, or the file that it is in; once for each."),
+        typer.Option(help="NAME=KEY, one per custodian; KEY is an age or ssh-ed25519 public key, or a file with it."),
     ],
-    out: Annotated[Path, typer.Option(help="A new folder for their files.")],
+    out: Annotated[Path, typer.Option(help="A new folder for the custodians' files.")],
     name: Name = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Let any so many of several people open the home together: a lock, and a file for each, encrypted to them."""
+    """Split the key among custodians (M of N): adds a lock, and writes each custodian an encrypted share file."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.keys import key_locks
 
@@ -158,16 +158,16 @@ def keys_join(
     who: Who,
     shares: Annotated[
         list[Path] | None,
-        typer.Argument(help="Custodians' files, as they were given or opened with `age -d`; - or none: asked for."),
+        typer.Argument(help="Custodians' share files, encrypted or opened with `age -d`; - or none: prompt."),
     ] = None,
     identity: Annotated[
-        list[Path] | None, typer.Option(help="A private key that opens some of them, of age or SSH; repeat it.")
+        list[Path] | None, typer.Option(help="An age or SSH private key that opens some of the files; may repeat.")
     ] = None,
     name: Name = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Open the home by custodians' shares and give it another passphrase (QUARTERTURN_NEW_PASSPHRASE, or asked for)."""
+    """Restore access from custodians' shares: adds a new passphrase (QUARTERTURN_NEW_PASSPHRASE, or a prompt)."""
     from quarterturn.cli.terminal.secrets import next_passphrase, open_house
     from quarterturn.home.home import Places
     from quarterturn.keys import key_locks
@@ -186,12 +186,12 @@ def keys_join(
 def keys_backup(
     destination: Annotated[Path, typer.Argument(help="A new file, on another disk.")],
     unprotected: Annotated[
-        bool, typer.Option("--unprotected", help="Even if nothing but its mode protects it.")
+        bool, typer.Option("--unprotected", help="Allow a ring without a lock; only the file mode protects the copy.")
     ] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Copy the ring's file, which custodians need besides their shares; nothing has to be opened for it."""
+    """Copy the ring's file, which custodians need besides their shares; needs no passphrase."""
     from quarterturn.home.home import Places
     from quarterturn.keys import key_locks
 
@@ -238,5 +238,5 @@ def _shares(path: Path, identities: Sequence[Path]) -> list[Share]:
 def _typed() -> bytes:
     from quarterturn.cli.terminal.secrets import typed
 
-    lines = iter(lambda: typed("A share, or nothing if that was all: "), "")
+    lines = iter(lambda: typed("Share (empty line to finish): "), "")
     return "\n".join(lines).encode()

@@ -1,4 +1,4 @@
-"""Verbs about the language models that agents may ask."""
+"""Verbs of language-model upstreams: list them, enter their keys, check them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from quarterturn.choices import TaskSet
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 
-For = Annotated[TaskSet, typer.Option("--for", help="For runs of the public dev set, or private ones.")]
-Name = Annotated[str, typer.Argument(help="As in the settings, [models.NAME].")]
+For = Annotated[TaskSet, typer.Option("--for", help="The kind of runs that use the key: dev or private.")]
+Name = Annotated[str, typer.Argument(help="The upstream's name in the settings, [models.NAME].")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    model = typer.Typer(help="Language models that agents may ask.")
+    model = typer.Typer(help="Language models that agents may use.")
     model.command("list")(list_models)
     model.command("key")(enter_key)
     model.command("check")(check)
@@ -38,23 +38,23 @@ def enter_key(
     name: Name,
     tasks: For,
     file: Annotated[
-        Path | None, typer.Option(help="A file that holds the key, open to nobody else (default: ask for it).")
+        Path | None, typer.Option(help="A file of mode 600 that holds the key (default: prompt for it).")
     ] = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Enter an upstream's key, which is sealed in the home; it is never an argument."""
+    """Enter an upstream's API key, which is sealed in the home; it is never an argument."""
     from quarterturn.cli.terminal.secrets import key_from, open_house
     from quarterturn.runs import models
 
     with open_house(home) as house:
         models.upstream(house, name)
         models.keep_key(house, name, tasks, key_from(file, f"Key of {name} for {tasks} runs: "))
-    Output(as_json=as_json).result({"name": name, "for": tasks}, f"The key of {name} for {tasks} runs is kept, sealed.")
+    Output(as_json=as_json).result({"name": name, "for": tasks}, f"The key of {name} for {tasks} runs is sealed.")
 
 
 def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = False) -> None:
-    """Ask each model of an upstream something harmless, with the key of these runs."""
+    """Send each model of an upstream a test request, with the key of these runs."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.runs import models
 

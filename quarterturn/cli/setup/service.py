@@ -1,4 +1,4 @@
-"""Verbs that serve a home, and work on what was submitted to it."""
+"""Verbs `serve` and `worker`: the HTTP service of a home, and workers for its submissions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from quarterturn.cli.terminal.options import HOME, Home
 
 Only = Annotated[
     WorkerClass | None,
-    typer.Option(
-        help="Run only private runs without a language model (sealed), or only all others (open): a machine each."
-    ),
+    typer.Option(help="Run only private runs without a language model (sealed), or only all others (open)."),
 ]
 Workers = Annotated[int, typer.Option(min=0, max=16, help="How many submissions to run at a time.")]
 
@@ -25,16 +23,14 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen; put something that speaks https in front of it.")] = (
-        "127.0.0.1"
-    ),
+    host: Annotated[str, typer.Option(help="Address to listen on; put an https proxy in front of it.")] = ("127.0.0.1"),
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8702,
     workers: Workers = 1,
     only: Only = None,
-    clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Turn the month when it is due.")] = True,
+    clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Make the monthly turn when it is due.")] = True,
     home: Home = HOME,
 ) -> None:
-    """Serve a home over HTTP, run what is submitted to it and turn its months, until interrupted."""
+    """Serve a home over HTTP, run its submissions and make its monthly turns, until interrupted."""
     from quarterturn import logs
     from quarterturn.approvals import approvals
     from quarterturn.cli.terminal.secrets import open_house
@@ -53,7 +49,7 @@ def serve(
 
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
-    """Run what is submitted to a home, beside a service of its own, until interrupted."""
+    """Run the submissions of a home, beside `serve`, until interrupted."""
     import signal
     from queue import SimpleQueue
 
@@ -83,8 +79,8 @@ def _say_which(workers: int, only: WorkerClass | None) -> None:
 
     if workers and only is None:
         logs.log.info(
-            "runs of both classes are played on this machine, in turn and from separate copies; a machine for each "
-            "shares nothing: worker --only sealed, worker --only open"
+            "this machine plays runs of both classes, in turn and from separate copies; to share nothing, use a "
+            "machine for each: worker --only sealed, worker --only open"
         )
     elif workers:
-        logs.log.info("only %s runs are played here", only)
+        logs.log.info("this machine plays only %s runs", only)

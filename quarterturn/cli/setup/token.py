@@ -1,4 +1,4 @@
-"""Verbs about the service's tokens."""
+"""Verbs of the service's API tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    token = typer.Typer(help="Tokens: who may ask the service for what.")
+    token = typer.Typer(help="API tokens of the service: accounts, roles and scopes.")
     token.command("create")(create)
     token.command("list")(list_tokens)
     token.command("revoke")(revoke)
@@ -26,14 +26,14 @@ def register(app: typer.Typer) -> None:
 
 
 def create(
-    account: Annotated[str, typer.Argument(help="Whose it is: a pseudonym.")],
-    role: Annotated[Role, typer.Option(help="What its holder is.")],
-    scope: Annotated[list[str] | None, typer.Option(help="Give it fewer scopes than its role has; may repeat.")] = None,
-    days: Annotated[int, typer.Option(help="For how long, at most 366.")] = 90,
+    account: Annotated[str, typer.Argument(help="The token's account, a pseudonym.")],
+    role: Annotated[Role, typer.Option(help="The role of its holder.")],
+    scope: Annotated[list[str] | None, typer.Option(help="Limit it to this scope of its role; may repeat.")] = None,
+    days: Annotated[int, typer.Option(help="Days until it expires, at most 366.")] = 90,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Make a token, and print it this once; only its hash is kept."""
+    """Create a token, and print it this once; only its hash is stored."""
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
@@ -45,7 +45,7 @@ def create(
 
 
 def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
-    """List the tokens: whose, what for, until when; not themselves."""
+    """List the tokens with account, scopes and expiry, without their secret text."""
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
@@ -57,7 +57,7 @@ def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
 def revoke(
     number: Annotated[int, typer.Argument(help="The token's number.")], home: Home = HOME, as_json: Json = False
 ) -> None:
-    """Revoke a token; from now on it opens nothing."""
+    """Revoke a token; it is invalid from now on."""
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
@@ -67,11 +67,11 @@ def revoke(
 
 def link(
     account: Annotated[str, typer.Argument(help="The account.")],
-    party: Annotated[str, typer.Argument(help="An account of those that it belongs to.")],
+    party: Annotated[str, typer.Argument(help="An account of the party that it belongs to.")],
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Let an account share the quotas of another one: both belong to the same people."""
+    """Link an account to another one of the same people, to share its quotas."""
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:

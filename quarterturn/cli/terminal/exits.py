@@ -1,4 +1,4 @@
-"""From an error's kind to the exit code of the contract.
+"""Exit codes of the command line, by the kind of the error.
 
 Every room's root error has a `kind`; this table is the only place that knows the numbers.
 """

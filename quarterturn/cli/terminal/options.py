@@ -1,4 +1,4 @@
-"""The options that verbs share."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_NAME = 200
 
 
 def _name(value: str) -> str:
-    """Refuse a name that could not stand in the access log."""
+    """Refuse a name that the access log could not hold."""
     if not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise typer.BadParameter(f"a name has 1 to {LONGEST_NAME} printable characters")
     return value

@@ -1,4 +1,4 @@
-"""How verbs speak: one JSON object or sentences on standard output, progress on standard error."""
+"""Output of verbs: one JSON object or sentences on standard output, progress on standard error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quarterturn.cli.terminal.exits import NO
 
 
 class Output:
-    """Where a verb says what it found.
+    """Prints the result of a verb.
 
     With `--json`, exactly one object `{"ok": bool, "data": ...}` reaches standard output, whatever happens.
     """
@@ -23,7 +23,7 @@ class Output:
         self.as_json = as_json
 
     def result(self, data: Any, *lines: str, ok: bool = True, otherwise: int = NO) -> None:
-        """Say the outcome: `data` for machines, `lines` for people. It is the last thing that a verb does.
+        """Print the outcome: `data` for programs, `lines` for people. It is the last thing that a verb does.
 
         Raises:
             Exit: the answer is no; the exit code is `otherwise`.
@@ -37,14 +37,14 @@ class Output:
             raise typer.Exit(otherwise)
 
     def again(self, data: Any, *lines: str, ok: bool = True) -> None:
-        """Say an outcome of which there will be more: each is an object on its own line, or a page of sentences."""
+        """Print one of several outcomes: each is an object on its own line, or a page of sentences."""
         if self.as_json:
             print(json.dumps({"ok": ok, "data": data}, sort_keys=True), flush=True)
         else:
             print("\n".join(["", *map(shown, lines)]), flush=True)
 
     def say(self, line: str) -> None:
-        """Say something on the way, to standard error."""
+        """Print a line of progress to standard error."""
         print(shown(line), file=sys.stderr, flush=True)
 
     @contextmanager

@@ -1,9 +1,8 @@
-"""Passphrases, a token's PIN, and the database's address with its password: from the environment, else from the
-terminal or the settings, never from an argument.
+"""Secrets of the command line: passphrases, a token's PIN, the database's address; and opening a home with them.
 
-`take_secrets` runs before anything else does, so no process that is started later inherits the variables, and nobody
-reads them in what the kernel shows of this one. From then on nothing of the process becomes a file
-(`vault.core_dumps`).
+They come from the environment, else from the terminal or the settings, never from an argument. `take_secrets` runs
+before anything else does, so no process that is started later inherits the variables, and nobody reads them in
+/proc/PID/environ. From then on the process writes no core dump (`vault.core_dumps`).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _database: ContextVar[str | None] = ContextVar("database", default=None)
 
 
 def take_secrets() -> None:
-    """Take what is secret out of the environment and keep it; an empty variable is none."""
+    """Move the secrets out of the environment into this process; an empty variable counts as unset."""
     from vault.core_dumps import leave_no_dumps  # only now: it may be somebody else's vault until `rooms` has looked
 
     leave_no_dumps()
@@ -60,12 +59,12 @@ def _taken(name: bytes) -> bytes | None:
 
 
 def passphrase() -> bytes | None:
-    """Give the passphrase that was named from outside, or None; nobody is asked."""
+    """Give the passphrase from the environment, or None; does not prompt."""
     return _given.get()
 
 
 def database() -> str | None:
-    """Give the address of the database that was named from outside, or None."""
+    """Give the database's address from the environment, or None."""
     return _database.get()
 
 
@@ -79,7 +78,7 @@ def _overwrite(name: bytes, length: int) -> None:
 
 @contextmanager
 def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House]:
-    """Open a home and unlock it, asking for what opens it where a person is there to give it.
+    """Open a home and unlock its key ring, prompting on a terminal for what opens it.
 
     Args:
         home: its folder.
@@ -113,7 +112,7 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
 
 
 def openers(places: Places) -> list[Opener]:
-    """Give what is at hand to open a home's key ring with, in the order in which to try it."""
+    """Give the openers that are available for a home's key ring, in the order in which to try them."""
     from quarterturn.keys.key_locks import kinds
     from vault.keys.locks.command import Command
     from vault.keys.locks.file_mode import FileMode
@@ -193,7 +192,7 @@ def pin() -> str:
 
 
 def typed(prompt: str) -> str:
-    """Ask for a secret on the terminal; whoever ends the input there has interrupted us."""
+    """Prompt for a secret on the terminal; the end of input counts as an interrupt."""
     try:
         return getpass.getpass(prompt)
     except EOFError:

@@ -1,4 +1,4 @@
-"""Who may do what, as one table: the scope that each route needs, or None where everybody may.
+"""Access table of the HTTP routes: the scope that each route needs, or None for public routes.
 
 A route that is not in the table cannot be served, and a row without a route fails at the start: `require_all` compares
 them. Which role has which scope stands in `quarterturn.accounts.roles`.
@@ -38,7 +38,7 @@ PAGES: Table = {
     ("GET", "/watch/{file}"): "findings:read",
     ("GET", "/verify.html"): None,
 }
-"""What people look at: not in the description, which is for programs."""
+"""Pages for people: not in the OpenAPI description, which is for programs."""
 
 ACCESS: Table = {
     # the public view
@@ -71,7 +71,7 @@ ACCESS: Table = {
     ("DELETE", "/runs/{id}/publication"): "submit",
     ("POST", "/checks"): "submit",
     ("GET", "/quota"): "submit",
-    # the house
+    # operators
     ("GET", "/admin/findings"): "findings:read",
     ("POST", "/admin/findings/{number}/review"): "findings:review",
     ("GET", "/admin/queue"): "queue:read",

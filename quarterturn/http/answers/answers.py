@@ -1,4 +1,4 @@
-"""Answers: JSON that is written one way, tags that are hashes of published bytes, and pages with a cursor."""
+"""HTTP answers: canonical JSON, ETags that are hashes of published bytes, and pages with a cursor."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 
 def plain(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Give somebody what is theirs alone: nobody keeps it, and it has no tag."""
+    """Give a private JSON answer: not cached, and without an ETag."""
     return Response(written(data), status, {"cache-control": PRIVATE, **(headers or {})}, JSON)
 
 
 def published(
     request: Request, found: Document | None, media: str = JSON, *, keep: str = PUBLIC, name: str | None = None
 ) -> Response:
-    """Give published bytes, or nothing new to whoever has them already.
+    """Give published bytes, or status 304 where the client has this version already.
 
     Raises:
         Problem: there is nothing.

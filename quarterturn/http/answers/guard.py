@@ -1,9 +1,9 @@
-"""What stands around every route, whatever it does: limits, headers, and an end to errors.
+"""ASGI middleware around every route: rate and size limits, security headers, error handling, request counts.
 
-1. an address that asks too often is told to wait, and everybody is told how much is left before that
-2. a body is read to its end before anybody looks at it, and one that is too long is not
+1. an address that exceeds its rate gets status 429, and every answer says how many requests are left
+2. a body is read to its end before a route sees it; one that is too long is refused
 3. every answer has the headers of `SECURITY`; no page runs a script or loads anything from elsewhere
-4. an exception that no route foresaw becomes a problem; its words go nowhere, and where it came from into the log
+4. an unexpected exception becomes a problem; its text goes nowhere, and its place into the log
 5. requests are counted by route, method and status, and by nothing that names anybody
 6. HEAD is GET without a body
 
@@ -41,7 +41,7 @@ log = logging.getLogger("quarterturn.http")
 
 
 class Guard:
-    """The application with all this around it.
+    """The application with these checks around it.
 
     Args:
         app: what answers.
@@ -141,5 +141,5 @@ def _network(host: str) -> str:
 
 
 def _write_down(error: BaseException) -> None:
-    """Say where, and not what: the message of a foreign exception might quote a task."""
+    """Log an exception's place without its message, which might quote a task."""
     log.error("%s", where(error))

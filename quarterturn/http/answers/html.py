@@ -1,9 +1,10 @@
-"""Pages as answers, under a policy that lets nothing run.
+"""HTML answers: pages, tables and the style sheet, under a strict content security policy.
 
-1. A public page is drawn from documents of the public view; its tag is the hash of its bytes, as every document's.
-2. A page that is somebody's alone is kept by nobody, and has no tag.
-3. No page runs a script or loads anything but the style sheet. One that must say more names it (`policy`).
-4. Forms go to this service alone, and say where they come from: browsers send no `Origin` under `no-referrer`.
+1. A public page is drawn from documents of the public view; its ETag is the hash of its bytes, as every document's.
+2. A private page is not cached, and has no ETag.
+3. No page runs a script or loads anything but the style sheet; a page that needs more names it (`policy`).
+4. Forms go to this service alone, under the referrer policy `same-origin`: browsers send no `Origin` under
+   `no-referrer`.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Re
 
 
 def own(page: str, status: int = 200) -> Response:
-    """Give somebody a page that is theirs alone."""
+    """Give a private page."""
     return HTMLResponse(page, status, {"cache-control": answers.PRIVATE, **PAGE})
 
 
 class Page(APIRoute):
-    """A route of which even an error of a room is told on a page."""
+    """A route whose errors, those of other packages too, are shown as a page."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Give what answers a request."""
@@ -80,12 +81,12 @@ def is_page(request: Request) -> bool:
 
 
 def wants_page(request: Request) -> bool:
-    """Say whether somebody with a browser asks for what is not there: they name HTML, which no program of ours does."""
+    """Say whether a browser asks: it accepts HTML, which the service's programs do not."""
     return "text/html" in request.headers.get("accept", "").lower()
 
 
 def problem(code: str, headers: Mapping[str, str]) -> Response:
-    """Say for people what went wrong; `headers` go with the answer."""
+    """Give a problem as a page; `headers` go with the answer."""
     found = own(sign_in.problem(*PROBLEMS[code]), PROBLEMS[code][0])
     found.headers.update(headers)
     return found

@@ -1,4 +1,4 @@
-"""A server that says where it answers."""
+"""Uvicorn server that reports its address once it listens."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import uvicorn
 
 
 class Listening(uvicorn.Server):
-    """Says its address once it answers there: the port may have been any."""
+    """Reports its address once it answers there: the port may have been chosen by the system."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[str], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say where."""
+        """Start, and report the address."""
         await super().startup(sockets)
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]

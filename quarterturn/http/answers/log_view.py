@@ -1,4 +1,4 @@
-"""The public log, read from its files: checkpoints, tiles, and proofs that are made from the tiles alone."""
+"""Reader of the public log's files: checkpoints, tiles, and proofs that are made from the tiles alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LogView:
         return {"old": old, "new": wanted, "proof": proof} | self._word(wanted)
 
     def _word(self, size: int) -> dict[str, Any]:
-        """Say whose word order and time are: a proof without it would look like more than it is."""
+        """Say on whose word order and time rest: a proof without it would seem to show more than it does."""
         witnesses = policies.cosigners(self._policy, self.note(size))
         return {"witnesses": witnesses, "word": policies.word(witnesses)}
 

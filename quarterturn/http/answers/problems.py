@@ -1,7 +1,7 @@
-"""What can go wrong, as one table: RFC 9457 problems with a fixed title and, where it helps, a fixed hint.
+"""Table of API errors: RFC 9457 problems, each with a code, a status and a fixed title.
 
-No word of an exception is ever sent: it may quote a task. What a request was refused for is said by its code, and for a
-malformed one by the places in it that are wrong, never by their values.
+The text of an exception is never sent: it may quote a task. The code says why a request was refused; for an invalid
+request, `errors` names the fields that are wrong, never their values.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ MEDIA = "application/problem+json"
 TYPE = "urn:quarterturn:problem:"
 
 PROBLEMS: Mapping[str, tuple[int, str]] = {
-    "malformed": (400, "The request cannot be understood."),
-    "unauthenticated": (401, "This needs a token that is good: Authorization: Bearer qt_…"),
-    "forbidden": (403, "The token's scopes do not cover this."),
+    "malformed": (400, "Malformed request."),
+    "unauthenticated": (401, "Token missing or invalid: send Authorization: Bearer qt_…"),
+    "forbidden": (403, "The token lacks the scope that this route needs."),
     "cross-site": (403, "This form was not sent from a page of this service."),
-    "not-found": (404, "There is nothing here, or nothing that you may see."),
-    "method-not-allowed": (405, "This cannot be done here."),
-    "conflict": (409, "It cannot be done in the state that things are in."),
-    "not-now": (409, "No set is live, or a turn is under way: try again later."),
-    "too-large": (413, "The request's body is too large."),
-    "unsupported-media-type": (415, "The body must be application/json."),
+    "not-found": (404, "Not found, or you have no access."),
+    "method-not-allowed": (405, "Method not allowed on this route."),
+    "conflict": (409, "The current state does not allow this: for example, the submission has already ended."),
+    "not-now": (409, "No private set is live, or a turn is under way: try again later."),
+    "too-large": (413, "The request body is too large."),
+    "unsupported-media-type": (415, "The request body must be application/json."),
     "invalid": (422, "A field is missing or wrong; `errors` says which."),
-    "not-yours": (422, "Name an image by its digest, or below a name of your own, such as ACCOUNT/agent:1."),
-    "key-reused": (422, "This Idempotency-Key was used for something else."),
-    "quota": (429, "A quota is used up; GET /quota says which, and when there is more."),
-    "rate": (429, "Too many requests from this address or with this token; wait for as long as Retry-After says."),
-    "mistake": (500, "A mistake of ours. Nothing half-done is kept."),
-    "unavailable": (503, "Something that this needs is not there at the moment: try again later."),
+    "not-yours": (422, "Image not allowed: name it by digest, or under your account, such as ACCOUNT/agent:1."),
+    "key-reused": (422, "This Idempotency-Key was used with a different request."),
+    "quota": (429, "A quota is used up; GET /quota says which, and when it resets."),
+    "rate": (429, "Too many requests from this address or with this token; wait the seconds in Retry-After."),
+    "mistake": (500, "Internal error. Nothing half-done is kept."),
+    "unavailable": (503, "A part of the service is unavailable: try again later."),
 }
 
 KINDS: Mapping[str, str] = {
@@ -47,7 +47,7 @@ KINDS: Mapping[str, str] = {
     "locked": "unavailable",
     "refused": "conflict",
 }
-"""From the kind of a room's error to a problem."""
+"""The problem of each kind of error."""
 
 _STATUS: Mapping[int, str] = {
     400: "malformed",
@@ -67,7 +67,7 @@ class Problem(Exception):
 
 
 def code_of(error: BaseException) -> str:
-    """Give the problem that an exception is; what is none of ours is a mistake of ours."""
+    """Give the problem of an exception; an exception that is not one of our kinds is an internal error."""
     return KINDS.get(str(kind_of(error)), "mistake")
 
 

@@ -1,4 +1,4 @@
-"""How much one may ask for in a minute: counted in windows, for whoever is named."""
+"""Rate limiter: counts requests a minute by address or token, in fixed windows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _OTHERS = "others"  # where so many ask in a minute, the rest share one allowanc
 
 
 class Rate:
-    """Counts what is asked for.
+    """Counts requests in fixed windows.
 
     Args:
-        limit: requests of one a minute.
+        limit: requests a minute for each key.
         clock: seconds that only grow.
     """
 

@@ -1,12 +1,13 @@
-"""Whole answers of what is public, kept until anything public changes; a request for one of them meets nothing else.
+"""Cache of whole public answers, as ASGI middleware; emptied whenever anything public changes.
 
-1. Kept is what says of itself that everybody may have it (`Cache-Control: public`) and has a tag, and nothing that was
-   asked for with a token.
-2. Whatever is published is renamed into one of a few folders, and each change of those empties the shelf, whichever
-   process made it. Its time is as coarse as the kernel's tick, so nothing is kept while the last change is young.
-3. Answers and bytes that are kept are capped: whoever invents queries only empties the shelf.
-4. Pages are kept in gzip, too, for whoever takes that. Nothing else of the service is compressed: the length of a
-   compressed answer tells of what is in it (BREACH, 2013), and here nothing is that not everybody may read.
+1. An answer is cached if it says that it is public (`Cache-Control: public`) and has an ETag, and never if the request
+   bore a token. A request for a cached answer reaches no route.
+2. Whatever is published is renamed into one of a few folders, and each change of those empties the cache, whichever
+   process made it. A folder's time is as coarse as the kernel's tick, so nothing is cached while the last change is
+   young.
+3. The number of cached answers and their bytes are capped: invented queries only empty the cache.
+4. Pages are cached in gzip, too, for clients that accept it. Nothing else of the service is compressed: the length of a
+   compressed answer tells of what is in it (BREACH, 2013), and cached pages hold only what everybody may read.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An answer: the route that gave it, its tag, its headers, and those of the answer to whoever has it already."""
+    """A cached answer: its route, its ETag, its headers, and the headers of the answer with status 304."""
 
     route: Any
     etag: bytes
@@ -42,12 +43,12 @@ class Kept:
 
     @property
     def size(self) -> int:
-        """Count the bytes that it takes."""
+        """The bytes of the body, and of its gzip form."""
         return len(self.body) + (len(self.small.body) if self.small else 0)
 
 
 class Shelf:
-    """The application with the shelf before it.
+    """The application with the cache before it.
 
     Args:
         app: what answers.
@@ -62,7 +63,7 @@ class Shelf:
         self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer from the shelf, or let the application answer and keep what it says."""
+        """Answer from the cache, or let the application answer and cache its answer."""
         if scope["type"] != "http" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
@@ -148,7 +149,7 @@ def _takes_gzip(accepted: bytes) -> bool:
 
 
 async def _answer(found: Kept, has: bytes, send: Send) -> None:
-    """Give what is kept, or nothing new to whoever has it (a weak comparison, RFC 9110, 13.1.2)."""
+    """Send a cached answer, or status 304 to a client that has it (a weak comparison, RFC 9110, 13.1.2)."""
     tags = {one.strip().removeprefix(b"W/") for one in has.split(b",")} if has else ()
     known = found.etag in tags or b"*" in tags
     status, headers, body = (304, found.bare, b"") if known else (200, found.headers, found.body)

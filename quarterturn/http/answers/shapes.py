@@ -1,4 +1,4 @@
-"""What goes in and comes out, for the description of the interface; each answer is written by its route."""
+"""Request and response models of the HTTP interface, for its description; each route writes its own answer."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Upstream = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$"
 
 
 class Given(BaseModel):
-    """What a client sends: nothing that is not known."""
+    """The base of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Agent(Given):
-    """Which agent: an image, or the URL of a hosted one; exactly one of them."""
+    """An agent: a container image or the URL of a hosted agent, exactly one of them."""
 
-    image: Image | None = Field(default=None, description="A container image that the runner can have.")
+    image: Image | None = Field(default=None, description="A container image that the runner can pull.")
     endpoint: Url | None = Field(default=None, description="The URL of a hosted agent.")
-    model: Upstream | None = Field(default=None, description="A language model that its agents may ask.")
+    model: Upstream | None = Field(default=None, description="A language model that the agent may use.")
 
 
 class NewSubmission(Agent):
-    """What is submitted."""
+    """A submission to make."""
 
     set: Literal["dev", "private"] = "dev"
-    counts: bool = Field(default=False, description="Play it before the party's others, of which none has begun.")
+    counts: bool = Field(default=False, description="Play it before the party's others; none of them may have begun.")
 
 
 class NewToken(Given):
@@ -50,14 +50,14 @@ class NewToken(Given):
 
 
 class NewWord(Given):
-    """A word in the review of a finding."""
+    """A review of a finding: its new status, and a note."""
 
     state: Literal["open", "explained", "confirmed"]
     note: str = Field(default="", max_length=500)
 
 
 class Wrong(BaseModel):
-    """One place in a request that is wrong."""
+    """A field of a request that is wrong."""
 
     pointer: str
     reason: str
@@ -99,19 +99,19 @@ class TaskWhole(BaseModel):
     set: str
     sha256: Digest
     task: dict[str, Any]
-    opening: dict[str, Any] | None = Field(description="Of a released one: what its commitment is opened with.")
+    opening: dict[str, Any] | None = Field(description="For a released task: the values that open its commitment.")
 
 
 class Failure(BaseModel):
-    """Why a submission came to nothing."""
+    """Why a submission failed."""
 
     code: str
     hint: str
-    ours: bool = Field(description="Then it costs nothing.")
+    ours: bool = Field(description="Our failure: refunded unless a private task was served.")
 
 
 class SubmissionShape(BaseModel):
-    """A submission, as its owner may know it now."""
+    """A submission, as its owner may see it now."""
 
     id: SubmissionId
     set: Literal["dev", "private", "check"]
@@ -120,16 +120,16 @@ class SubmissionShape(BaseModel):
     counts: bool
     month: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
-    place: int | None = Field(description="How many are before it in the queue, while it waits.")
+    place: int | None = Field(description="How many submissions are before it in the queue, while it waits.")
     failure: Failure | None
     charged: bool = Field(description="Whether it counts against a quota.")
     run: int | None = Field(description="The number of its run in the public log.")
-    figures: dict[str, Any] | None = Field(description="Of a private run that is done: rounded to half a point.")
+    figures: dict[str, Any] | None = Field(description="For a private run that is done; rounded to half a point.")
     created_at: datetime
 
 
 class SubmissionPage(BaseModel):
-    """A page of one's submissions, the newest first."""
+    """A page of the caller's submissions, the newest first."""
 
     submissions: list[SubmissionShape]
     next: str | None
@@ -141,11 +141,11 @@ class QuotaShape(BaseModel):
     limit: int
     used: int
     left: int
-    until: datetime | None = Field(description="When it begins anew; null where it does as things end.")
+    until: datetime | None = Field(description="When it resets; null where it frees up as submissions end.")
 
 
 class Quotas(BaseModel):
-    """One's quotas, shared with linked accounts."""
+    """The caller's quotas, shared with linked accounts."""
 
     private: QuotaShape
     dev: QuotaShape
@@ -158,7 +158,7 @@ class RunShape(BaseModel):
 
     id: SubmissionId
     set: Literal["dev", "private", "check"]
-    public: bool = Field(description="Whether its owner lets everybody see it.")
+    public: bool = Field(description="Whether its owner has published it.")
     trace: dict[str, Any]
 
 
@@ -177,7 +177,7 @@ class Releases(BaseModel):
 
 
 class MonthItem(BaseModel):
-    """What a turn signed."""
+    """The signed files of a turn."""
 
     month: str
     files: list[str]
@@ -226,7 +226,7 @@ class Consistency(BaseModel):
 
 
 class TokenShape(BaseModel):
-    """What is known of a token."""
+    """A token's metadata."""
 
     id: int
     account: str
@@ -262,7 +262,7 @@ class Waiting(BaseModel):
 
 
 class QueueShape(BaseModel):
-    """What waits and runs, in the order of submission."""
+    """The queued and running submissions, in the order of submission."""
 
     submissions: list[Waiting]
 

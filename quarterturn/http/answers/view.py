@@ -1,9 +1,9 @@
-"""The public view, read: the folder that everybody may copy, and nothing else.
+"""Reader of the public view: the folder that everybody may copy, and nothing else.
 
-There is no database, no key and no house in here. So a live task's id is as unknown as one that never was: both are not
-among the published, and are answered from the same line.
+There is no database, no key and no home in here. So a live task's id is as unknown as one that never existed: neither
+is among the published tasks, and both are answered from the same line.
 
-What is read is kept in memory until the files change; a release never does. So are answers that are made of it.
+Files are cached in memory until they change, which a release never does; so are answers that are made of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Published bytes, and the tag of that version."""
+    """Published bytes, and the ETag of that version."""
 
     body: bytes = field(repr=False)
     etag: str
@@ -45,7 +45,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class PublicTask:
-    """A task that counts no more, or never did.
+    """A public task: retired and published, or of the dev set.
 
     Attributes:
         id: its id.
@@ -72,7 +72,7 @@ class PublicTask:
 
 
 class PublicView:
-    """What is published below one folder."""
+    """The published files below one folder."""
 
     def __init__(self, public: Path) -> None:
         self._public, self.log = public, public / "log"
@@ -85,12 +85,12 @@ class PublicView:
 
     @property
     def folders(self) -> Sequence[Path]:
-        """Where a name appears or is replaced whenever anything here changes."""
+        """The folders in which a name appears or is replaced whenever anything here changes."""
         ours = [self._view, self._view / BOARDS, self._releases, self._months]
         return [self._public, *ours, self.log, self.log / KEPT]
 
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
-        """Give an answer that was made of a version `of` of what is published, or make it."""
+        """Give the cached answer made of the version `of` of the published files, or make it."""
         found = self._made.get((of, key))
         if found is None:
             if len(self._made) >= MOST_MADE:
@@ -121,16 +121,16 @@ class PublicView:
         return sorted(path.name for path in self._months.glob("*") if MONTH.fullmatch(path.name))
 
     def of_month(self, month: str, file: str) -> Document | None:
-        """Give a file of what a turn signed."""
+        """Give a signed file of a turn."""
         known = MONTH.fullmatch(month) and file in SIGNED
         return self._document(self._months / month / file) if known else None
 
     def months(self) -> Sequence[str]:
-        """Name the months that have a board, the oldest first."""
+        """Name the months that have a leaderboard, the oldest first."""
         return sorted(p.stem for p in (self._view / BOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
 
     def board(self, month: str) -> Document | None:
-        """Give a month's board."""
+        """Give a month's leaderboard."""
         return self._document(self._view / BOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
 
     # -- tasks --------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class PublicView:
         return self._all()[1].get(name)
 
     def version(self) -> Hashable:
-        """Give what changes whenever a task is published."""
+        """Give a version that changes whenever a task is published."""
         self._all()
         return self._tasks[0]
 

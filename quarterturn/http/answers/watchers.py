@@ -1,8 +1,8 @@
-"""Whoever watches a submission: one thread of this process looks at the database for all of them.
+"""Event streams of submissions: one thread polls the database for all open streams of this process.
 
-1. It looks once a second at every submission that is watched, in one query, and only while there are any.
-2. A watcher hears each change, and nothing else; what happened between two looks is heard as its outcome.
-3. A token may watch a few at a time: each is a connection that stays open.
+1. It polls every watched submission once a second, in one query, and only while there are any.
+2. A stream gets each change, and nothing else; of several changes between two polls it gets the last state.
+3. A token may have a few streams at a time: each is a connection that stays open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EVERY = 1.0  # seconds between looks
 MOST = 10  # of one token
 
 Look = tuple[str, bytes]
-"""A submission's state, and what its owner may know of it."""
+"""A submission's state, and its JSON as its owner may see it."""
 
 log = logging.getLogger("quarterturn.http")
 
@@ -39,7 +39,7 @@ class _Watcher:
 
 
 class Watchers:
-    """All who watch.
+    """The open event streams.
 
     Args:
         look: gives the looks of the submissions of these names.
@@ -52,13 +52,13 @@ class Watchers:
         self._thread: threading.Thread | None = None
 
     def crowded(self, token: int) -> bool:
-        """Say whether a token watches as many as it may."""
+        """Say whether a token has as many streams as it may."""
         with self._some:
             return Counter(one.token for one in self._all)[token] >= MOST
 
     @contextmanager
     def watching(self, name: str, token: int, last: Look) -> Iterator[asyncio.Queue[Look]]:
-        """Hear what becomes of a submission from `last` on."""
+        """Register a stream, and give the queue of a submission's changes from `last` on."""
         one = _Watcher(name, token, last)
         with self._some:
             self._all.add(one)

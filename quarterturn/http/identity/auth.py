@@ -1,7 +1,7 @@
-"""Who asks: the token of a request, against the scope that its route needs.
+"""Authentication and authorization: a request's token, checked against the scope that its route needs.
 
-On a route that everybody may use a token is not looked at, save where the answer may hold more for its owner. A page
-takes it from a cookie too, and its forms only from pages of ours (`quarterturn.http.identity.signin`).
+A public route ignores the token, except where the answer may hold more for the owner. A page takes the token from a
+cookie too, and accepts forms only from this service's own pages (`quarterturn.http.identity.signin`).
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ def _caller(request: Request, cookie: str | None) -> Caller | None:
 
 
 def caller(request: Request) -> Caller:
-    """Give whoever asks, on a route that needs a scope."""
+    """Give the caller, on a route that needs a scope."""
     found: Caller = request.state.caller
     return found
 
 
 def perhaps(request: Request) -> Caller | None:
-    """Give whoever asks, or None, on a route of `OWNERS_SEE_MORE`."""
+    """Give the caller, or None, on a route of `OWNERS_SEE_MORE`."""
     found: Caller | None = request.state.caller
     return found if found is not None and "submit" in found.scopes else None
 

@@ -1,12 +1,12 @@
-"""Signing in, for people with a browser: what a program shows as a bearer token, a browser keeps in a cookie.
+"""Sign-in for browsers: keeps the API token in a cookie; routes of the form, of signing in and of signing out.
 
-1. The cookie is looked at by the routes of `access.PAGES` and by no other: whoever would forge a request to the
-   interface needs the token itself.
+1. The cookie is read by the routes of `access.PAGES` and by no other: whoever would forge a request to the interface
+   needs the token itself.
 2. No script reads it (`HttpOnly`), no other site's page sends it (`SameSite=Strict`), over https no other name of the
    host sets it (`__Host-`, `Secure`), and it is gone after `HOURS`.
-3. A form is taken only from a page of ours: the browser says where it comes from (`Sec-Fetch-Site`, else `Origin`, as
-   Go's net/http.CrossOriginProtection reads them), and what says nothing is refused.
-4. There is no session to steal or to forget: who revokes the token is signed out everywhere.
+3. A form is accepted only from this service's own pages, by `Sec-Fetch-Site`, else `Origin` (as
+   Go's net/http.CrossOriginProtection reads them); a form with neither is refused.
+4. There is no session to steal or to forget: revoking the token signs out everywhere.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def form(request: Request) -> Response:
 
 @router.post("/sign-in", name="sign_in")
 async def sign_in(request: Request) -> Response:
-    """Keep a token that is good in a cookie, and go on to where its owner was kept out."""
+    """Keep a valid token in a cookie, and redirect to the page that asked for it."""
     given = parse_qs((await request.body()).decode("ascii", "replace"))
     token = given.get("token", [""])[0].strip()
     caller: Caller | None = await run_in_threadpool(request.app.state.house.caller, token)
@@ -72,14 +72,14 @@ async def sign_in(request: Request) -> Response:
 
 @router.post("/sign-out", name="sign_out")
 def sign_out(request: Request) -> Response:
-    """Forget the cookie; the token stays good."""
+    """Delete the cookie; the token stays valid."""
     said = _to("/sign-in")
     said.delete_cookie(_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict")
     return said
 
 
 def kept_out(request: Request) -> Response:
-    """Answer whoever must sign in first, with the form."""
+    """Answer an unauthenticated request for a page with the form."""
     path = request.url.path
     said = html.own(signing.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
     said.headers["www-authenticate"] = 'Bearer realm="quarterturn"'

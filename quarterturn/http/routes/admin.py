@@ -1,4 +1,4 @@
-"""Routes of the house: findings and their reviews, the queue, the turn, tokens. None of them shows a task."""
+"""Routes for operators: findings and their reviews, the queue, the turn, tokens. None of them shows a task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def findings(
     house: Home,
     month: Annotated[shapes.MonthName | None, Query(description="YYYY-MM (default: every month).")] = None,
     *,
-    everything: Annotated[bool, Query(alias="all", description="What is clean, too.")] = False,
+    everything: Annotated[bool, Query(alias="all", description="Include clean results.")] = False,
 ) -> Response:
     """List the findings with their reviews, as `quarterturn watch list` does."""
     return answers.plain(detection.listing(house, month, everything=everything).data)
@@ -33,13 +33,13 @@ def findings(
 
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
 def review(house: Home, who: Who, number: Number, word: shapes.NewWord) -> Response:
-    """Add a word to a finding's review; it takes nothing from anybody."""
+    """Set a finding's status. Scores do not change."""
     return answers.plain(detection.review(house, number, word.state, word.note, who.account).data)
 
 
 @router.get("/queue", response_model=shapes.QueueShape, name="queue")
 def queue(house: Home) -> Response:
-    """List what waits and runs."""
+    """List the submissions that are queued or running."""
     found = [
         {"id": one.id, "account": one.account, "set": one.tasks, "state": one.state, "attempt": one.attempt}
         for one in house.submissions.unfinished()
@@ -49,26 +49,26 @@ def queue(house: Home) -> Response:
 
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
 def turn(house: Home) -> Response:
-    """Say which turns were made and what waits for a maintainer, as `quarterturn turn status` does."""
+    """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
     return answers.plain(monthly_turn.status(house).data)
 
 
 @router.get("/tokens", response_model=shapes.Tokens, name="list_tokens")
 def tokens(house: Home) -> Response:
-    """List the tokens; not themselves."""
+    """List the tokens, without their secret text."""
     return answers.plain({"tokens": [_token(one) for one in house.accounts.list()]})
 
 
 @router.post("/tokens", status_code=201, response_model=shapes.MadeToken, name="create_token")
 def create(house: Home, wanted: shapes.NewToken) -> Response:
-    """Make a token, and show it this once."""
+    """Create a token; its text is shown only in this answer."""
     text, made = house.accounts.create(wanted.account, wanted.role, scopes=wanted.scopes, days=wanted.days)
     return answers.plain(_token(made) | {"token": text}, 201)
 
 
 @router.delete("/tokens/{number}", response_model=shapes.TokenShape, name="revoke_token")
 def revoke(house: Home, number: Number) -> Response:
-    """Revoke a token; from now on it opens nothing."""
+    """Revoke a token; it is invalid from now on."""
     return answers.plain(_token(house.accounts.revoke(number)))
 
 

@@ -1,4 +1,4 @@
-"""The explorer, its script, and `verify.html` to take away. The script asks the public routes, and believes none."""
+"""Routes of the log explorer: its page, its script, which verifies every answer, and `verify.html` to download."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ script, verifier = Document.of(browser.explorer()), Document.of(browser.page())
 
 @router.get(explorer.HERE, name="explorer_page")
 def explorer_page(request: Request, view: View) -> Response:
-    """Show the box."""
+    """Show the explorer's page."""
     key = view.key()
     return html.public(
         request, explorer.page(" ".join(key.body.decode().split()) if key else "", view.releases()), PAGE
@@ -28,7 +28,7 @@ def explorer_page(request: Request, view: View) -> Response:
 
 @router.get("/static/explorer.js", name="explorer_script")
 def explorer_script(request: Request) -> Response:
-    """Give its script."""
+    """Give the explorer's script."""
     return answers.published(request, script, JAVASCRIPT)
 
 

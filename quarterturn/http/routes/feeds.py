@@ -1,4 +1,4 @@
-"""Routes of the feeds: releases and checkpoints, from the public view and the public log alone."""
+"""Routes of the Atom feeds of releases and checkpoints, from the public view and the public log alone."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Rotations = Annotated[dict[str, Any], Depends(rotations)]
 
 @router.get("/releases.atom", name="release_feed")
 def releases(request: Request, view: View, rotations: Rotations) -> Response:
-    """Tell of releases."""
+    """Give the feed of releases."""
     there = set(view.releases())
     entries = [
         Entry(
             turn["release"],
-            f"{turn['release']}: the cohort of {turn['month']} is open",
+            f"{turn['release']}: the cohort of {turn['month']} is published",
             datetime.fromisoformat(turn["started_at"]),
             f"/releases/{turn['release']}",
             answers.JSON,
@@ -55,7 +55,7 @@ def releases(request: Request, view: View, rotations: Rotations) -> Response:
 
 @router.get("/checkpoints.atom", name="checkpoint_feed")
 def checkpoints(request: Request, log: Log, rotations: Rotations) -> Response:
-    """Tell of checkpoints of the log."""
+    """Give the feed of the log's checkpoints."""
     entries = [
         Entry(str(size), f"The log has {size} leaves", at, f"/log/checkpoints/{size}", TEXT, note)
         for size, at, note in log.newest(MOST)

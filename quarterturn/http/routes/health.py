@@ -1,4 +1,4 @@
-"""Whether it lives, whether it can work, and what it counted (Prometheus' text format, version 0.0.4)."""
+"""Routes for liveness, readiness and metrics (Prometheus' text format, version 0.0.4)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def healthz() -> Response:
 
 @router.get("/readyz", response_model=shapes.State, name="readyz")
 def readyz(request: Request) -> Response:
-    """Say whether database, keys and log can be used."""
+    """Check that the database, the keys and the log can be used."""
     house: House = request.app.state.house
     try:
         with Session(house.engine) as session:
@@ -42,7 +42,7 @@ def readyz(request: Request) -> Response:
 
 @router.get("/metrics", response_class=Response, name="metrics")
 def metrics(request: Request) -> Response:
-    """Give the counters; none of them tells of a task or names an account."""
+    """Give the metrics; none of them tells of a task or names an account."""
     house: House = request.app.state.house
     counts: Counter[tuple[str, str, int]] = request.app.state.counts
     requests = (
@@ -51,11 +51,11 @@ def metrics(request: Request) -> Response:
     )
     states = Counter(one.state for one in house.submissions.unfinished())
     lines = [
-        *_metric("quarterturn_requests_total", "counter", "Requests that were answered.", requests),
+        *_metric("quarterturn_requests_total", "counter", "Requests answered.", requests),
         *_metric(
             "quarterturn_submissions",
             "gauge",
-            "Submissions that wait or run.",
+            "Submissions that are queued or running.",
             [({"state": state}, states[state]) for state in ("queued", "running")],
         ),
         *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),
@@ -73,10 +73,10 @@ def _of_the_clock(house: House) -> Iterator[str]:
     yield from _metric(
         "quarterturn_next_turn_seconds", "gauge", "When the next turn is due, Unix time.", [({}, int(due.timestamp()))]
     )
-    yield from _metric("quarterturn_turn_overdue", "gauge", "Whether that is past.", [({}, overdue)])
+    yield from _metric("quarterturn_turn_overdue", "gauge", "Whether the next turn is overdue.", [({}, overdue)])
     for name, counted, what in (
-        ("quarterturn_notices_unsent", waiting, "Notices that are tried again."),
-        ("quarterturn_notices_given_up", lost, "Notices that nobody was told of."),
+        ("quarterturn_notices_unsent", waiting, "Notices that will be retried."),
+        ("quarterturn_notices_given_up", lost, "Notices that were given up."),
     ):
         yield from _metric(name, "gauge", what, [({"channel": one}, counted[one]) for one in channels])
 

@@ -1,4 +1,4 @@
-"""Routes of the public log, in the paths of C2SP tlog-tiles below `/log`, and proofs for whoever reads no tiles."""
+"""Routes of the public log: C2SP tlog-tiles below `/log`, and inclusion and consistency proofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of what turns signed, and of the public keys that it is checked with. They read the public view alone."""
+"""Routes of the signed months, and of the public keys to check them with; they read the public view alone."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def months(request: Request, view: View) -> Response:
 
 @router.get("/months/{month}/{file}", response_class=Response, name="get_month_file")
 def month_file(request: Request, view: View, month: shapes.MonthName, file: Signed) -> Response:
-    """Give the head that a turn came to, its SSH signature, or its attestation (in-toto in DSSE)."""
+    """Give a turn's final checkpoint, its SSH signature, or its attestation (in-toto in DSSE)."""
     media = JSON if file.endswith(".json") else TEXT
     return answers.published(request, view.of_month(month, file), media, keep=answers.FOR_EVER)
 
 
 @router.get("/keys/{file}", response_class=Response, name="get_key")
 def key(request: Request, view: View, file: Key) -> Response:
-    """Give the log's verifier key, or who signed months (OpenSSH). Whoever checks us has them from elsewhere, too."""
+    """Give the log's verifier key, or the signers of months (OpenSSH). Compare them with a copy from elsewhere."""
     return answers.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)

@@ -1,6 +1,6 @@
-"""Pages of people who are signed in: a submitter's own, and the watch's for those who look into its findings.
+"""Routes of pages behind sign-in: a submitter's submissions, and the findings for maintainers and reviewers.
 
-Each shows what the route of the interface with the same scope says, and is kept by nobody.
+Each shows what the JSON route with the same scope gives, and is not cached.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Everything = Annotated[bool, Query(alias="all")]
 
 @router.get("/mine", name="submissions_page")
 def mine(house: Home, who: Who, cursor: Cursor = None) -> Response:
-    """Show one's submissions and quotas."""
+    """Show the caller's submissions and quotas."""
     found, more = _mine(house, who.account, cursor)
     queries = [f"?cursor={one}" if one else "" for one in (cursor, more)]
     return html.own(submission.overview(who.account, found, submission_service.quotas(house, who.account), *queries))
@@ -45,7 +45,7 @@ def mine_table(house: Home, who: Who, file: str, cursor: Cursor = None) -> Respo
 
 @router.get("/submission/{id}", name="submission_page")
 def one(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
-    """Show where a submission stands, and what may be told of it."""
+    """Show a submission's state, and what its owner may see of it."""
     found = house.submissions.get(id, who.account)
     shown = submission_service.shown(house, found) | {"agent": found.reference}
     quotas, trace = submission_service.quotas(house, who.account), _trace(house, id, who.account)
@@ -63,7 +63,7 @@ def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A0
 
 @router.post("/submission/{id}/cancel", name="cancel_by_form")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Take a submission back, and show how it stands then."""
+    """Cancel a submission, and show its page."""
     submission_service.cancel(house, id, who.account)
     return RedirectResponse(f"/submission/{id}", 303, {"cache-control": answers.PRIVATE, **html.PAGE})
 

@@ -1,4 +1,4 @@
-"""Public pages: for people what the routes of the public view are for programs, from that view and nothing else."""
+"""Routes of the public pages: leaderboard and rotation, from the public view and nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Item = dict[str, Any]
 
 @router.get("/", name="front_page")
 def front(request: Request, view: View) -> Response:
-    """Show the newest board."""
+    """Show the newest leaderboard."""
     months = view.months()
     return (
         board_page(request, view, months[-1]) if months else html.public(request, leaderboard.empty(_rotations(view)))
@@ -31,7 +31,7 @@ def front(request: Request, view: View) -> Response:
 
 @router.get("/board/{month}", name="board_page")
 def board_page(request: Request, view: View, month: str) -> Response:
-    """Show a month's board."""
+    """Show a month's leaderboard."""
     return html.public(request, leaderboard.page(_read(view.board(month)), view.months(), _rotations(view)))
 
 

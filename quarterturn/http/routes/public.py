@@ -1,4 +1,4 @@
-"""Routes of the public view: tasks, board, rotations, findings, releases, attestations."""
+"""Routes of the public view: tasks, leaderboard, rotations, findings, releases, attestations."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def tasks(
 
 @router.get("/tasks/{id}", response_model=shapes.TaskWhole, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
-    """Give a public task. Of one that is live nobody can tell that it is there."""
+    """Give a public task. The answer for a live task is the same as for an id that does not exist."""
     found = view.task(id)
     return answers.published(request, Document.of(answers.written(found.whole())) if found else None)
 
@@ -60,7 +60,7 @@ def leaderboard(
         Literal["docker", "docker-model-gateway", "endpoint", "unofficial"] | None, Query(description="One track.")
     ] = None,
 ) -> Response:
-    """Give a month's board: every figure with its interval, ranks within a track."""
+    """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
     found = view.board(month or (months[-1] if months else ""))
     if found is not None and track is not None:
@@ -83,13 +83,13 @@ def rotations(request: Request, view: View) -> Response:
 
 @router.get("/findings", response_model=dict[str, Any], name="findings")
 def findings(request: Request, view: View) -> Response:
-    """Count the watch's findings of months that are over; nobody is named."""
+    """Count the findings of months that are over, by kind; nobody is named."""
     return answers.published(request, view.findings())
 
 
 @router.get("/releases", response_model=shapes.Releases, name="list_releases")
 def releases(request: Request, view: View) -> Response:
-    """List what was published, the oldest first."""
+    """List the releases, the oldest first."""
     found = [
         {"release": name, "month": name.removeprefix("Historical-"), "attestation": f"/attestations/{name}"}
         for name in view.releases()
@@ -124,6 +124,6 @@ def release_file(request: Request, view: View, release: str, path: str) -> Respo
 
 @router.get("/attestations/{release}", response_model=dict[str, Any], name="get_attestation")
 def attestation(request: Request, view: View, release: str) -> Response:
-    """Give the in-toto statement of which tasks a release published, with their hashes."""
+    """Give the in-toto statement of the tasks that a release published, with their hashes."""
     found = view.attestation(release)
     return answers.published(request, found, "application/vnd.in-toto+json", keep=answers.FOR_EVER)

@@ -1,4 +1,4 @@
-"""Routes of submitters: submitting, looking, taking back, publishing, quotas."""
+"""Routes for submitters: submitting, checks, status and events, cancelling, publishing runs, quotas."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
 
-BEAT = 15  # seconds between signs of life
+BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
 def house(request: Request) -> House:
-    """Give the house."""
+    """Give the open home."""
     found: House = request.app.state.house
     return found
 
 
 Home = Annotated[House, Depends(house)]
 Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
-Key = Annotated[str | None, Header(description="The same key gives the same submission.", min_length=1, max_length=200)]
+Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
 
 @router.post("/submissions", status_code=201, response_model=shapes.SubmissionShape, name="submit")
@@ -51,7 +51,7 @@ def submit(
 
 @router.post("/checks", status_code=201, response_model=shapes.SubmissionShape, name="check")
 def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempotency_key: Key = None) -> Response:
-    """Try an agent on one task of the dev set; this costs nothing of the other quotas."""
+    """Try an agent on one task of the dev set; this uses only the quota of checks."""
     wish = Wish("check", wanted.image, wanted.endpoint, wanted.model)
     return _taken(request, house, who.account, wish, idempotency_key)
 
@@ -78,7 +78,7 @@ def submissions(
     cursor: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
-    """List one's submissions, the newest first."""
+    """List the caller's submissions, the newest first."""
     found, more = listed(house, who.account, cursor, limit)
     line = submission_service.line(house, found)
     return answers.plain({"submissions": [submission_service.shown(house, one, line) for one in found], "next": more})
@@ -99,7 +99,7 @@ def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) ->
 
 @router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")
 def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
-    """Say where a submission stands, and at its end its figures."""
+    """Give a submission's state, and its figures once it is done."""
     return answers.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
 
 
@@ -132,7 +132,7 @@ def _event(look: Look) -> bytes:
 
 
 def looks(house: House, names: Collection[str]) -> dict[str, Look]:
-    """Look at submissions, at all of them at once."""
+    """Give the state of several submissions, in one query of the queue."""
     found = house.submissions.some(names)
     line = submission_service.line(house, found)
     return {one.id: (one.state, answers.written(submission_service.shown(house, one, line))) for one in found}
@@ -140,19 +140,19 @@ def looks(house: House, names: Collection[str]) -> dict[str, Look]:
 
 @router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Take a submission back: one that waits costs nothing, one that runs is stopped."""
+    """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
     return answers.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
 
 
 @router.get("/quota", response_model=shapes.Quotas, name="quota")
 def quota(house: Home, who: Who) -> Response:
-    """Say what is used and left of each quota."""
+    """Give the use and the rest of each quota."""
     return answers.plain(submission_service.quotas(house, who.account))
 
 
 @router.get("/runs/{id}", response_model=shapes.RunShape, name="get_run", tags=["public"])
 def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
-    """Give a run's tasks: to everybody if its owner says so, to its owner as far as the tasks are public."""
+    """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
     found = submission_service.published_run(house, id)
     if found is None and who is not None:
         found = submission_service.own_run(house, id, who.account)
@@ -163,11 +163,11 @@ def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
 
 @router.put("/runs/{id}/publication", response_model=shapes.RunShape, name="publish_run")
 def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Let everybody see a run of one's own, as far as its tasks are public now."""
+    """Publish one of the caller's runs, as far as its tasks are public now."""
     return answers.plain(submission_service.publish(house, id, who.account, public=True))
 
 
 @router.delete("/runs/{id}/publication", response_model=shapes.RunShape, name="withdraw_run")
 def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Show a run of one's own to nobody else from now on."""
+    """Withdraw the publication of one of the caller's runs."""
     return answers.plain(submission_service.publish(house, id, who.account, public=False))

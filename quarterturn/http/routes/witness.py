@@ -1,7 +1,7 @@
-"""A witness over HTTP: C2SP tlog-witness's one call, `POST /add-checkpoint`, and nothing beside it.
+"""HTTP server of a witness: the one route of C2SP tlog-witness, `POST /add-checkpoint`.
 
-No home, no session, no database: what it answers is `vault.ledger.write.witness`. Bodies are bounded before they are
-read.
+It has no home, no session and no database; `vault.ledger.write.witness` decides every answer. Bodies are bounded before
+they are read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def create(witness: LocalWitness) -> Starlette:
 
 
 def serve(witness: LocalWitness, host: str, port: int, *, ready: Callable[[str], None]) -> None:
-    """Answer until interrupted; `ready` is told the address once it answers there."""
+    """Serve until interrupted; `ready` is called with the address once it answers there."""
     config = uvicorn.Config(
         create(witness),
         host=host,

@@ -1,4 +1,4 @@
-"""How Alembic reaches the database: always through a connection that the caller opened."""
+"""Alembic environment: runs migrations on a connection that the caller opened."""
 
 from __future__ import annotations
 

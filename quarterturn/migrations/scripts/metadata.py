@@ -1,4 +1,4 @@
-"""The tables of every room, gathered in one place for comparison with the migrations."""
+"""Metadata of the tables of every package, for comparison with the migrations."""
 
 from __future__ import annotations
 

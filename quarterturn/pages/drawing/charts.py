@@ -1,6 +1,6 @@
-"""The charts of the watch's report, from the numbers of `rotation.detection.report.report`. Pure.
+"""Charts of the findings report, from the numbers of `rotation.detection.report.report`. Pure.
 
-Nothing is told by colour alone: what is above expectation goes up or to the right, what was known stands apart.
+No information is in colour alone: what is above expectation goes up or to the right, exposed tasks are drawn apart.
 A chart that has a row per submitter leaves names and figures to the page, beside each row's picture.
 """
 
@@ -26,7 +26,7 @@ TINY = 1e-9
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a chart: whose, its picture, and what it says in figures."""
+    """A row of a chart: its name, its picture, and its figures as text."""
 
     name: str
     picture: str

@@ -1,6 +1,6 @@
-"""Figures with their intervals: a dot and a whisker on a scale from nothing to everything, and the same in words. Pure.
+"""Figures with their intervals: a dot and a whisker on a scale from 0 to 100 %, and the same as text. Pure.
 
-A figure is `{"value", "low", "high", "n"}` as boards and submissions have it, or None where it is not told.
+A figure is `{"value", "low", "high", "n"}` as leaderboards and submissions have it, or None where it is not disclosed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NAMES = {
     "recovery_rate": "Recovery",
 }
 MEANINGS = {
-    "success_rate": "tasks passed, of all that were set",
-    "efficiency": "tool calls over those allowed, in tasks that were passed: less is better",
-    "hallucinated_tool_rate": "calls to tools that were not listed, of all calls: less is better",
-    "recovery_rate": "recovery tasks passed after an error, of those in which one was seen",
+    "success_rate": "tasks passed, of all tasks of the set",
+    "efficiency": "tool calls made, of those allowed, over passed tasks: less is better",
+    "hallucinated_tool_rate": "calls to unlisted tools, of all calls: less is better",
+    "recovery_rate": "recovery tasks passed, of those in which the agent saw an error",
 }
 
 Item = Mapping[str, Any]
@@ -34,7 +34,7 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure as a page has it: a picture, the value, and the interval."""
+    """A figure as a page shows it: a picture, the value, and the interval."""
 
     title: str
     picture: str
@@ -43,7 +43,7 @@ class Shown:
 
 
 def shown(title: str, figure: Item | None, kind: str = "ranked") -> Shown:
-    """Draw a figure; one that is not told is a dash."""
+    """Draw a figure; one that is not disclosed is a dash."""
     if figure is None or figure["value"] is None:
         return Shown(title, "", NONE, "")
     at = scale(0, 1)

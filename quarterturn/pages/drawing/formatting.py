@@ -1,6 +1,6 @@
-"""How a page writes names and numbers. Pure.
+"""Formatting of names and numbers on pages. Pure.
 
-A name is whatever a submitter chose: what hides in it, or turns a line of text around, is written out.
+A name is whatever a submitter chose: hidden characters, and those that reverse a line of text, are written as escapes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Tables that are read three ways: by people on a page, by programs as JSON, by spreadsheets as CSV. Pure.
+"""Tables in three forms: HTML for a page, JSON for programs, CSV for spreadsheets. Pure.
 
 1. All three show the same rows in the same order, and the last two the same values under the same names.
 2. CSV is that of RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front
    (https://owasp.org/www-community/attacks/CSV_Injection); a number stays one.
-3. A name is whatever somebody chose: on a page it stands legibly and on one line.
+3. A name is whatever a submitter chose: on a page it is made legible and kept on one line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plots of points in a frame: submitters against their peers, tests against a normal. Pure.
+"""Scatter and quantile plots of the findings report: submitters against peers, tests against a normal. Pure.
 
 A point far out has a letter, which is explained below the plot: names would run into one another.
 """
@@ -56,7 +56,7 @@ def peers(shown: Item) -> Plot:
         parts.append(svg.words(svg.pct(x), svg.pct(y), letter, anchor, (across, 14 if 100 - y > NEAR else -5)))
         labels.append((letter, f"{short(one['submitter'])}, z {decimal(one['z'], 1, signed=True)}"))
     told = (
-        f"{len(dots)} submitters: passed of the exposed tasks, over what the fresh ones let expect; "
+        f"{len(dots)} submitters: share of exposed tasks passed, over the share that fresh tasks predict; "
         f"outside of ±1.96: {', '.join(words for _, words in labels) or 'nobody'}"
     )
     return Plot(svg.picture(parts, 320, told, "plot"), labels)

@@ -1,4 +1,4 @@
-"""SVG as text: elements that stretch to whatever width a page has, with words that never do. Pure.
+"""SVG elements as text: drawings stretch to the width of the page, words do not. Pure.
 
 Places from left to right are in per cent of the picture, those from top to bottom in pixels or per cent, so one picture
 is sharp on a telephone, on a wide screen and on paper. Colours are classes of the page's style sheet: a style attribute

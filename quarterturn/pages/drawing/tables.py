@@ -1,4 +1,4 @@
-"""The tables beside the charts of the watch's report: the same figures, for whoever cannot see them. Pure."""
+"""Tables beside the charts of the findings report: the same figures as text. Pure."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def scores(rows: Sequence[Item], months: int) -> Table:
 
 
 def views(report: Item) -> Table:
-    """Write what everybody asks for."""
+    """Write the commonly requested figures: jump, person fit, and the best of several submissions."""
     jumps = {row["submitter"]: row["z"] for row in report["jumps"]}
     best = {row["submitter"]: row for row in report["views"]["best"]}
     rows = []

@@ -1,4 +1,4 @@
-"""What a finding says, in plain sentences: what was seen, how surprising it is, what else would explain it. Pure."""
+"""Plain sentences of a finding: what was seen, how surprising it is, what else would explain it. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ KINDS = {
     "leak": "leaked tasks",
     "copy": "near-duplicate runs",
     "family": "leaked template",
-    "task": "odd task",
+    "task": "anomalous task",
     "exposure": "task over a limit",
-    "unknown": "verdicts left unknown",
-    "unclear": "failures left unclear",
-    "verdict": "another verdict the second time",
+    "unknown": "unknown verdicts",
+    "unclear": "failures of unclear cause",
+    "verdict": "verdict changed when judged again",
 }
 SENTENCES = {
     "leak": "{0} passed more of the tasks that they could have known, or with fewer calls, than their fresh tasks and "
-    "their peers let expect. Who knows some of these tasks looks like this; so may an agent tuned on published ones.",
+    "their peers predict. Knowing some of these tasks has this effect; so may tuning an agent on published ones.",
     "copy": "A run of {0} and one of {1} needed equally many calls on more tasks than two independent runs would. One "
     "was copied from the other, or both are one model under two names.",
     "family": "Tasks of the template {0} suddenly pass for several submitters, fresh ones too. The template is known, "
@@ -30,10 +30,10 @@ SENTENCES = {
     "task": "Task {0} suddenly passes for nearly everybody. Its verifier may be broken, or its text known.",
     "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
     "exposure": "Task {0} was shown more often than the settings allow.",
-    "unknown": "Runs of {0} were left with verdicts that nobody could settle.",
-    "unclear": "Runs of {0} were left with failures of which nobody can say whose they are.",
-    "verdict": "The state that was left of run and task {0} was judged again, and came to another verdict than the one "
-    "that counts. A worker was broken, or lied, or a predicate says now this and now that.",
+    "unknown": "Runs of {0} have verdicts that could not be settled.",
+    "unclear": "Runs of {0} have failures of unclear cause: the agent's, or ours.",
+    "verdict": "The final state of run and task {0} was judged again, with another verdict than the one that counts. A "
+    "worker was broken or dishonest, or a predicate is not deterministic.",
 }
 UNITS = {
     "leak": "share of the exposed tasks known",
@@ -89,13 +89,13 @@ def power(report: Item) -> str:
     if not shares:
         return ""
     if not seen:
-        return "Not even a submitter who knew every exposed task would be found as often as not."
+        return "Even a submitter who knew every exposed task would not be detected half of the time."
     blind = len(shares) - len(seen)
     half = f", {percent(seen[len(seen) // 2])} for the middle one," if len(seen) > 1 else ""
     range_ = percent(seen[0]) if len(seen) == 1 else f"{percent(seen[0])}{half} to {percent(seen[-1])}"
-    rest = f" For {blind} of them not even all of them would be." if blind else ""
+    rest = f" For {blind} of them not even knowing all tasks would be detected." if blind else ""
     peers = counted(report["submitters"], "submitter")
     return (
-        f"With {peers} and {report['exposed']} exposed tasks, a leak is found as often as "
-        f"not from {range_} of the exposed tasks on{', depending on whose it is' if len(seen) > 1 else ''}.{rest}"
+        f"With {peers} and {report['exposed']} exposed tasks, a leak is detected half of the time "
+        f"from {range_} of the exposed tasks on{', depending on the submitter' if len(seen) > 1 else ''}.{rest}"
     )

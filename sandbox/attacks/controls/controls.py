@@ -3,7 +3,7 @@
 Most run in one *weakened* place: an agent's place of the same box, without the controls that a process can set for
 itself (user, capabilities, filter), with caps lifted tenfold, a writable root, stand-ins for what should never be
 there, and a wire to a namespace of our own. Each attempt's process then applies all of those controls but one
-(`sandbox.attacks.probes.lowered`). So one place serves them all, and each attempt lacks exactly its own control.
+(`sandbox.attacks.probes.weakened`). So one place serves them all, and each attempt lacks exactly its own control.
 
 Nothing of this reaches the host: what is mounted writable is a copy or in memory, the capabilities that would reach
 beyond a namespace (SYS_TIME, SYS_MODULE, SYS_BOOT, SYS_RAWIO, SYSLOG) are never given, and no address is a real one.
@@ -26,15 +26,15 @@ from typing import Any
 
 from sandbox.attacks.controls import wire
 from sandbox.attacks.controls.weakened_box import CAPABILITIES, Lowered, grantable, lowered
-from sandbox.attacks.harness import apart
+from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import ROWS, Setting, Without
 from sandbox.attacks.harness.probing import GOALS, LIMITS, PROBES, answering, endings, program
 from sandbox.attacks.probes import calls
 from sandbox.boxes import policy
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
-from sandbox.isolation.copies import interpreter
 from sandbox.isolation.filters import CONDITIONS
+from sandbox.isolation.program_copies import interpreter
 from sandbox.isolation.seccomp import Rule, allowing
 from sandbox.isolation.system_calls import NUMBERS
 
@@ -66,12 +66,12 @@ def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
             found |= make(box, here)
     for name, without in wanted.items():
         if without.setting == "alone":
-            found[name] = apart.make(box, name, lifted=True)[0]
+            found[name] = isolated_attempts.make(box, name, lifted=True)[0]
     return {name: outcome == "escaped" for name, outcome in found.items()}
 
 
 def document(wanted: Mapping[str, Without]) -> str:
-    """Write down for `sandbox.attacks.probes.lowered` what each attempt is made without."""
+    """Write down for `sandbox.attacks.probes.weakened` what each attempt is made without."""
     usual = policy.rlimits(LIMITS)
     del usual["cpu"], usual["fsize"]  # the place has more of these, for there is more of everything
     filters = [_filter(Without())]
@@ -120,7 +120,7 @@ def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
 
 
 def _said(other: Lowered, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
-    place = other.place(made, sockets, apart.limits(lifted=True))
+    place = other.place(made, sockets, isolated_attempts.limits(lifted=True))
     try:
         with wire.wired(other.process(place)) if wire_it else nullcontext():
             agent = place.start()

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.harness.playing import HOSTILE, LOOK
+from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK
 from sandbox.attacks.harness.scenario_task import ANSWER
 from sandbox.boxes.box import Limits
 

@@ -19,7 +19,7 @@ from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.docker.engine import Container
 from sandbox.boxes.docker.place import DockerPlace
 from sandbox.boxes.docker.walls import Walled
-from sandbox.isolation.copies import LINKED
+from sandbox.isolation.program_copies import LINKED
 
 CAPABILITIES: Mapping[str, int] = {  # linux/capability.h; none of them reaches beyond the namespaces of a place
     "DAC_OVERRIDE": 1,

@@ -17,7 +17,7 @@ from typing import Any
 
 from sandbox.attacks.probes.wires import WIRE
 from sandbox.errors import Lost, Unavailable
-from sandbox.isolation.copies import interpreter
+from sandbox.isolation.program_copies import interpreter
 
 PEER = Path(__file__).parent / "peer.py"
 FAR = "quarterturn1"

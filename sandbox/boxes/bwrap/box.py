@@ -35,8 +35,8 @@ from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
 from sandbox.boxes.output import Output
 from sandbox.errors import Lost, Refused, Unavailable
-from sandbox.isolation.copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
+from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import remove_old_folders
 from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
 from sandbox.world.channel import Channel, Exit

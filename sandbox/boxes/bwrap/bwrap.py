@@ -19,8 +19,8 @@ from sandbox.boxes.box import Limits
 from sandbox.boxes.bwrap import cgroup
 from sandbox.errors import Unavailable
 from sandbox.isolation import filters
-from sandbox.isolation.copies import LINKED, Copy
 from sandbox.isolation.masks import masks
+from sandbox.isolation.program_copies import LINKED, Copy
 
 NEEDED = ("--args", "--as-pid-1", "--json-status-fd", "--perms", "--remount-ro", "--seccomp", "--size")
 TOOLS = ("bwrap", "setpriv", "prlimit")  # the last two are in util-linux

@@ -21,8 +21,8 @@ from pathlib import Path
 from sandbox.boxes import policy
 from sandbox.boxes.box import PORT, SOCKET_NAME, Limits, Program
 from sandbox.boxes.docker.attachment import STDOUT
-from sandbox.boxes.docker.copies import ImageCopies
 from sandbox.boxes.docker.engine import Container, Engine
+from sandbox.boxes.docker.image_copies import ImageCopies
 from sandbox.boxes.docker.images import Image, Images
 from sandbox.boxes.docker.locks import Locks
 from sandbox.boxes.docker.place import DockerPlace, Relay
@@ -30,7 +30,7 @@ from sandbox.boxes.docker.walls import RUNNER_LABEL, Walled
 from sandbox.boxes.docker.world import DockerWorld
 from sandbox.boxes.place import random_address
 from sandbox.errors import NotFound, Refused, Unavailable
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.common.server import DATA, Server
 from sandbox.world.channel import Channel

@@ -7,8 +7,8 @@ import pytest
 
 from grammars.admission import gates
 from grammars.admission.duplicates import Sketch, wording
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import needed_tools
-from grammars.admission.surroundings import Around
 from sandbox.errors import Lost
 from sandbox.runs.prover import Spoiled
 from verifiers.language.verdict import Evidence, Verdict

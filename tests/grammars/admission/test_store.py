@@ -8,10 +8,10 @@ import pytest
 from sqlmodel import Session, SQLModel, select
 
 from grammars.admission.duplicates import wording
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import admit
 from grammars.admission.review import CHECKLIST, Review
 from grammars.admission.store import Drafts
-from grammars.admission.surroundings import Around
 from grammars.admission.tables import AdmissionRow, ReviewRow
 from grammars.draw.sample import sample
 from grammars.errors import Malformed, NotAllowed, NotFound

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from grammars.admission.duplicates import Sketch
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import admit
-from grammars.admission.surroundings import Around
 from grammars.draw.variants import base, further
 from grammars.language.grammar import Draft
 

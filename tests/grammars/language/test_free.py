@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
+from grammars.admission.existing_tasks import Around
 from grammars.admission.gates import admit
-from grammars.admission.surroundings import Around
 from grammars.draw.sample import draw, sample, skeletons
 from grammars.draw.variants import base, further
 from grammars.errors import Malformed

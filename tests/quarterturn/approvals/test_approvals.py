@@ -300,7 +300,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
 @pytest.mark.slow
 def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"), now)
-    assert "It takes 2 maintainers to begin the turn; they are asked then." in monthly_turn.coming(house).notes
+    assert "2 maintainers must sign to begin the turn, once it is due." in monthly_turn.coming(house).notes
     assert (said := say("turn", "run", "--home", stocked)).code == 4
     assert "begin the turn: turn 2026-11" in said.sentence
     assert house.months.turns() == []

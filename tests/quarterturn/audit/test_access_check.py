@@ -15,7 +15,7 @@ import pytest
 from quarterturn.audit import access_check
 from quarterturn.composition.wiring import House
 from rotation.calendar import Month
-from rotation.turn import access_head
+from rotation.turn import access_log_head
 from vault.errors import Broken
 from vault.ledger.statements.statement import Statement
 from vault.store import access_log
@@ -93,7 +93,7 @@ def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 3"))
     assert access_check.verify(house).data["entries"] == 4, "what no head covers yet can be lost unseen"
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 1"))
-    heads = access_head.committed(house.books, who="ada")
+    heads = access_log_head.committed(house.books, who="ada")
     with pytest.raises(Broken, match=rf"has 2 entries; the set statement of {MONTH} commits to 3: its end was cut off"):
         house.vault.verify_access_log(heads=heads)
 

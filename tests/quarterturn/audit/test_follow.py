@@ -59,7 +59,7 @@ def monitor(say, tmp_path):
 def test_a_log_is_followed_as_it_grows(how, monitor, writer, served, tmp_path) -> None:
     source = writer.folder if how == "folder" else served
     first = monitor(source)
-    assert (first.code, first.out.strip()) == (0, "2 leaves, all that was promised is kept")
+    assert (first.code, first.out.strip()) == (0, "2 leaves, all promises kept")
     writer.append(LEAVES[2:], 2)
     assert monitor(source, "--json").data == {"size": 4, "alarms": [], "news": []}
     assert json.loads((tmp_path / "kept").read_text())["head"] == writer.note()

@@ -60,7 +60,7 @@ def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(sa
     monkeypatch.setattr("rotation.detection.scan_results.Watch.look", broken)
     said = say("turn", "run", "--home", live)
     assert said.code == 0
-    assert "the watch failed" in said.out
+    assert "the detectors failed" in said.out
     assert "ValueError" in say("watch", "list", "--home", live).out
     assert "the goal of a task" not in said.out + said.err + say("watch", "list", "--home", live).out
 

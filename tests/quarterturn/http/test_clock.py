@@ -63,7 +63,7 @@ def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
     assert next(event for event in events if event.startswith("The turn of")).startswith(
         "The turn of 2026-10 is overdue"
     )
-    assert "The turn of 2026-09 is done: 2026-10 runs." in events
+    assert "The turn of 2026-09 is done: 2026-10 is live." in events
     overdue = next(line for line in lines if "is overdue since" in line["event"])
     assert (overdue["level"], overdue["logger"]) == ("warning", "quarterturn.notices.contents")
     house = House(stocked, None)

@@ -107,14 +107,14 @@ def test_what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(popul
     ):
         assert problem(populated.get(path)) == "not-found"
     other = populated.get("/submission/s-" + "b" * 16, "ada")
-    assert (other.status_code, "nothing that you may see" in other.text) == (404, True)
+    assert (other.status_code, "you have no access" in other.text) == (404, True)
     assert populated.get(f"/submission/{populated.made}", "submitter").content == other.content
 
 
 def test_a_home_where_nothing_was_ever_live_has_pages(home, serve):
     with serve(home) as site:
         assert "No month yet" in site.get("/").text
-        assert "Nothing is live" in site.get("/rotation").text
+        assert "No cohort is live" in site.get("/rotation").text
         assert ElementTree.fromstring(site.get("/feeds/releases.atom").content) is not None
 
 

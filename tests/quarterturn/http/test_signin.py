@@ -81,7 +81,7 @@ def test_a_form_from_elsewhere_is_refused_whatever_it_is_for(site, browser, head
 def test_what_is_taken_back_by_its_button_costs_nothing(site, browser):
     sign_in(browser, site.tokens["ada"])
     made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
-    assert "as soon as a worker is free" in browser.get(f"/submission/{made}").text
+    assert "first in the queue" in browser.get(f"/submission/{made}").text
     said = browser.post(f"/submission/{made}/cancel", headers={"sec-fetch-site": "same-origin"})
     assert (said.status_code, said.headers["location"]) == (303, f"/submission/{made}")
     assert "cancelled" in browser.get(f"/submission/{made}").text
@@ -94,7 +94,7 @@ def test_what_is_taken_back_by_its_button_costs_nothing(site, browser):
 def test_a_token_that_opens_nothing_is_told_so_and_not_repeated(browser, token):
     said = sign_in(browser, token)
     assert (said.status_code, "set-cookie" in said.headers) == (422, False)
-    assert "opens nothing" in said.text
+    assert "Invalid token" in said.text
     assert len(token) < 3 or token not in said.text.replace("qt_…", "")
 
 

@@ -137,7 +137,7 @@ def test_whoever_ends_the_input_at_a_prompt_has_interrupted(words, locked, split
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(getpass, "getpass", lambda _: (_ for _ in ()).throw(EOFError))
     said = say("keys", *words, "--home", locked)
-    assert (said.code, "mistake of ours" in said.err) == (130, False)
+    assert (said.code, "internal error" in said.err) == (130, False)
 
 
 def test_where_a_key_service_is_out_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
@@ -218,7 +218,7 @@ def test_files_for_custodians_are_whole_or_absent_and_never_written_over(locked,
 def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, tmp_path, say):
     names = [word for name in ("ada", "bob") for word in ("--custodian", f"{name}={people / name}.pub")]
     words = ("keys", "split", "--threshold", "2", *names, "--as", "ada", "--home", home)
-    assert "Nothing else opens it now" in say(*words, "--out", tmp_path / "shares").out
+    assert "Only custodians open it now" in say(*words, "--out", tmp_path / "shares").out
     assert "keys join" in say("keys", "list", "--home", home).sentence
 
 

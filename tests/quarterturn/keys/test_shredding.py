@@ -54,7 +54,7 @@ def test_all_rejected_tasks_go_with_their_evidence(house, ids, live, say, backen
     assert sorted(entry.what for entry in entries) == [f"task/{task_id}" for task_id in rejected]
     again = say("task", "shred", "--state", "rejected", "--home", live, "--as", "ada")
     assert again.code == 0
-    assert "Copies and backups" not in again.out
+    assert "copies and backups" not in again.out
     twice = say("task", "shred", *rejected[:1] * 2, "--home", live, "--as", "ada")
     assert twice.out.startswith("1 tasks are shredded"), "who is named twice is one"
 

@@ -246,7 +246,7 @@ def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
     with monthly_turn.alone(house):
         Clock(other).look()
         assert (len(months(house)), told(house)) == (1, [])
-        with pytest.raises(Unavailable, match="another process turns this home"), monthly_turn.alone(other):
+        with pytest.raises(Unavailable, match="another process is turning this home"), monthly_turn.alone(other):
             pass
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
 
@@ -333,14 +333,15 @@ def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(
     settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))
     house, present = at(DUE)
     ok, said = doctor_checks._clock(house)
-    assert (ok, "is overdue since 2027-01-01" in said, "Does a `quarterturn serve` run" in said) == (False, True, True)
+    assert (ok, "is overdue since 2027-01-01" in said, "that `quarterturn serve` runs" in said) == (False, True, True)
     Clock(house).look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
     ok, said = doctor_checks._clock(house)
     assert not ok
     assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
     assert (
-        "turn.done/2026-12 was not told by webhook (its secret's file cannot be used: none); it is tried again" in said
+        "turn.done/2026-12 was not delivered by webhook (its secret's file cannot be used: none); "
+        "it will be tried again" in said
     )
 
 

@@ -129,7 +129,7 @@ def test_the_boards_of_all_months_that_had_the_task_say_so(house):
         (row,) = [row for row in shown["changes"] if row["kind"] == "withdraw"]
         assert (row["leaf"], row["subject"], row["why"]) == (leaf, task, "its goal <cannot> be met")
     page = leaderboard.page(shown, ["2026-12", "2027-01"], None)
-    assert "A task was withdrawn: it counts in no figure" in page
+    assert "A task was withdrawn: it no longer counts" in page
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}
     assert linked_scores.of_month(house, FIRST.plus(1))

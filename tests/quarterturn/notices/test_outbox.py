@@ -32,7 +32,7 @@ from vault.database import open_engine
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
 ORIGIN = "quarterturn.example/log"
 NOTICE = Notice(
-    "turn.done/2026-12", "turn.done", "2026-12", "The turn of 2026-12 is done: 2027-01 runs.", ("One line.",)
+    "turn.done/2026-12", "turn.done", "2026-12", "The turn of 2026-12 is done: 2027-01 is live.", ("One line.",)
 )
 MESSAGE = Message("msg_1", NOW, "turn.done", "2026-12", NOTICE.subject, NOTICE.lines)
 SECRET = b"test-secret-of-at-least-24-bytes"

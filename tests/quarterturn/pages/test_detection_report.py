@@ -130,15 +130,15 @@ def test_too_few_peers_is_said_with_the_smallest_leak_that_could_be_seen(drawn: 
     figures = drawn(3, 2)
     text = words(ElementTree.fromstring(page(figures)))
     shares = sorted(share for share in figures["report"]["smallest"].values() if share is not None)
-    assert "Too few peers. 3 of the 5 submitters that a verdict about leaks takes" in text
-    assert f"as often as not from {100 * shares[0]:.0f}" in text
+    assert "Too few peers. 3 of the 5 submitters that a verdict about leaks needs" in text
+    assert f"detected half of the time from {100 * shares[0]:.0f}" in text
     assert not [one for one in figures["findings"] if one["kind"] == "leak"]
 
 
 def test_the_first_month_says_that_there_is_nothing_to_compare(drawn: Drawn) -> None:
     tree = ElementTree.fromstring(page(drawn(6, 1)))
     assert "The first month." in words(tree)
-    assert "Nothing that wants attention" in words(section(tree, "findings"))
+    assert "No findings need attention" in words(section(tree, "findings"))
     assert tree.find(".//section[@aria-labelledby='jumps']") is None
 
 
@@ -157,9 +157,9 @@ def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(d
     assert "explained since 2027-02-20 09:00, grace: one <model> under two names" in copy
     assert re.search(r"p (at most 10|\d).*; Holm \d.*; Benjamini-Hochberg \d", copy)
     leak = next(one for one in articles if "leaked tasks: who000" in one)
-    assert "kept by no look yet" in leak
+    assert "not yet recorded" in leak
     assert re.search(r"share of the exposed tasks known: \d+.% \(\d+.% to \d+.%\)", leak)
-    assert re.search(r"found as often as not from \d+.% known on", leak)
+    assert re.search(r"detected half of the time from \d+.% known on", leak)
     counted = next(one for one in articles if "task0009" in one)
     assert "counted, not tested" in counted
     assert "withdraw it?" in counted

@@ -34,21 +34,21 @@ def page(waits=None, trace=None, **more):
 @pytest.mark.parametrize(
     ("waits", "says"),
     [
-        ("next", "as soon as a worker is free"),
+        ("next", "first in the queue"),
         ("before", "3 submissions before it"),
-        ("own", "Another one of yours runs"),
+        ("own", "your party already has as many submissions running"),
     ],
 )
 def test_what_waits_says_why_and_can_be_taken_back(waits, says):
     shown = page(waits)
     assert says in shown
     assert f'<form method="post" action="/submission/{ONE["id"]}/cancel">' in shown
-    assert "Take it back" in shown
+    assert "<button>Cancel</button>" in shown
     assert "2 of 5 are used" in shown
 
 
 def test_what_runs_can_be_stopped_and_what_has_ended_cannot():
-    assert "Stop it" in page(state="running", place=None)
+    assert "It is running" in page(state="running", place=None)
     for state in ("done", "failed", "cancelled"):
         assert "/cancel" not in page(state=state, place=None)
 
@@ -58,14 +58,14 @@ def test_every_code_has_its_hint_and_says_whether_it_costs_anything(code):
     failure = {"code": code, "hint": CODES[code].hint, "ours": CODES[code].ours}
     shown = page(state="failed", place=None, failure=failure, charged=not CODES[code].ours)
     assert CODES[code].hint in shown
-    assert ("It costs nothing" in shown) is CODES[code].ours
+    assert ("It does not count against a quota" in shown) is CODES[code].ours
 
 
 def test_figures_are_drawn_as_they_were_told():
     shown = page(state="done", place=None, run=7, figures={"whole": PART, "sealed": PART})
     assert shown.count("<circle") == 8
     assert "54.0" in shown
-    assert "nothing of a task before it is published" in shown
+    assert "are shown once the tasks are published" in shown
 
 
 def test_a_trace_is_shown_call_by_call_and_is_text():
@@ -79,7 +79,7 @@ def test_a_trace_is_shown_call_by_call_and_is_text():
 
 
 def test_the_list_is_empty_or_leads_to_each():
-    assert "None yet" in submission.overview("ada", [], QUOTAS)
+    assert "No submissions yet" in submission.overview("ada", [], QUOTAS)
     shown = submission.overview("ada", [ONE], QUOTAS, "?cursor=w", "?cursor=x")
     assert f'href="/submission/{ONE["id"]}"' in shown
     assert 'href="/mine?cursor=x"' in shown

@@ -21,7 +21,7 @@ from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.results.failure import Facts, Stage
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
@@ -348,7 +348,7 @@ def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_neve
         assert (waits.state, submission_service.waits(house, waits)) == ("queued", "again")
         clock.now += pause(attempt)
     assert "word" not in caplog.text
-    assert caplog.text.count(f"{made.id} is set aside") == jobs.PATIENCE - 1
+    assert caplog.text.count(f"{made.id} waits; next try") == jobs.PATIENCE - 1
     jobs.work(house, house.queue.claim("w"), threading.Event())
     shown = submission_service.shown(house, house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)

@@ -140,7 +140,7 @@ def test_a_quota_says_what_is_left_before_it_bites(house):
     for used in range(2):
         assert few.quotas("ada", MONTH)["dev"].left == 2 - used
         few.take("ada", DEV, month=MONTH)
-    with pytest.raises(OverQuota, match="all 2 of the quota 'dev' are used: there is more on 2026-12-06"):
+    with pytest.raises(OverQuota, match="all 2 of the quota 'dev' are used; it resets on 2026-12-06"):
         few.take("ada", DEV, month=MONTH)
     few.take("bob", DEV, month=MONTH)
 

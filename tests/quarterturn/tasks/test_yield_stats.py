@@ -23,8 +23,9 @@ def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
     tally.count(*fared("git/glance", shut=4), "glance.yaml")
     assert tally.templates["git/glance"].broken
     assert tally.lines() == [
-        "21 drawn, 19 admitted; gate 4 mutants fail stayed shut 2 times; 100.0% of the spoiled states fail",
-        "git/glance is broken: 2 of 21 draws stayed out, the last at gate 4 (mutants fail): glance.yaml: git/glance: "
+        "21 drawn, 19 admitted; gate 4 mutants fail rejected 2; 100.0% of the mutated states fail",
+        "git/glance is broken: 2 of 21 draws were rejected, the last at gate 4 (mutants fail): glance.yaml: "
+        "git/glance: "
         "mutants.late gets true",
     ]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rotation.detection.leaked_text import traced
+from rotation.detection.leak_trace import traced
 from rotation.month.sets import DEMO
 from rotation.runs import withdrawal
 from rotation.runs.official import OpenRun

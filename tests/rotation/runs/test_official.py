@@ -14,7 +14,7 @@ from rotation.runs import withdrawal
 from rotation.runs.official import OpenRun
 from rotation.turn import promise
 from sandbox.results.failure import RETRIES, Facts, Stage
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState

@@ -10,7 +10,7 @@ from rotation.turn import spot_check
 from sandbox.boxes import box
 from sandbox.judge import WORKER
 from sandbox.results.failure import Facts, Stage
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from vault.ledger.audit.verify import audit

@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
-from sandbox.attacks import between
-from sandbox.attacks.between import NAME, capacity
+from sandbox.attacks import cross_run
+from sandbox.attacks.cross_run import NAME, capacity
 from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Limits, Program
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -26,19 +26,19 @@ EACH = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, m
 @pytest.mark.slow
 @pytest.mark.parametrize("box", BOXES)
 def test_runs_of_two_classes_have_no_page_in_common(box):
-    [made] = between.run(box(), [NAME])
+    [made] = cross_run.run(box(), [NAME])
     assert made.outcome == "bounded", made.detail
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("box", BOXES)
 def test_where_both_read_one_copy_a_message_arrives(box):
-    assert between.controls(box(), [NAME]) == {NAME: True}
+    assert cross_run.controls(box(), [NAME]) == {NAME: True}
 
 
 def test_a_box_without_classes_proves_nothing():
     with pytest.raises(Lost, match="keeps no classes"):
-        list(between.run(FakeBox(), [NAME]))
+        list(cross_run.run(FakeBox(), [NAME]))
 
 
 def test_what_is_delivered_is_bounded_from_above():
@@ -50,9 +50,9 @@ def test_what_is_delivered_is_bounded_from_above():
 
 
 def test_the_bound_is_clopper_and_pearsons():
-    assert between._upper(0, 10) == pytest.approx(1 - 0.05**0.1)
-    assert between._upper(10, 10) == 1
-    assert between._upper(5, 10) == pytest.approx(0.7776, abs=1e-4)  # as in every table
+    assert cross_run._upper(0, 10) == pytest.approx(1 - 0.05**0.1)
+    assert cross_run._upper(10, 10) == 1
+    assert cross_run._upper(5, 10) == pytest.approx(0.7776, abs=1e-4)  # as in every table
 
 
 LOOK = textwrap.dedent("""

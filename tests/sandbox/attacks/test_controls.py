@@ -13,7 +13,7 @@ import pytest
 
 from sandbox.attacks.controls import controls, wire
 from sandbox.attacks.controls.weakened_box import CAPABILITIES, grantable
-from sandbox.attacks.harness import apart
+from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import APART, ROWS, Without
 from sandbox.attacks.probes import calls
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -49,8 +49,8 @@ BEYOND = {"SYS_TIME": 25, "SYS_MODULE": 16, "SYS_BOOT": 22, "SYS_RAWIO": 17, "SY
 )
 @pytest.mark.needs("root")
 def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypatch):
-    usual = apart.limits
-    monkeypatch.setattr(apart, "limits", lambda *, lifted: replace(usual(lifted=lifted), wall=900.0))
+    usual = isolated_attempts.limits
+    monkeypatch.setattr(isolated_attempts, "limits", lambda *, lifted: replace(usual(lifted=lifted), wall=900.0))
     monkeypatch.setattr(controls, "SECONDS", 900.0)
     found = controls.controls(box(), names)
     assert [name for name, through in found.items() if not through] == []

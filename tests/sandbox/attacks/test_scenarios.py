@@ -11,8 +11,8 @@ import pytest
 
 from sandbox.attacks import attempts, compromised_world, scenarios
 from sandbox.attacks.controls import vulnerable_baseline
-from sandbox.attacks.harness import playing
-from sandbox.attacks.harness.playing import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
+from sandbox.attacks.harness import scenario_runner
+from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
 from sandbox.attacks.harness.scenario_task import drill_task
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
@@ -243,7 +243,7 @@ def plays(monkeypatch):
             asked.append(list(names))
             return waiting[names[0].replace("-", "_")].pop(0)
 
-        monkeypatch.setattr(playing, "play", play)
+        monkeypatch.setattr(scenario_runner, "play", play)
         return asked
 
     return put
@@ -261,7 +261,9 @@ def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_w
     plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
     made = scenarios.run(None, ["json-nan", "escapes"])
     assert next(made).name == "escapes"
-    with pytest.raises(Lost, match=r"the attack scenario json-nan did not run to its end \(agent-timeout\): played twice"):
+    with pytest.raises(
+        Lost, match=r"the attack scenario json-nan did not run to its end \(agent-timeout\): played twice"
+    ):
         next(made)
 
 
@@ -280,7 +282,7 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
             raise run
         return run
 
-    monkeypatch.setattr(playing, "play", play)
+    monkeypatch.setattr(scenario_runner, "play", play)
     assert [one.outcome for one in scenarios.run(None, ["json-nan"])] == ["blocked"]
 
 

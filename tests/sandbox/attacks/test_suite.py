@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.attacks import Attempt, Spec, attack, attempts, inside, selfcheck, suite
-from sandbox.attacks.harness import apart
+from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import catalogue
 from sandbox.attacks.reference import GROUPS, page
 from sandbox.boxes import policy
@@ -97,7 +97,7 @@ IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in
 )
 @pytest.mark.needs("root")
 def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
-    outcome, detail = apart.make(box(), name)
+    outcome, detail = isolated_attempts.make(box(), name)
     assert outcome == "bounded", detail
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import Unavailable
-from sandbox.isolation import copies
-from sandbox.isolation.copies import Copies, Recipe, usual_folders
+from sandbox.isolation import program_copies
+from sandbox.isolation.program_copies import Copies, Recipe, usual_folders
 
 
 @pytest.fixture
@@ -100,9 +100,9 @@ def test_an_old_one_stays_while_somebody_holds_it(tmp_path, source, recipe, monk
     (source / "new").touch()
     kept.get(recipe)
     assert first.folder.is_dir()  # this process holds it
-    for descriptor in copies._HELD.values():
+    for descriptor in program_copies._HELD.values():
         os.close(descriptor)
-    monkeypatch.setattr(copies, "_HELD", {})
+    monkeypatch.setattr(program_copies, "_HELD", {})
     (source / "newer").touch()
     third = kept.get(recipe)
     assert [path.name for path in third.folder.parent.iterdir() if path.is_dir()] == [third.folder.name]
@@ -110,7 +110,7 @@ def test_an_old_one_stays_while_somebody_holds_it(tmp_path, source, recipe, monk
 
 def test_what_a_killed_process_left_half_made_is_never_taken_and_goes(tmp_path, source, recipe, monkeypatch):
     kept = Copies([tmp_path / "copies"], "open")
-    monkeypatch.setattr(copies, "_write", lambda *_: 1 / 0)
+    monkeypatch.setattr(program_copies, "_write", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         kept.get(recipe)
     monkeypatch.undo()

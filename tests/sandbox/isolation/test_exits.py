@@ -1,6 +1,6 @@
 import pytest
 
-from sandbox.isolation.exits import run_class
+from sandbox.isolation.run_classes import run_class
 
 
 @pytest.mark.parametrize(

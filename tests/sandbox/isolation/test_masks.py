@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.boxes.box import Limits
 from sandbox.boxes.bwrap.bwrap import Walls
-from sandbox.isolation.copies import Copy
 from sandbox.isolation.masks import OWN, masks, stand_ins
+from sandbox.isolation.program_copies import Copy
 
 CPUINFO = (
     "processor\t: 0\nmodel name\t: Some Processor\ncpu MHz\t\t: 2445.404\nbogomips\t: 4890.80\nflags\t\t: fpu avx2\n\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.boxes.box import Facts
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.run import run_set
 from verifiers.language.verdict import Verdict
 

@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import Lost, Unjudged
 from sandbox.judge import WORKER
 from sandbox.judge.process import JUDGE, READER
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.run import run_set
 from sandbox.runs.state_reader import read_by

@@ -11,10 +11,10 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost
 from sandbox.judge import JUDGING, Question
+from sandbox.runs.job import Terms
 from sandbox.runs.prover import BoxProver
 from sandbox.runs.state_reader import WRECKAGE, in_data, read_back, snapshot
 from sandbox.runs.task_world import question_of
-from sandbox.runs.terms import Terms
 from sandbox.servers.registry import SERVERS
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task

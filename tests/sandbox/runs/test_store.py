@@ -16,7 +16,7 @@ from sandbox.boxes import box
 from sandbox.errors import NotAllowed, NotFound, Refused
 from sandbox.results.failure import Facts, Stage
 from sandbox.results.outcome import TaskRun
-from sandbox.results.remains import Left
+from sandbox.results.unjudged import Left
 from sandbox.runs import submission
 from sandbox.runs.store import ENDED, TRANSITIONS, Runs, RunState
 from sandbox.runs.tables import ResultRow

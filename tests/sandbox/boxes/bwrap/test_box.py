@@ -15,7 +15,7 @@ import pytest
 from sandbox.boxes.box import Limits, Program
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Refused, Unavailable
-from sandbox.isolation.copies import interpreter
+from sandbox.isolation.program_copies import interpreter
 from sandbox.servers.common.server import Server
 from sandbox.servers.registry import SERVERS
 from verifiers.tree import DIRECTORY, Node, Tree

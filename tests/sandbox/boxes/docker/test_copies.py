@@ -9,8 +9,8 @@ import pytest
 from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Limits, Program
 from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
-from sandbox.boxes.docker.copies import PREFIX, ImageCopies, salt
 from sandbox.boxes.docker.engine import Engine
+from sandbox.boxes.docker.image_copies import PREFIX, ImageCopies, salt
 from sandbox.boxes.docker.images import Images
 from sandbox.boxes.docker.walls import Walled
 

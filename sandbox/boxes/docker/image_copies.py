@@ -1,8 +1,8 @@
 """Flattened copies of images for runs without an exit, so that they share no layer with other runs.
 
 Containers of one image, and of two images that share a layer, read the same files of the engine's store, whose cached
-pages can carry a message between them (`sandbox.isolation.copies`). So a run without an exit never uses the image
-itself, but a copy of it: its files in one new layer, under a name that tells the image and the class.
+pages can carry a message between them (`sandbox.isolation.program_copies`). So a run without an exit never uses the
+image itself, but a copy of it: its files in one new layer, under a name that tells the image and the class.
 
 An engine keeps equal layers once. A random file that nobody can read in a container makes each copy a layer that
 nobody else can build, not even whoever knows every byte of the image.
@@ -21,7 +21,7 @@ from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.images import Image
 from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import NotFound
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import runner
 
 PREFIX = "quarterturn-copy-"

@@ -16,12 +16,12 @@ from sandbox.boxes.box import Box, Limits, Places
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, Judging
 from sandbox.model_gateway.process import ModelGateway
-from sandbox.results.remains import Left
-from sandbox.runs.meter import Clock
+from sandbox.results.unjudged import Left
 from sandbox.runs.scene import Patience
+from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
+from sandbox.shared_lock import Turns
 from sandbox.transcript import Call
-from sandbox.turns import Turns
 from vault.task.document import Task
 
 

@@ -20,8 +20,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
-from sandbox.attacks.harness.playing import HOSTILE
 from sandbox.attacks.harness.probing import answering, limits
+from sandbox.attacks.harness.scenario_runner import HOSTILE
 from sandbox.boxes import policy
 from sandbox.boxes.box import Box, Places, Program
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -30,7 +30,7 @@ from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.docker.engine import Container
 from sandbox.boxes.docker.walls import Walled
 from sandbox.errors import Lost
-from sandbox.isolation.exits import RunClass
+from sandbox.isolation.run_classes import RunClass
 
 NAME = "whisper-page-cache"
 ATTEMPTS: Mapping[str, Spec] = catalogue(

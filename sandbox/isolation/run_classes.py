@@ -5,8 +5,8 @@
     open        everything else: dev sets and checks tell all, a model's upstream and a hosted endpoint read the task
 
 Runs of two classes never take place on one machine at the same time (`sandbox.isolation.machine_lock`), and what they
-read there are separate copies (`sandbox.isolation.copies`, `sandbox.boxes.docker.copies`). Machines of their own are
-better: a worker of one class (`quarterturn worker --only`) never plays the other. Pure.
+read there are separate copies (`sandbox.isolation.program_copies`, `sandbox.boxes.docker.image_copies`). Machines of
+their own are better: a worker of one class (`quarterturn worker --only`) never plays the other. Pure.
 """
 
 from __future__ import annotations
