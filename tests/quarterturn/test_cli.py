@@ -139,7 +139,7 @@ def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
     monkeypatch.setattr("quarterturn.month.monthly_turn.status", interrupted)
     said = say("turn", "status", "--home", home, "--json")
     assert said.code == 130
-    assert "the same command goes on" in said.data["error"]
+    assert "the same command resumes" in said.data["error"]
 
 
 def test_a_disk_that_fails_is_named(say, home, monkeypatch):

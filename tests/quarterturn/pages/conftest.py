@@ -16,7 +16,7 @@ from rotation.calendar import Month
 from rotation.detection.report.report import report
 from rotation.findings.store import Finding
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "anomaly"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "rotation" / "detection"))
 
 Figures = dict[str, Any]
 NOW = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)

@@ -56,7 +56,7 @@ def test_a_cohort_sinks_from_fresh_to_sunset_and_ends_in_a_ring():
 
 def test_it_says_when_the_next_turn_is_due_and_what_leaves_with_it():
     text = re.sub(r"\s+", " ", re.sub("<.*?>", "", rotation.page(LIVE)))
-    assert "due on 2027-02-01 00:00 UTC. With it cohort-2027-01 retires: its 50 tasks" in text
+    assert "due on 2027-02-01 00:00 UTC. Then cohort-2027-01 retires and its 50 tasks" in text
     assert "No cohort is live" in rotation.page(BEFORE)
 
 

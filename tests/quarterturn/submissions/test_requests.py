@@ -209,7 +209,7 @@ def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, tak
 def test_only_so_many_wait(house):
     few = limited(house, waiting=2)
     made = [few.take("ada", DEV, month=MONTH)[0] for _ in range(2)]
-    with pytest.raises(OverQuota, match="'waiting' are used: wait until one of yours has ended"):
+    with pytest.raises(OverQuota, match="'waiting' are used; wait until one of your submissions has ended"):
         few.take("ada", PRIVATE, month=MONTH)
     few.cancel(made[0].id, "ada")
     few.take("ada", PRIVATE, month=MONTH)
@@ -270,7 +270,7 @@ def test_an_error_becomes_a_code_and_none_of_its_words():
 
 
 def test_rows_of_the_queue_name_nothing_of_a_private_run_but_its_number():
-    told = {"id", "account", "tasks", "kind", "reference", "model", "named", "month", "state", "code", "run"}
-    kept = {"number", "attempt", "worker", "died", "once", "asked"}
+    told = {"id", "account", "tasks", "kind", "reference", "model", "designated", "month", "state", "code", "run"}
+    kept = {"number", "attempt", "worker", "died", "idempotency_key", "request_digest"}
     times = {"lease_until", "not_before", "created_at", "started_at", "ended_at"}
     assert set(SubmissionRow.model_fields) == told | kept | times

@@ -39,4 +39,4 @@ def test_the_mutation_score_is_the_share_of_spoiled_states_that_fail():
     data = tally.as_json()
     assert data["templates"]["sqlite/ask"]["mutation_score"] == 0.9
     assert data["templates"]["git/glance"]["mutation_score"] == 1
-    assert "sqlite/ask: 1 of 10 spoiled states pass unnoticed" in tally.lines()
+    assert "sqlite/ask: 1 of 10 mutated states pass unnoticed" in tally.lines()

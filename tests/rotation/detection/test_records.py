@@ -181,5 +181,5 @@ def test_where_the_flags_go_is_no_case(tmp_path):
 
 def test_a_case_whose_name_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "a\udcff.jsonl").write_text("")
-    with pytest.raises(Malformed, match="no UTF-8"):
+    with pytest.raises(Malformed, match="not UTF-8"):
         records.cases([tmp_path])

@@ -46,7 +46,7 @@ def test_a_state_becomes_files_and_the_same_bytes_each_time():
     ("event", "sentence"),
     [
         ({**PLAN, "uid": "todo-1"}, "two items of the identity 'todo-1'"),
-        ({**PLAN, "start": "2026-02-30"}, "a moment of the calendar is none"),
+        ({**PLAN, "start": "2026-02-30"}, "a date or time of the calendar does not exist"),
         ({**PLAN, "summary": "\ud800"}, "surrogate"),
     ],
 )

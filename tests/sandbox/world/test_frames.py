@@ -38,7 +38,7 @@ def test_the_largest_frame_is_whole_and_a_larger_one_is_not_made():
 
 
 def test_the_worlds_own_copy_of_the_format_is_the_same():
-    path = Path(frames.__file__).parents[2] / "images" / "world" / "init.py"
+    path = Path(frames.__file__).parents[1] / "images" / "world" / "init.py"
     init = runpy.run_path(str(path), run_name="init")
     assert (init["HEADER"].format, init["MAX_PAYLOAD"]) == (HEADER.format, MAX_PAYLOAD)
     assert (init["CONTROL"], init["STATE"]) == (frames.CONTROL, frames.STATE)

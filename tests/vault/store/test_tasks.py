@@ -197,7 +197,7 @@ def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
     with transaction(engine) as session:
         remembered = session.get(TaskRow, task_id)
         session.connection().exec_driver_sql("UPDATE vault_task SET state = 'rejected'")
-        with pytest.raises(NotAllowed, match="was draft and is no longer"):
+        with pytest.raises(NotAllowed, match="is no longer draft"):
             vault.advance(task_id, "admit", session=session)
         assert remembered is not None
     assert vault.record(task_id).state is State.REJECTED

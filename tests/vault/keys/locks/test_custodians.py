@@ -93,9 +93,9 @@ def test_after_the_lock_is_removed_the_shares_open_nothing(path, ring, post):
 @pytest.mark.parametrize(
     ("threshold", "public", "sentence"),
     [
-        (1, {}, "of 3 custodians, 2 to 3 may open"),
-        (4, {}, "of 3 custodians, 2 to 3 may open"),
-        (2, {f"p{n}": "age1nobody" for n in range(14)}, "at most 16, and these are 17"),
+        (1, {}, "must be from 2 to 3 "),
+        (4, {}, "must be from 2 to 3 "),
+        (2, {f"p{n}": "age1nobody" for n in range(14)}, "at most 16 custodians, not 17"),
         (2, {"bob": "age1nobody"}, "the key of bob is no public key"),
         (2, {"bob": "ssh-rsa AAAA"}, "the key of bob is no public key"),
         (2, {"bob": "ssh-ed25519 AAAA"}, "the key of bob is no public key"),
