@@ -65,7 +65,7 @@ def vault_errors():
 
 
     @runtime_checkable
-    class OfAKind(Protocol):
+    class ErrorWithKind(Protocol):
         """Protocol of each package's root error: an exception with a `kind`."""
 
         kind: ClassVar[Kind]
@@ -73,7 +73,7 @@ def vault_errors():
 
     def kind_of(error: BaseException) -> Kind | None:
         """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
-        return error.kind if isinstance(error, OfAKind) else None
+        return error.kind if isinstance(error, ErrorWithKind) else None
 
 
     class VaultError(Exception):
@@ -377,7 +377,7 @@ path refuses.
 
 
     @dataclass(frozen=True)
-    class Shape:
+    class DocumentShape:
         """A schema check: the form that a value must have.
 
     Attributes:
@@ -415,7 +415,7 @@ path refuses.
             return re.compile(self.written.encode()) if self.written is not None else None
 
 
-    def matching(pattern: str, words: str) -> Shape:
+    def matching(pattern: str, words: str) -> DocumentShape:
         """Text that fully matches a pattern; `words` says in English what that is."""
         compiled = re.compile(pattern, re.ASCII)
 
@@ -425,15 +425,15 @@ path refuses.
 
         # a class of what is left out could match a quotation mark, and go on beyond the end of the text
         written = None if "[^" in pattern else f'"(?:{pattern})"'
-        return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
+        return DocumentShape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
 
 
-    def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
+    def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> DocumentShape:
         def check(value: Any, path: str) -> None:
             if not is_right(value):
                 raise Malformed(f"{path} must be {words}")
 
-        return Shape(check, schema, written)
+        return DocumentShape(check, schema, written)
 
 
     text = _plain(
@@ -464,7 +464,7 @@ path refuses.
     )  # somebody else's format
 
 
-    def optional(shape: Shape) -> Shape:
+    def optional(shape: DocumentShape) -> DocumentShape:
         """Null, or the shape."""
 
         def check(value: Any, path: str) -> None:
@@ -472,10 +472,10 @@ path refuses.
                 shape.check(value, path)
 
         written = "null" if shape.written is None else f"(?:null|{shape.written})"
-        return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
+        return DocumentShape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
 
 
-    def list_of(shape: Shape) -> Shape:
+    def list_of(shape: DocumentShape) -> DocumentShape:
         """A list, each item of the shape."""
 
         def check(value: Any, path: str) -> None:
@@ -485,10 +485,10 @@ path refuses.
                 shape.check(item, path and f"{path}[{index}]")
 
         item = shape.written
-        return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
+        return DocumentShape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
 
 
-    def single(shape: Shape) -> Shape:
+    def single(shape: DocumentShape) -> DocumentShape:
         """A list of exactly one item of the shape."""
 
         def check(value: Any, path: str) -> None:
@@ -497,10 +497,10 @@ path refuses.
             shape.check(value[0], path and f"{path}[0]")
 
         schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
-        return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
+        return DocumentShape(check, schema, shape.written and rf"\[{shape.written}\]")
 
 
-    def mapping_of(key: Shape, shape: Shape) -> Shape:
+    def mapping_of(key: DocumentShape, shape: DocumentShape) -> DocumentShape:
         """An object with free keys: each key of one shape, each value of another."""
 
         def check(value: Any, path: str) -> None:
@@ -510,10 +510,10 @@ path refuses.
                 key.check(name, path and f"a key of {path}")
                 shape.check(item, path and f"{path}.{name}")
 
-        return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
+        return DocumentShape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
 
 
-    def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
+    def record(optional: Mapping[str, DocumentShape] = MappingProxyType({}), /, **fields: DocumentShape) -> DocumentShape:
         """A closed object: exactly these keys, and optionally those in `optional`."""
         known = {**fields, **optional}
 
@@ -530,10 +530,10 @@ path refuses.
 
         properties = {name: shape.schema for name, shape in known.items()}
         schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
-        return Shape(check, schema, _written(fields, optional))
+        return DocumentShape(check, schema, _written(fields, optional))
 
 
-    def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
+    def _written(fields: Mapping[str, DocumentShape], optional: Mapping[str, DocumentShape]) -> str | None:
         """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
         if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
             return None
@@ -547,7 +547,7 @@ path refuses.
         return rf"\{{{found}\}}"
 
 
-    def one_of(*values: str) -> Shape:
+    def one_of(*values: str) -> DocumentShape:
         """One of these words."""
 
         def check(value: Any, path: str) -> None:
@@ -556,7 +556,7 @@ path refuses.
 
         words = "|".join(re.escape(value) for value in values)
         plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
-        return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
+        return DocumentShape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
 
 
     sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")
@@ -578,7 +578,7 @@ def vault_ledger_tree_merkle():
 
 Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
 leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
-lie in memory (`Tree`) or in tiles (`vault.ledger.tree.tiles`).
+lie in memory (`MerkleTree`) or in tiles (`vault.ledger.tree.tiles`).
 
 Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
 size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
@@ -617,11 +617,11 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
     def root(hashes: Sequence[bytes]) -> bytes:
         """Give the root over leaf hashes; over none, the hash of nothing."""
-        tree = Tree(hashes)
+        tree = MerkleTree(hashes)
         return tree.root(len(tree))
 
 
-    class Tree:
+    class MerkleTree:
         """A tree in memory that keeps every node, so that roots and proofs at any size are logarithmic."""
 
         def __init__(self, hashes: Iterable[bytes] = ()) -> None:
@@ -1208,7 +1208,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
     Malformed = vault_errors.Malformed
     jcs = vault_ledger_statements_jcs
-    Shape = vault_ledger_statements_shape.Shape
+    DocumentShape = vault_ledger_statements_shape.DocumentShape
     anything = vault_ledger_statements_shape.anything
     boolean = vault_ledger_statements_shape.boolean
     cohort = vault_ledger_statements_shape.cohort
@@ -1352,7 +1352,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
     _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
 
     # kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
-    KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
+    KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
         "commit": (task_id, HMAC, record(spec=version, provenance=sha256, public_grammar=boolean)),
         "set": (
             matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
@@ -1605,7 +1605,7 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
     Malformed = vault_errors.Malformed
     contents = vault_ledger_release_contents
     parse_canonical = vault_ledger_statements_jcs.parse_canonical
-    Shape = vault_ledger_statements_shape.Shape
+    DocumentShape = vault_ledger_statements_shape.DocumentShape
     Read = vault_ledger_tree_tiles.Read
 
 
@@ -1677,7 +1677,7 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
             except OSError as error:
                 raise Broken(f"{name} cannot be read: {error.strerror}") from error
 
-        def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
             """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
             for number, line in enumerate(self.raw_lines(name), 1):
                 yield line, shape.parse(line, f"line {number} of {name}")
@@ -2417,7 +2417,7 @@ is used and is the member of one group at most, so that a witness counts once. O
 
 
     @dataclass(frozen=True)
-    class Named:
+    class PolicyMember:
         """A log or a witness that a policy names: its key and its URL."""
 
         key: Verifier | Witness
@@ -2450,8 +2450,8 @@ is used and is the member of one group at most, so that a witness counts once. O
         quorum: the witness or group that has to have cosigned; None where nobody has to.
     """
 
-        logs: list[Named] = field(default_factory=list)
-        witnesses: dict[str, Named] = field(default_factory=dict)
+        logs: list[PolicyMember] = field(default_factory=list)
+        witnesses: dict[str, PolicyMember] = field(default_factory=dict)
         groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
         quorum: str | None = None
 
@@ -2581,11 +2581,11 @@ is used and is the member of one group at most, so that a witness counts once. O
             if name == NONE or self._known(name):
                 raise Malformed(f"{name[:40]!r} is taken")
 
-        def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
+        def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
             if key.public in self._publics:
                 raise Malformed(f"the public key of {key.name} stands in the policy already")
             self._publics.add(key.public)
-            return Named(key, *url)
+            return PolicyMember(key, *url)
 
 
     def _threshold(text: str, members: int) -> int:
@@ -2618,7 +2618,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
 
 
     @dataclass(frozen=True, slots=True)
-    class Entry:
+    class LoggedStatement:
         """A statement and its index in the log."""
 
         index: int
@@ -2631,11 +2631,11 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
 
 
     @dataclass(frozen=True, slots=True)
-    class Run:
+    class LoggedRun:
         """The statements that open and close a run; `close` is None while it is open."""
 
-        open: Entry
-        close: Entry | None
+        open: LoggedStatement
+        close: LoggedStatement | None
 
 
     class History:
@@ -2646,24 +2646,24 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             run opens or closes twice, a cohort retires twice.
     """
 
-        def __init__(self, entries: Iterable[Entry]) -> None:
+        def __init__(self, entries: Iterable[LoggedStatement]) -> None:
             self.entries = list(entries)
-            self._by_kind: dict[str, list[Entry]] = defaultdict(list)
+            self._by_kind: dict[str, list[LoggedStatement]] = defaultdict(list)
             for entry in self.entries:
                 self._by_kind[entry.statement.kind].append(entry)
-            self.commits: dict[str, Entry] = {}
+            self.commits: dict[str, LoggedStatement] = {}
             self._task_of: dict[str, str] = {}
             for entry in self.of("commit"):
                 self._admit(entry)
             self.runs = self._pair_runs()
-            self._withdrawn: list[tuple[Entry, str]] = []
+            self._withdrawn: list[tuple[LoggedStatement, str]] = []
             self._moments = list(self._replay())
 
-        def of(self, *kinds: str) -> Iterator[Entry]:
+        def of(self, *kinds: str) -> Iterator[LoggedStatement]:
             """Give the statements of some kinds, in order."""
             return merge(*(self._by_kind[kind] for kind in kinds), key=lambda entry: entry.index)
 
-        def last_set(self, before: int) -> Entry:
+        def last_set(self, before: int) -> LoggedStatement:
             """Give the last `set` statement before an index."""
             sets = self._by_kind["set"]
             place = bisect_left(sets, before, key=lambda entry: entry.index)
@@ -2671,7 +2671,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 raise Broken(f"no set statement stands before leaf {before} in this bundle")
             return sets[place - 1]
 
-        def commit_of(self, task: str, before: int) -> Entry:
+        def commit_of(self, task: str, before: int) -> LoggedStatement:
             """Give the commit of a task, which must stand before an index."""
             entry = self.commits.get(task)
             if entry is None:
@@ -2688,7 +2688,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
             return live[cohort]
 
-        def withdrawn(self, cohort: str) -> list[Entry]:
+        def withdrawn(self, cohort: str) -> list[LoggedStatement]:
             """Give the withdrawals from a cohort."""
             return [entry for entry, name in self._withdrawn if name == cohort]
 
@@ -2697,7 +2697,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
             return sum(entry.statement.predicate["replacement"] is None for entry in gone)
 
-        def opened_with(self, retired: Entry) -> list[Entry]:
+        def opened_with(self, retired: LoggedStatement) -> list[LoggedStatement]:
             """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
             cohort = retired.statement.predicate["cohort"]
             before = max((entry.index for entry in self.of("retire") if entry.index < retired.index), default=-1)
@@ -2705,7 +2705,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             due = [entry for entry in self.of("withdraw") if entry.index < retired.index]
             return [e for e in due if home.get(e.index, cohort if e.index > before else None) == cohort]
 
-        def require_refills(self, retired: Entry, strata: Mapping[str, str]) -> None:
+        def require_refills(self, retired: LoggedStatement, strata: Mapping[str, str]) -> None:
             """Check each withdrawal that a retirement opens: refilled with the next of its stratum's reserve, if it can be.
 
         Args:
@@ -2745,7 +2745,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             """Give the live cohorts after each statement that changes them."""
             live: dict[str, list[str]] | None = None
             gone: set[str] = set()
-            last: Entry | None = None
+            last: LoggedStatement | None = None
             for entry in self.of("set", "withdraw", "retire"):
                 if entry.statement.kind == "set":
                     _require_chain(last, entry)
@@ -2757,14 +2757,14 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                     live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
                 yield entry.index, live or {}
 
-        def _without(self, cohort: str, tasks: list[str], entry: Entry) -> list[str]:
+        def _without(self, cohort: str, tasks: list[str], entry: LoggedStatement) -> list[str]:
             gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
             if gone not in tasks:
                 return tasks
             self._withdrawn.append((entry, cohort))
             return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
 
-        def _require_next_in_reserve(self, refill: str | None, entry: Entry, stratum: str) -> None:
+        def _require_next_in_reserve(self, refill: str | None, entry: LoggedStatement, stratum: str) -> None:
             promised = self.last_set(entry.index)
             between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
             refills = [item.statement.predicate["replacement"] for item in between]
@@ -2779,7 +2779,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
                 raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
 
-        def _admit(self, entry: Entry) -> None:
+        def _admit(self, entry: LoggedStatement) -> None:
             task = entry.statement.name
             if task in self.commits:
                 raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
@@ -2788,9 +2788,9 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 raise Broken(f"{other} and {task} have the same commitment")
             self.commits[task] = entry
 
-        def _pair_runs(self) -> dict[int, Run]:
-            opened: dict[int, Entry] = {}
-            closed: dict[int, Entry] = {}
+        def _pair_runs(self) -> dict[int, LoggedRun]:
+            opened: dict[int, LoggedStatement] = {}
+            closed: dict[int, LoggedStatement] = {}
             for entry in self.of("run-open", *CLOSING):
                 number = entry.statement.predicate["run"]
                 ends = closed if entry.statement.kind in CLOSING else opened
@@ -2800,15 +2800,15 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             for number, entry in opened.items():
                 if number in closed and closed[number].index < entry.index:
                     raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
-            return {number: Run(entry, closed.get(number)) for number, entry in opened.items()}
+            return {number: LoggedRun(entry, closed.get(number)) for number, entry in opened.items()}
 
 
-    def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
+    def listed(entry: LoggedStatement, cohort: str) -> Mapping[str, Any] | None:
         """Give the entry of a cohort in a `set` statement, or None."""
         return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
 
 
-    def _require_chain(last: Entry | None, entry: Entry) -> None:
+    def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None:
         previous = entry.statement.predicate["previous"]
         if last is not None and previous != last.index:
             raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
@@ -2816,7 +2816,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
 
 
-    def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
+    def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
         """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
         says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
         for name, tasks in (live or {}).items():
@@ -2832,7 +2832,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
         return says
 
 
-    def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> str:
+    def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> str:
         name = str(entry.statement.predicate["cohort"])
         if name in gone or (live is not None and name not in live):
             raise Broken(f"leaf {entry.index} retires {name}, which is not live")
@@ -2864,7 +2864,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
     Note = vault_ledger_signatures_note.Note
     Verifier = vault_ledger_signatures_note.Verifier
     decode_base64 = vault_ledger_signatures_note.decode_base64
-    Entry = vault_ledger_statements_history.Entry
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
     SHA = vault_ledger_statements_statement.SHA
     Statement = vault_ledger_statements_statement.Statement
 
@@ -2880,7 +2880,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
 
 
     @dataclass(frozen=True)
-    class Reigns:
+    class KeyEpochs:
         """The keys of a log, in order, each with the tree sizes that it signs.
 
     Attributes:
@@ -2892,7 +2892,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
         later: tuple[tuple[int, str], ...] = ()
 
         @classmethod
-        def read(cls, origin: str, entries: Iterable[Entry], head: Note) -> Reigns:
+        def read(cls, origin: str, entries: Iterable[LoggedStatement], head: Note) -> KeyEpochs:
             """Read the `key` statements of a log; where there are none, the key that signed its head is the only one.
 
         Raises:
@@ -2941,7 +2941,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
         for index, leaf in enumerate(leaves):
             if _MARK in leaf:
                 try:
-                    old, new = _both(origin, Entry(index, Statement.parse(leaf)))
+                    old, new = _both(origin, LoggedStatement(index, Statement.parse(leaf)))
                 except (Broken, Malformed):
                     continue
                 if old in known and new not in known:
@@ -2961,10 +2961,10 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
     """
         for index, leaf in enumerate(leaves, start):
             if _MARK in leaf and (found := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
-                yield _both(origin, Entry(index, found))[1]
+                yield _both(origin, LoggedStatement(index, found))[1]
 
 
-    def _both(origin: str, entry: Entry) -> tuple[str, str]:
+    def _both(origin: str, entry: LoggedStatement) -> tuple[str, str]:
         """Give the old and the new key of a statement that both signed."""
         says = entry.statement.predicate
         old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
@@ -2998,17 +2998,17 @@ def vault_ledger_audit_evidence():
     Note = vault_ledger_signatures_note.Note
     Verifier = vault_ledger_signatures_note.Verifier
     Policy = vault_ledger_signatures_policy.Policy
-    Entry = vault_ledger_statements_history.Entry
     History = vault_ledger_statements_history.History
-    Run = vault_ledger_statements_history.Run
-    Reigns = vault_ledger_statements_key_epochs.Reigns
+    LoggedRun = vault_ledger_statements_history.LoggedRun
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
+    KeyEpochs = vault_ledger_statements_key_epochs.KeyEpochs
     TileTree = vault_ledger_tree_tiles.TileTree
 
 
 
 
     @dataclass(frozen=True, slots=True)
-    class Task:
+    class AuditedTask:
         """The parts of an opened task that later audit steps need."""
 
         sha256: str
@@ -3022,7 +3022,7 @@ def vault_ledger_audit_evidence():
         """A line of `runs.jsonl` with the statements that it opens."""
 
         line: Mapping[str, Any] = field(repr=False)
-        run: Run
+        run: LoggedRun
 
         @property
         def scored(self) -> bool:
@@ -3031,7 +3031,7 @@ def vault_ledger_audit_evidence():
 
 
     @dataclass
-    class Case:
+    class AuditState:
         """State of a running audit; each attribute is filled by the step that is named beside it."""
 
         folder: Path
@@ -3045,10 +3045,10 @@ def vault_ledger_audit_evidence():
         tree: TileTree = field(init=False)  # 3 root
         leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
         history: History = field(init=False)  # 4 statements
-        reigns: Reigns = field(init=False)  # 4 statements
-        retired: Entry = field(init=False)  # 6 retirement
-        tasks: dict[str, Task] = field(init=False)  # 7 commitments
-        withdrawn: dict[str, Task] = field(init=False)  # 7 commitments
+        reigns: KeyEpochs = field(init=False)  # 4 statements
+        retired: LoggedStatement = field(init=False)  # 6 retirement
+        tasks: dict[str, AuditedTask] = field(init=False)  # 7 commitments
+        withdrawn: dict[str, AuditedTask] = field(init=False)  # 7 commitments
         runs: list[OpenedRun] = field(init=False)  # 10 runs
         counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
         witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
@@ -3148,7 +3148,7 @@ def vault_ledger_audit_report():
 
 
     @dataclass(frozen=True)
-    class Report:
+    class AuditReport:
         """The outcome of an audit.
 
     Attributes:
@@ -3200,13 +3200,13 @@ def vault_ledger_audit_trusted_keys():
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    Case = vault_ledger_audit_evidence.Case
+    AuditState = vault_ledger_audit_evidence.AuditState
     Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
     open_checkpoint = vault_ledger_signatures_checkpoint.open_checkpoint
     Note = vault_ledger_signatures_note.Note
     take_apart = vault_ledger_signatures_note.take_apart
-    Named = vault_ledger_signatures_policy.Named
     Policy = vault_ledger_signatures_policy.Policy
+    PolicyMember = vault_ledger_signatures_policy.PolicyMember
     introduced = vault_ledger_statements_key_epochs.introduced
     WIDTH = vault_ledger_tree_tiles.WIDTH
     bundles_of = vault_ledger_tree_tiles.bundles_of
@@ -3216,7 +3216,7 @@ def vault_ledger_audit_trusted_keys():
 
 
 
-    def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
+    def open_head(case: AuditState, data: bytes) -> tuple[Checkpoint, Note]:
         """Open the head; if a given key introduced its signer, the error says so."""
         try:
             return open_checkpoint(data, case.verifiers)
@@ -3226,7 +3226,7 @@ def vault_ledger_audit_trusted_keys():
             raise
 
 
-    def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+    def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
         """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
         try:
             return open_checkpoint(data, case.verifiers)
@@ -3238,13 +3238,13 @@ def vault_ledger_audit_trusted_keys():
             raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
 
 
-    def policy_of(case: Case) -> Policy:
+    def policy_of(case: AuditState) -> Policy:
         """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
         given = case.policy or Policy()
-        return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+        return replace(given, logs=given.logs or [PolicyMember(one) for one in case.verifiers])
 
 
-    def require_quorum(case: Case, data: bytes, what: str) -> None:
+    def require_quorum(case: AuditState, data: bytes, what: str) -> None:
         """Check that a checkpoint is cosigned as the caller's policy asks."""
         try:
             policy_of(case).open(data)
@@ -3252,7 +3252,7 @@ def vault_ledger_audit_trusted_keys():
             raise Broken(f"{what}: {error}") from None
 
 
-    def _introduced(case: Case, head: Checkpoint) -> str | None:
+    def _introduced(case: AuditState, head: Checkpoint) -> str | None:
         if head.size > WIDTH * len(case.bundle.log_files):
             return None  # the next step refuses it
         try:
@@ -3261,7 +3261,7 @@ def vault_ledger_audit_trusted_keys():
             return None  # the leaves cannot be read, and nobody vouched for the key
 
 
-    def _leaves(case: Case, size: int) -> Iterator[bytes]:
+    def _leaves(case: AuditState, size: int) -> Iterator[bytes]:
         """Give the leaves as they are in the bundle, proven or not."""
         for index, width in bundles_of(size):
             path = entries_path(index, width)
@@ -3281,7 +3281,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    Case = vault_ledger_audit_evidence.Case
+    AuditState = vault_ledger_audit_evidence.AuditState
     State = vault_ledger_audit_report.State
     open_head = vault_ledger_audit_trusted_keys.open_head
     open_older = vault_ledger_audit_trusted_keys.open_older
@@ -3291,10 +3291,10 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     Bundle = vault_ledger_release_bundle_reader.Bundle
     Verifier = vault_ledger_signatures_note.Verifier
     open_note = vault_ledger_signatures_note.open_note
-    Entry = vault_ledger_statements_history.Entry
     History = vault_ledger_statements_history.History
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
     KIND = vault_ledger_statements_key_epochs.KIND
-    Reigns = vault_ledger_statements_key_epochs.Reigns
+    KeyEpochs = vault_ledger_statements_key_epochs.KeyEpochs
     Statement = vault_ledger_statements_statement.Statement
     leaf_hash = vault_ledger_tree_merkle.leaf_hash
     root_from = vault_ledger_tree_merkle.root_from
@@ -3313,14 +3313,14 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     Outcome = tuple[State, str]
 
 
-    def files(case: Case) -> Outcome:
+    def files(case: AuditState) -> Outcome:
         """1. The files are those of the manifest, and there are no others."""
         case.bundle = Bundle.read(case.folder)
         count = len(case.bundle.manifest["files"])
         return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
 
 
-    def checkpoint(case: Case) -> Outcome:
+    def checkpoint(case: AuditState) -> Outcome:
         """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
         if not case.keys:
             raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
@@ -3341,7 +3341,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", said
 
 
-    def root(case: Case) -> Outcome:
+    def root(case: AuditState) -> Outcome:
         """3. The leaves and the tiles rebuild the root that was signed."""
         first = case.bundle.manifest["first"]
         if first:
@@ -3362,11 +3362,13 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
 
 
-    def statements(case: Case) -> Outcome:
+    def statements(case: AuditState) -> Outcome:
         """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
-        case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+        case.history = History(
+            LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves
+        )
         case.leaves = []  # their statements are what counts from here on
-        case.reigns = Reigns.read(case.head.origin, case.history.of(KIND), case.signed)
+        case.reigns = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
         case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
         kinds = [entry.statement.kind for entry in case.history.entries]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
@@ -3374,7 +3376,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", f"{len(kinds)} statements were read: {counts}{told}"
 
 
-    def named(case: Case) -> Outcome:
+    def named(case: AuditState) -> Outcome:
         """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
         sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
         for entry in case.history.of("run-open"):
@@ -3395,7 +3397,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
 
 
-    def retirement(case: Case) -> Outcome:
+    def retirement(case: AuditState) -> Outcome:
         """6. The one `retire` statement of this cohort names this manifest."""
         found = [
             entry
@@ -3416,7 +3418,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
 
 
-    def consistency(case: Case) -> Outcome:
+    def consistency(case: AuditState) -> Outcome:
         """13. The log extends the checkpoint that the caller kept."""
         if case.previous is None:
             return "not asked", "no older checkpoint was given to compare with"
@@ -3433,7 +3435,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
 
 
-    def _require_named(case: Case, name: str, size: int, index: int) -> None:
+    def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
         """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
         data = case.bundle.read_log(name)
         found, signed = open_older(case, data, f"log/{name}")
@@ -3450,7 +3452,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 
-    def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
+    def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
         if size > case.head.size:
             raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
         found = root_from(case.tree.node, size)
@@ -3458,7 +3460,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
 
 
-    def _require_log_files(case: Case, first: int) -> None:
+    def _require_log_files(case: AuditState, first: int) -> None:
         size = case.head.size
         if size > WIDTH * len(case.bundle.log_files):
             raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
@@ -3470,7 +3472,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
 
 
-    def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Sequence[bytes]:
+    def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) -> Sequence[bytes]:
         """Give a level-0 tile's hashes; from the bundle's first leaf on they are made from the leaves themselves."""
         path = tile_path(0, index, width)
         hashes = split_hashes(case.bundle.read_log(path), width, f"log/{path}")
@@ -3485,7 +3487,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         return hashes
 
 
-    def _require_tile(case: Case, level: int, index: int, hashes: Sequence[bytes]) -> None:
+    def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
         path = tile_path(level, index, len(hashes))
         stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
         for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):
@@ -3556,12 +3558,12 @@ def vault_ledger_audit_result_steps():
     commitment = vault_commitment.commitment
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    Case = vault_ledger_audit_evidence.Case
+    AuditState = vault_ledger_audit_evidence.AuditState
     OpenedRun = vault_ledger_audit_evidence.OpenedRun
     Outcome = vault_ledger_audit_log_steps.Outcome
     contents = vault_ledger_release_contents
-    Entry = vault_ledger_statements_history.Entry
-    Run = vault_ledger_statements_history.Run
+    LoggedRun = vault_ledger_statements_history.LoggedRun
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
     canonical = vault_ledger_statements_jcs.canonical
     shared = vault_ledger_statements_jcs.shared
     counted = vault_ledger_statements_results.counted
@@ -3574,14 +3576,14 @@ def vault_ledger_audit_result_steps():
     _BEFORE, _BEHIND = b'"result":', b',"run":'  # of the result in a line of results.jsonl
 
 
-    class Row(NamedTuple):
+    class ResultLine(NamedTuple):
         """A line of `results.jsonl`: the result's bytes in it, and what all of it says."""
 
         result: bytes
         says: Mapping[str, Any]
 
 
-    def runs(case: Case) -> Outcome:
+    def runs(case: AuditState) -> Outcome:
         """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
         for number, run in case.history.runs.items():
             _require_closed(case, number, run)
@@ -3597,14 +3599,14 @@ def vault_ledger_audit_result_steps():
         return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {len(lines) - scored} aborted{still}"
 
 
-    def results(case: Case) -> Outcome:
+    def results(case: AuditState) -> Outcome:
         """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
         groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
         scored = [run for run in case.runs if run.scored]
         count, case.counted = 0, []
         for run in scored:
             number, lines = next(groups, (None, iter(())))
-            rows = [Row(_result_in(line), value) for line, value in lines]
+            rows = [ResultLine(_result_in(line), value) for line, value in lines]
             if number != run.line["run"]:
                 raise Broken(f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}")
             _require_results(case, run, rows)
@@ -3615,7 +3617,7 @@ def vault_ledger_audit_result_steps():
         return "proved", f"{count} results of {len(scored)} runs were bound in time, are all there, and give the totals"
 
 
-    def figures(case: Case) -> Outcome:
+    def figures(case: AuditState) -> Outcome:
         """12. Aggregate, attestation and README follow from what was opened."""
         scored = [run.line["opening"] for run in case.runs if run.scored]
         rows = list(zip(scored, case.counted, strict=True))
@@ -3631,7 +3633,7 @@ def vault_ledger_audit_result_steps():
         return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{told}"
 
 
-    def full_score(case: Case) -> Outcome:
+    def full_score(case: AuditState) -> Outcome:
         """14. A full score needs every cohort of its run: pending until the last one is opened."""
         last: dict[str, str] = {}
         for run in case.runs:
@@ -3656,7 +3658,7 @@ def vault_ledger_audit_result_steps():
         return line[line.index(_BEFORE) + len(_BEFORE) : line.rindex(_BEHIND)]
 
 
-    def _require_closed(case: Case, number: int, run: Run) -> None:
+    def _require_closed(case: AuditState, number: int, run: LoggedRun) -> None:
         if run.close is None or run.close.index > case.retired.index:
             if run.open.index < case.retired.index:
                 raise Broken(
@@ -3673,7 +3675,7 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}")
 
 
-    def _opened(line: Mapping[str, Any], run: Run) -> OpenedRun:
+    def _opened(line: Mapping[str, Any], run: LoggedRun) -> OpenedRun:
         number = line["run"]
         if run.close is None or (line["open"], line["close"]) != (run.open.index, run.close.index):
             raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
@@ -3685,7 +3687,7 @@ def vault_ledger_audit_result_steps():
         return found
 
 
-    def _require_results(case: Case, run: OpenedRun, rows: Sequence[Row]) -> None:
+    def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine]) -> None:
         number, score = run.line["run"], _score(run)
         says, opened = score.statement.predicate, run.run.open
         named = opened.statement.predicate["cohorts"]
@@ -3704,7 +3706,7 @@ def vault_ledger_audit_result_steps():
         _require_totals(case, run, score, [row.says["result"] for row in rows])
 
 
-    def _require_tree_order(case: Case, number: int, rows: Sequence[Row]) -> None:
+    def _require_tree_order(case: AuditState, number: int, rows: Sequence[ResultLine]) -> None:
         places = [(case.history.commits[row.says["result"]["task"]].digest, row.says["position"]) for row in rows]
         if places != sorted(places) or len({place for _, place in places}) != len(places):
             raise Broken(f"the results of run {number} are not in the order of their tasks' commitments")
@@ -3712,7 +3714,7 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"the positions of the results of run {number} do not rise with their tasks' commitments")
 
 
-    def _require_result(case: Case, row: Row, count: int, root: bytes) -> None:
+    def _require_result(case: AuditState, row: ResultLine, count: int, root: bytes) -> None:
         says, result = row.says, row.says["result"]
         who = f"the result of run {says['run']} on {result['task']}"
         if result["run"] != says["run"] or result["cohort"] != case.cohort:
@@ -3730,7 +3732,9 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"{who} is not under the results root {root.hex()}: {error}") from None
 
 
-    def _require_totals(case: Case, run: OpenedRun, score: Entry, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _require_totals(
+        case: AuditState, run: OpenedRun, score: LoggedStatement, rows: Sequence[Mapping[str, Any]]
+    ) -> None:
         number, stated = run.line["run"], run.line["totals"]
         found = totals_of(number, case.cohort, rows)
         if found != stated:
@@ -3741,7 +3745,7 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
 
 
-    def _require_count(case: Case, opened: Entry, count: int) -> None:
+    def _require_count(case: AuditState, opened: LoggedStatement, count: int) -> None:
         named = opened.statement.predicate["cohorts"]
         wanted = sum(len(case.history.members(name, opened.index)) for name in named)
         if count != wanted:
@@ -3749,13 +3753,13 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"run {run} was served {wanted} tasks, its score binds {count} results")
 
 
-    def _score(run: OpenedRun) -> Entry:
+    def _score(run: OpenedRun) -> LoggedStatement:
         if run.run.close is None:
             raise Broken(f"run {run.line['run']} has no score")
         return run.run.close
 
 
-    def _require_same(case: Case, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
+    def _require_same(case: AuditState, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
         """Compare a file with what it should be: by its digest in the manifest, and its bytes only where that differs."""
         digest = hashlib.sha256()
         for piece in pieces():
@@ -3813,9 +3817,9 @@ def vault_ledger_audit_spot_check_step():
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    Case = vault_ledger_audit_evidence.Case
+    AuditState = vault_ledger_audit_evidence.AuditState
     Outcome = vault_ledger_audit_log_steps.Outcome
-    Entry = vault_ledger_statements_history.Entry
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
     LABEL = vault_ledger_statements_spot_check.LABEL
     is_chosen = vault_ledger_statements_spot_check.is_chosen
     root_from = vault_ledger_tree_merkle.root_from
@@ -3823,7 +3827,7 @@ def vault_ledger_audit_spot_check_step():
 
 
 
-    def spot_check(case: Case) -> Outcome:
+    def spot_check(case: AuditState) -> Outcome:
         """15. As many results of the month were chosen to be judged again as the promised seed chooses."""
         promised, at = case.history.last_set(case.retired.index), case.retired.index
         stated, says = (entry.statement.predicate.get("spot_check") for entry in (promised, case.retired))
@@ -3845,7 +3849,7 @@ def vault_ledger_audit_spot_check_step():
         return "proved", _sentence(says, sum(len(tasks) for _, _, tasks in bound))
 
 
-    def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str]]]:
+    def _bound(case: AuditState, promised: LoggedStatement) -> Sequence[tuple[int, int, Sequence[str]]]:
         """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
         found = []
         for number, run in case.history.runs.items():
@@ -3859,7 +3863,7 @@ def vault_ledger_audit_spot_check_step():
         return found
 
 
-    def _chosen(case: Case, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
+    def _chosen(case: AuditState, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
         if not bound:
             return 0
         root = root_from(case.tree.node, 1 + max(leaf for _, leaf, _ in bound))
@@ -4075,16 +4079,16 @@ def vault_ledger_audit_task_steps():
 
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
-    Case = vault_ledger_audit_evidence.Case
-    Task = vault_ledger_audit_evidence.Task
+    AuditedTask = vault_ledger_audit_evidence.AuditedTask
+    AuditState = vault_ledger_audit_evidence.AuditState
     Outcome = vault_ledger_audit_log_steps.Outcome
     contents = vault_ledger_release_contents
-    Entry = vault_ledger_statements_history.Entry
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
     listed = vault_ledger_statements_history.listed
     canonical = vault_ledger_statements_jcs.canonical
     parse_canonical = vault_ledger_statements_jcs.parse_canonical
     sha256_hex = vault_ledger_statements_leaf.sha256_hex
-    Shape = vault_ledger_statements_shape.Shape
+    DocumentShape = vault_ledger_statements_shape.DocumentShape
     matching = vault_ledger_statements_shape.matching
     one_of = vault_ledger_statements_shape.one_of
     positive = vault_ledger_statements_shape.positive
@@ -4094,7 +4098,7 @@ def vault_ledger_audit_task_steps():
     _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort ask for a review
     _COHORTS = 4
 
-    _NEEDED: Mapping[str, Shape] = {
+    _NEEDED: Mapping[str, DocumentShape] = {
         "id": matching(r"t-[a-z2-7]{16}", "a task's id"),
         "server": matching(r"[a-z0-9-]{1,64}", "a server's name"),
         "category": one_of("single-tool", "composition", "recovery"),
@@ -4103,7 +4107,7 @@ def vault_ledger_audit_task_steps():
     }
 
 
-    def commitments(case: Case) -> Outcome:
+    def commitments(case: AuditState) -> Outcome:
         """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
         case.tasks, case.withdrawn = {}, {}
         stated = case.retired.statement.predicate["tasks"]
@@ -4130,7 +4134,7 @@ def vault_ledger_audit_task_steps():
         return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
 
 
-    def promise(case: Case) -> Outcome:
+    def promise(case: AuditState) -> Outcome:
         """8. What retired is what was promised - withdrawn + refills, in that order, and a quarter of the set."""
         at = case.retired.index
         members = case.history.members(case.cohort, at)
@@ -4152,7 +4156,7 @@ def vault_ledger_audit_task_steps():
         )
 
 
-    def order(case: Case) -> Outcome:
+    def order(case: AuditState) -> Outcome:
         """9. Every run that used the cohort names a set and a checkpoint that already covered its tasks' commitments."""
         count = 0
         for run in case.history.runs.values():
@@ -4162,7 +4166,7 @@ def vault_ledger_audit_task_steps():
         return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
 
 
-    def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> Task:
+    def _open(case: AuditState, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> AuditedTask:
         document = parse_canonical(line, what)
         if not isinstance(document, dict):
             raise Broken(f"{what} is no task")
@@ -4188,7 +4192,7 @@ def vault_ledger_audit_task_steps():
         if opening["canary"] != case.bundle.manifest["canary"]:
             raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
         stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-        return Task(digest, stratum, document["category"], document["max_steps"])
+        return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
 
     def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
@@ -4202,7 +4206,7 @@ def vault_ledger_audit_task_steps():
             )
 
 
-    def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
+    def _open_provenance(case: AuditState, opening: Mapping[str, Any]) -> bool:
         document, salt = opening["provenance"], opening["provenance_salt"]
         if document is None and salt is None:
             return False
@@ -4214,7 +4218,7 @@ def vault_ledger_audit_task_steps():
         return True
 
 
-    def _require_quarter(case: Case) -> None:
+    def _require_quarter(case: AuditState) -> None:
         """A gap that a withdrawal left is counted as the task that was promised."""
         promised = case.history.last_set(case.retired.index)
         item = listed(promised, case.cohort)
@@ -4227,7 +4231,7 @@ def vault_ledger_audit_task_steps():
             raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
 
 
-    def _require_strata(case: Case) -> None:
+    def _require_strata(case: AuditState) -> None:
         """A refill must be of the stratum whose reserve it stood in."""
         opened = {**case.tasks, **case.withdrawn}
         stratum_of = {case.history.commits[name].digest: task.stratum for name, task in opened.items()}
@@ -4238,7 +4242,7 @@ def vault_ledger_audit_task_steps():
                         raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
 
 
-    def _require_order(case: Case, opened: Entry) -> None:
+    def _require_order(case: AuditState, opened: LoggedStatement) -> None:
         says = opened.statement.predicate
         who = f"run {says['run']} at leaf {opened.index}"
         if opened.index > case.retired.index:
@@ -4295,16 +4299,16 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     result_steps = vault_ledger_audit_result_steps
     spot_check_step = vault_ledger_audit_spot_check_step
     task_steps = vault_ledger_audit_task_steps
-    Case = vault_ledger_audit_evidence.Case
+    AuditState = vault_ledger_audit_evidence.AuditState
     Outcome = vault_ledger_audit_log_steps.Outcome
-    Report = vault_ledger_audit_report.Report
+    AuditReport = vault_ledger_audit_report.AuditReport
     Step = vault_ledger_audit_report.Step
     caveats = vault_ledger_audit_report.caveats
     Policy = vault_ledger_signatures_policy.Policy
 
 
 
-    STEPS: Mapping[str, Callable[[Case], Outcome]] = {
+    STEPS: Mapping[str, Callable[[AuditState], Outcome]] = {
         "files": log_steps.files,
         "checkpoint": log_steps.checkpoint,
         "root": log_steps.root,
@@ -4323,7 +4327,7 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
     }
 
 
-    def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
+    def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> AuditReport:
         """Audit a bundle; any defect becomes a failed step, never an exception.
 
     Args:
@@ -4332,7 +4336,7 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
         previous: a signed checkpoint that the caller kept from before, if any.
         policy: which witnesses must have cosigned the log's head, from anywhere but the bundle; none if it is None.
     """
-        case = Case(folder, list(keys), previous, policy)
+        case = AuditState(folder, list(keys), previous, policy)
         steps: list[Step] = []
         for number, name in enumerate(STEPS, 1):
             if steps and not steps[-1].ok:
@@ -4340,10 +4344,10 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
             else:
                 steps.append(_step(number, name, case))
         told = caveats(case.witnesses, case.strangers)
-        return Report(all(step.ok for step in steps), steps, case.pending, told)
+        return AuditReport(all(step.ok for step in steps), steps, case.pending, told)
 
 
-    def _step(number: int, name: str, case: Case) -> Step:
+    def _step(number: int, name: str, case: AuditState) -> Step:
         try:
             state, proved = STEPS[name](case)
         except VaultError as error:

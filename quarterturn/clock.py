@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from quarterturn.settings import Settings
 from rotation.calendar import Month
-from rotation.month.store import Months
+from rotation.month.store import MonthStore
 
 
 def now() -> datetime:
@@ -14,7 +14,7 @@ def now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def next_turn(months: Months, settings: Settings) -> tuple[Month, datetime]:
+def next_turn(months: MonthStore, settings: Settings) -> tuple[Month, datetime]:
     """Give the month whose turn comes next, and from when on it is due; opens no key ring."""
     month = months.next_turn(Month.parse(settings.benchmark.first_month))
     return month, month.due(settings.clock.day, settings.clock.hour)

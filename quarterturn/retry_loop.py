@@ -19,7 +19,7 @@ LONGEST = 30.0  # seconds between two tries
 log = logging.getLogger("quarterturn.worker")
 
 
-class Steady:
+class RetryLoop:
     """Repeats the steps of several threads until it is told to stop."""
 
     def __init__(self, stopping: threading.Event) -> None:

@@ -38,7 +38,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Benchmark(Section):
+class BenchmarkSettings(Section):
     """The benchmark: the name of its log, its set, its first month."""
 
     origin: str = Field(
@@ -50,7 +50,7 @@ class Benchmark(Section):
     first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
 
-class Database(Section):
+class DatabaseSettings(Section):
     """The database. The variable `QUARTERTURN_DATABASE` overrides its address."""
 
     url: str = Field(
@@ -63,7 +63,7 @@ class Database(Section):
     )
 
 
-class Ledger(Section):
+class LedgerSettings(Section):
     """The witnesses that must cosign the log's heads before they count."""
 
     policy: str = Field(
@@ -72,7 +72,7 @@ class Ledger(Section):
     )
 
 
-class Run(Section):
+class RunSettings(Section):
     """How submissions are run."""
 
     box: BoxName = Field(default="auto", description="The sandbox for agents, unless --box names another.")
@@ -81,14 +81,14 @@ class Run(Section):
     runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
 
 
-class Watch(Section):
+class WatchSettings(Section):
     """Exposure limits of a live task; beyond them its withdrawal is proposed (reasons: `rotation.exposure.store`)."""
 
     servings: int = Field(default=80, ge=1, description="Maximum servings of a task to one submitter.")
     readers: int = Field(default=5, ge=1, description="Maximum readers outside the sandbox of tasks of one skeleton.")
 
 
-class Service(Section):
+class ServiceSettings(Section):
     """Limits of the HTTP service, and its addresses."""
 
     private_per_month: int = Field(default=5, ge=0, description="Private runs per party and benchmark month.")
@@ -117,7 +117,7 @@ class Service(Section):
     )
 
 
-class Clock(Section):
+class ClockSettings(Section):
     """When `serve` makes the monthly turn by itself."""
 
     day: int = Field(default=1, ge=1, le=28, description="Day of the next month on which a turn is due (UTC).")
@@ -125,7 +125,7 @@ class Clock(Section):
     remind_days: int = Field(default=7, ge=0, le=28, description="Days before the turn to send a reminder.")
 
 
-class Notify(Section):
+class NotifySettings(Section):
     """Channels for notices of turns that are due soon, done or overdue; the process log always gets them."""
 
     webhook: str = Field(default="", repr=False, description="An https URL that gets a signed POST (http on loopback).")
@@ -155,7 +155,7 @@ class Notify(Section):
         return url
 
 
-class Oidc(Section):
+class OidcSettings(Section):
     """OpenID Connect provider for maintainers (`quarterturn.accounts.oidc`); off unless an issuer is named."""
 
     issuer: str = Field(default="", description="Issuer URL (https) whose tokens are accepted; empty: none.")
@@ -175,7 +175,7 @@ class Oidc(Section):
         return self
 
 
-class Approvals(Section):
+class ApprovalSettings(Section):
     """Acts that need two maintainers, each with a key of their own (`quarterturn.approvals.approvals`)."""
 
     actions: tuple[Literal["activate", "withdraw", "export", "policy"], ...] = Field(
@@ -197,7 +197,7 @@ class Approvals(Section):
         return self
 
 
-class Model(Section):
+class ModelSettings(Section):
     """A language-model upstream that agents may use, with the operator's API key: `[models.NAME]`."""
 
     wire: Literal["openai", "anthropic"] = Field(description="Wire protocol of the upstream.")
@@ -219,17 +219,19 @@ class Model(Section):
 class Settings(Section):
     """The whole file."""
 
-    benchmark: Benchmark
-    database: Database = Database()
-    ledger: Ledger = Ledger()
-    run: Run = Run()
-    watch: Watch = Watch()
-    service: Service = Service()
-    oidc: Oidc = Oidc()
-    clock: Clock = Clock()
-    notify: Notify = Notify()
-    approvals: Approvals = Approvals()
-    models: Mapping[UpstreamName, Model] = Field(default={}, description="Language models for agents; none by default.")
+    benchmark: BenchmarkSettings
+    database: DatabaseSettings = DatabaseSettings()
+    ledger: LedgerSettings = LedgerSettings()
+    run: RunSettings = RunSettings()
+    watch: WatchSettings = WatchSettings()
+    service: ServiceSettings = ServiceSettings()
+    oidc: OidcSettings = OidcSettings()
+    clock: ClockSettings = ClockSettings()
+    notify: NotifySettings = NotifySettings()
+    approvals: ApprovalSettings = ApprovalSettings()
+    models: Mapping[UpstreamName, ModelSettings] = Field(
+        default={}, description="Language models for agents; none by default."
+    )
 
 
 def load(path: Path) -> Settings:
@@ -324,7 +326,7 @@ def _known_beside(place: tuple[int | str, ...]) -> list[str]:
     model: type[BaseModel] = Settings
     for part in place[:-1]:
         if model is Settings and part == "models":
-            return sorted(Model.model_fields)
+            return sorted(ModelSettings.model_fields)
         annotation = model.model_fields[str(part)].annotation
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation

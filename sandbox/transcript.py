@@ -18,7 +18,7 @@ WORST: tuple[UpstreamFact, ...] = ("down", "broke", "refused")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """Tool call to make: a step of a reference solution.
 
     Attributes:

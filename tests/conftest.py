@@ -35,7 +35,9 @@ settings.load_profile("house")
 for _name in [name for name in os.environ if name.startswith("QUARTERTURN_")]:
     del os.environ[_name]
 
-core_dumps.leave_no_dumps = lambda: None  # verbs are played in this process, and a limit once lowered is every test's
+core_dumps.disable_core_dumps = lambda: (
+    None
+)  # verbs are played in this process, and a limit once lowered is every test's
 
 _connect = socket.socket.connect
 _network = Path("/proc/self/ns/net").readlink()

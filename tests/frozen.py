@@ -6,10 +6,10 @@ import io
 
 from sandbox.world.frozen import FrozenState
 from verifiers.formats.archive import tree_from_tar
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
-def content(state: FrozenState) -> Tree:
+def content(state: FrozenState) -> FileTree:
     """Parse a frozen state.
 
     Raises:

@@ -1,10 +1,10 @@
 """What a worker does for each task of an official run right before its agent is let go, for all of them at once."""
 
-from rotation.runs.official import Official, OpenRun
+from rotation.runs.official import OfficialRuns, OpenRun
 from vault.task.document import Task
 
 
-def serve(official: Official, run: OpenRun) -> list[Task]:
+def serve(official: OfficialRuns, run: OpenRun) -> list[Task]:
     """Serve a run all that it was not served yet, and give its tasks."""
     tasks = official.prepare(run)
     official.serve(run, *(task.id for task in tasks if task.id not in run.sealed))

@@ -17,7 +17,7 @@ import sys
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 
 
-def leave_no_dumps() -> None:
+def disable_core_dumps() -> None:
     """Disable core dumps and make this process not dumpable; safe to call twice.
 
     Raises:

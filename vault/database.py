@@ -150,7 +150,7 @@ def transaction(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def joined(engine: Engine, session: Session | None) -> Iterator[Session]:
+def join_or_begin(engine: Engine, session: Session | None) -> Iterator[Session]:
     """Join the caller's transaction, or begin one where there is none."""
     if session is not None:
         yield session

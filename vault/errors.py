@@ -11,7 +11,7 @@ Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavaila
 
 
 @runtime_checkable
-class OfAKind(Protocol):
+class ErrorWithKind(Protocol):
     """Protocol of each package's root error: an exception with a `kind`."""
 
     kind: ClassVar[Kind]
@@ -19,7 +19,7 @@ class OfAKind(Protocol):
 
 def kind_of(error: BaseException) -> Kind | None:
     """Give the `kind` of one of our own errors, whichever package raised it; None for any other exception."""
-    return error.kind if isinstance(error, OfAKind) else None
+    return error.kind if isinstance(error, ErrorWithKind) else None
 
 
 class VaultError(Exception):

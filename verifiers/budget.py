@@ -8,7 +8,7 @@ and decoding the normal form. Judging has a budget of its own, for all probes to
 
 from __future__ import annotations
 
-from verifiers.errors import Spoiled
+from verifiers.errors import CorruptState
 
 MAX_STEPS = 2_000_000
 MAX_BYTES = 128 << 20
@@ -19,11 +19,11 @@ A_STEP = 32
 _MARKS = '"[{,:'
 
 
-class BudgetSpent(Spoiled):
+class BudgetSpent(CorruptState):
     """Reading costs more than its budget."""
 
 
-class Budget:
+class ReadingBudget:
     """A counter of steps and bytes with caps; `what` names what they are spent on, for the message."""
 
     def __init__(self, steps: int = MAX_STEPS, size: int = MAX_BYTES, what: str = "reading") -> None:

@@ -22,19 +22,19 @@ class Malformed(VerifierError):
     kind: ClassVar[Kind] = "malformed"
 
 
-class Unreadable(VerifierError):
+class StateUnavailable(VerifierError):
     """A state was not handed over, or a probe cannot be made, for a reason of ours: the verdict is unknown."""
 
     kind: ClassVar[Kind] = "unavailable"
 
 
-class Spoiled(VerifierError):
+class CorruptState(VerifierError):
     """The state is corrupt (a broken database or repository) or too costly to read: it counts against the agent."""
 
     kind: ClassVar[Kind] = "no"
 
 
-class Lacking(VerifierError):
+class TargetMissing(VerifierError):
     """What the predicate asks about does not exist (no such file, no such table): the predicate is false."""
 
     kind: ClassVar[Kind] = "no"

@@ -37,7 +37,7 @@ DIRECTORY = Node("directory", mode=0o755)
 OTHER = Node("other")
 
 
-class Tree(Mapping[str, Node]):
+class FileTree(Mapping[str, Node]):
     """An immutable mapping from relative POSIX paths (`a/b.txt`) to nodes; the root itself has no entry."""
 
     __slots__ = ("_nodes",)
@@ -57,17 +57,17 @@ class Tree(Mapping[str, Node]):
     def __repr__(self) -> str:
         return f"Tree({len(self._nodes)} entries)"
 
-    def below(self, prefix: str) -> Tree:
+    def below(self, prefix: str) -> FileTree:
         """Give the sub-tree under `prefix`, with paths relative to it (empty if there is none)."""
         start = prefix.strip("/") + "/"
-        return Tree({path[len(start) :]: node for path, node in self.items() if path.startswith(start)})
+        return FileTree({path[len(start) :]: node for path, node in self.items() if path.startswith(start)})
 
-    def under(self, prefix: str) -> Tree:
+    def under(self, prefix: str) -> FileTree:
         """Give the same tree moved below `prefix`, with the parent folders added."""
         start = prefix.strip("/")
         parts = start.split("/")
         folders = {"/".join(parts[: i + 1]): DIRECTORY for i in range(len(parts))}
-        return Tree(folders | {f"{start}/{path}": node for path, node in self.items()})
+        return FileTree(folders | {f"{start}/{path}": node for path, node in self.items()})
 
     def children(self, folder: str) -> list[str]:
         """List the names directly inside `folder` (`""` is the root), sorted."""
@@ -91,7 +91,7 @@ class Tree(Mapping[str, Node]):
         return out.getvalue()
 
     @classmethod
-    def from_directory(cls, root: Path, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
+    def from_directory(cls, root: Path, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> FileTree:
         """Read a directory without following any link.
 
         Raises:
@@ -121,7 +121,7 @@ def _from_disk(path: Path, mode: int) -> Node:
     return Node("other", mode=bits)
 
 
-def tree_of(content: Mapping[str, str | bytes]) -> Tree:
+def tree_of(content: Mapping[str, str | bytes]) -> FileTree:
     """Build a tree from files, adding the folders that lead to them."""
     nodes: dict[str, Node] = {}
     for path, data in content.items():
@@ -129,11 +129,11 @@ def tree_of(content: Mapping[str, str | bytes]) -> Tree:
         while folder := posixpath.dirname(folder):
             nodes[folder] = DIRECTORY
         nodes[path] = Node("file", data.encode() if isinstance(data, str) else data)
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
 @dataclass(frozen=True)
-class Views:
+class JudgeInput:
     """Input of a judgement: the final states and the answer.
 
     Attributes:
@@ -142,5 +142,5 @@ class Views:
         answer: the text that the agent gave at the end, or None where it gave none.
     """
 
-    states: Mapping[str, Tree] = field(default_factory=dict, repr=False)
+    states: Mapping[str, FileTree] = field(default_factory=dict, repr=False)
     answer: str | None = field(default=None, repr=False)

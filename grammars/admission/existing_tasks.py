@@ -13,8 +13,8 @@ from grammars.admission.duplicates import Neighbours, Sketch, wording
 from grammars.language.grammar import Draft
 
 
-class Around:
-    """The existing tasks of one home and the public ones; implements `grammars.admission.gates.Surroundings`.
+class TaskIndex:
+    """The existing tasks of one home and the public ones; implements `grammars.admission.gates.ExistingTasks`.
 
     Args:
         sketches: the sketches of the existing tasks, by name.

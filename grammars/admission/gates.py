@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from grammars.admission.prover import Proved, Prover
+from grammars.admission.prover import ExecutionResult, Prover
 from grammars.draw.leaks import leaks
 from grammars.draw.variants import base, further
 from grammars.language.checks import FEWEST_NEEDED, MOST_NEEDED
@@ -52,7 +52,7 @@ FEWEST_BITS = 24
 """log2 of the fewest instances of a skeleton: with fewer, its tasks could be listed and looked up."""
 
 
-class Surroundings(Protocol):
+class ExistingTasks(Protocol):
     """The existing tasks that a new draft must differ from (`grammars.admission.existing_tasks`)."""
 
     def told(self, draft: Draft) -> str | None:
@@ -99,7 +99,7 @@ class Admission:
         return tuple(gate for gate in self.gates if not gate.ok)
 
 
-def admit(draft: Draft, prover: Prover, around: Surroundings) -> Admission:
+def admit(draft: Draft, prover: Prover, around: ExistingTasks) -> Admission:
     """Run all gates on a draft.
 
     Args:
@@ -179,12 +179,12 @@ def _faults_met(task: Mapping[str, Any], calls: Sequence[Mapping[str, Any]]) -> 
 class _Case:
     """One draft under test in gates 2 to 7, with the original in which the free parameters are still placeholders."""
 
-    def __init__(self, draft: Draft, prover: Prover, around: Surroundings | None, drawn: Draft) -> None:
+    def __init__(self, draft: Draft, prover: Prover, around: ExistingTasks | None, drawn: Draft) -> None:
         self.draft = draft
         self.drawn = drawn
         self.prover = prover
         self.around = around
-        self.proved: list[Proved] = []
+        self.proved: list[ExecutionResult] = []
         self.evidence: dict[str, Any] = {}
 
     def gates(self) -> list[Callable[[], Gate]]:
@@ -211,7 +211,7 @@ class _Case:
         self.evidence["solutions"] = kept
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(kept)} pass within max_steps")
 
-    def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: Proved) -> str | None:
+    def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: ExecutionResult) -> str | None:
         if proved.verdict is not Verdict.TRUE:
             return f"it gets {proved.verdict.value}"
         if proved.calls > self.draft.task["max_steps"]:
@@ -256,7 +256,7 @@ class _Case:
         fine = "no near-duplicate, no other goal with the same words, and an unseen skeleton"
         return self._gate(6, not trouble, trouble or fine)
 
-    def _beside(self, around: Surroundings) -> str | None:
+    def _beside(self, around: ExistingTasks) -> str | None:
         if other := around.told(self.drawn):
             return f"its goal is word for word that of task {other}"
         return around.trouble(self.draft)

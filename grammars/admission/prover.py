@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from verifiers.language.verdict import Evidence, Verdict
 
 
-class Proved(Protocol):
+class ExecutionResult(Protocol):
     """The result of one execution of a solution.
 
     Attributes:
@@ -37,7 +37,7 @@ class Proved(Protocol):
     def log(self) -> Sequence[Any]: ...  # noqa: D102
 
 
-class Spoiled(Protocol):
+class MutationResult(Protocol):
     """One mutation of a correct final state, and the predicate's verdict on it.
 
     Attributes:
@@ -69,14 +69,16 @@ class Prover(Protocol):
         """Give the description of each tool (`server.tool`) as the pinned server words it."""
         ...
 
-    def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+    def prove(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
+    ) -> ExecutionResult:
         """Make the calls (`{"tool", "arguments"}`) in a fresh world, freeze it, and evaluate the predicate."""
         ...
 
-    def mutated(self, document: Mapping[str, Any], proved: Proved, mutant: Mapping[str, Any]) -> Evidence:
+    def mutated(self, document: Mapping[str, Any], proved: ExecutionResult, mutant: Mapping[str, Any]) -> Evidence:
         """Apply one of the template's mutants to a final state or an answer, and evaluate the predicate again."""
         ...
 
-    def spoiled(self, document: Mapping[str, Any], proved: Proved) -> Sequence[Spoiled]:
+    def spoiled(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:
         """Apply every mutation that the servers define to a final state, and evaluate the predicate on each."""
         ...

@@ -23,7 +23,7 @@ CHECKLIST: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class TaskReview:
     """One person's review of one task.
 
     Attributes:
@@ -43,7 +43,7 @@ class Review:
     note: str = field(default="", repr=False)
 
 
-def require_sound(review: Review, *, author: str) -> None:
+def require_sound(review: TaskReview, *, author: str) -> None:
     """Refuse a review that breaks a rule.
 
     Raises:

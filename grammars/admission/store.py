@@ -21,16 +21,16 @@ from sqlmodel import Session, col, select
 
 from grammars.admission.duplicates import Sketch, wording
 from grammars.admission.gates import Admission
-from grammars.admission.review import CHECKLIST, Decision, Review, require_sound
-from grammars.admission.tables import AdmissionRow, ReviewRow
+from grammars.admission.review import CHECKLIST, Decision, TaskReview, require_sound
+from grammars.admission.tables import AdmissionRow, TaskReviewRow
 from grammars.draw.variants import base
 from grammars.errors import NotAllowed, NotFound
 from grammars.language.grammar import Draft
-from vault.database import joined, transaction
+from vault.database import join_or_begin, transaction
 from vault.store.shredding import require_shreddable, shred
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 _SKETCHES = "sketch/"
 
@@ -69,7 +69,7 @@ class Drafts:
         if admission.task_id != draft.id:
             raise NotAllowed(f"the admission is of task {admission.task_id} and the draft is {draft.id}")
         evidence = {"gates": [_plain(gate) for gate in admission.gates], "evidence": admission.evidence}
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             self._vault.add(
                 Task.parse(draft.task, "the draft"),
                 draft.provenance,
@@ -104,7 +104,7 @@ class Drafts:
         query = select(AdmissionRow.task).where(AdmissionRow.goal_tag == self._goal_tag(draft))
         with Session(self._engine) as session:
             others = session.exec(query.where(AdmissionRow.task != draft.id)).all()
-        return next((other for other in others if self._vault.record(other).state is not State.REJECTED), None)
+        return next((other for other in others if self._vault.record(other).state is not TaskState.REJECTED), None)
 
     def evidence(self, task_id: str, *, who: str, why: str) -> Mapping[str, Any]:
         """Open the evidence of an admission; the vault's access log records who did and why.
@@ -120,7 +120,7 @@ class Drafts:
         opened = self._vault.open_blobs(_SKETCHES, who=who, why=why)
         return {task_id: Sketch(data) for task_id, data in opened.items()}
 
-    def review(self, review: Review, session: Session | None = None) -> TaskRecord:
+    def review(self, review: TaskReview, session: Session | None = None) -> TaskRecord:
         """Record a review and advance the task: an approved one is `reviewed` afterwards, a rejected one `rejected`.
 
         Raises:
@@ -129,12 +129,12 @@ class Drafts:
             Malformed: the review is incomplete.
         """
         require_sound(review, author=self._vault.record(review.task_id).author)
-        with joined(self._engine, session) as own:
-            said = own.exec(select(ReviewRow).where(ReviewRow.task == review.task_id)).all()
+        with join_or_begin(self._engine, session) as own:
+            said = own.exec(select(TaskReviewRow).where(TaskReviewRow.task == review.task_id)).all()
             if any(row.reviewer.casefold() == review.reviewer.casefold() for row in said):
                 raise NotAllowed(f"{review.reviewer} has reviewed task {review.task_id} already")
             own.add(
-                ReviewRow(
+                TaskReviewRow(
                     task=review.task_id,
                     reviewer=review.reviewer,
                     decision=review.decision,
@@ -164,16 +164,16 @@ class Drafts:
                 require_shreddable(session, task_id)
         for task_id in task_ids:
             with transaction(self._engine) as session:
-                said = session.exec(select(ReviewRow.id).where(ReviewRow.task == task_id)).all()
+                said = session.exec(select(TaskReviewRow.id).where(TaskReviewRow.task == task_id)).all()
                 notes = [_note(task_id, number) for number in range(len(said))]
                 beside = [_evidence(task_id), f"{_SKETCHES}{task_id}", *notes]
                 keys |= shred(session, task_id, beside, at=self._now(), who=who)
             done()
         return keys
 
-    def reviews(self, task_id: str) -> list[Review]:
+    def reviews(self, task_id: str) -> list[TaskReview]:
         """List a task's reviews, the oldest first, without the sealed notes."""
-        query = select(ReviewRow).where(ReviewRow.task == task_id).order_by(col(ReviewRow.id))
+        query = select(TaskReviewRow).where(TaskReviewRow.task == task_id).order_by(col(TaskReviewRow.id))
         with Session(self._engine) as session:
             return [_review(row) for row in session.exec(query).all()]
 
@@ -188,10 +188,10 @@ def _plain(gate: Any) -> dict[str, Any]:
     return {"number": gate.number, "name": gate.name, "ok": gate.ok, "detail": gate.detail}
 
 
-def _review(row: ReviewRow) -> Review:
+def _review(row: TaskReviewRow) -> TaskReview:
     decision = next(known for known in get_args(Decision) if known == row.decision)
     refused = row.refused.split()
-    return Review(row.task, row.reviewer, decision, {key: key not in refused for key in CHECKLIST}, row.at)
+    return TaskReview(row.task, row.reviewer, decision, {key: key not in refused for key in CHECKLIST}, row.at)
 
 
 def _evidence(task_id: str) -> str:

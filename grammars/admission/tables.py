@@ -28,7 +28,7 @@ class AdmissionRow(SQLModel, table=True):
     at: datetime = Field(sa_type=UTCDateTime)
 
 
-class ReviewRow(SQLModel, table=True):
+class TaskReviewRow(SQLModel, table=True):
     """One person's review of one task."""
 
     __tablename__ = "grammars_review"

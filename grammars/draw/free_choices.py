@@ -19,7 +19,7 @@ from random import Random
 from grammars.errors import Malformed
 from grammars.language.derivation import Derived
 from grammars.language.expressions import Scope
-from grammars.language.free import Free
+from grammars.language.free import FreeRange
 from grammars.language.grammar import Draft
 from vault.task.document import filled, fixed_words, texts
 from vault.task.variant import words
@@ -37,7 +37,7 @@ Redraw = Callable[[Mapping[str, str]], Draft | None]
 """Repeats a draw with values for the free parameters; None if that draw would have been rejected."""
 
 
-def released(draft: Draft, derived: Derived, scope: Scope, dice: Random, again: Redraw) -> Draft:
+def add_free_choices(draft: Draft, derived: Derived, scope: Scope, dice: Random, again: Redraw) -> Draft:
     """Add the choices of its free parameters to a draft, after checking that nothing depends on them.
 
     Args:
@@ -82,12 +82,12 @@ def _agree(draft: Draft, values: Mapping[str, str], again: Redraw) -> bool:
     return made is not None and [made.task, made.provenance] == expected
 
 
-def _pools(frees: Sequence[Free], shown: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
+def _pools(frees: Sequence[FreeRange], shown: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
     most = MOST[shown] if shown < len(MOST) else FEW
     return {one.name: _pool(one, most, fit, scope, dice) for one in frees}
 
 
-def _pool(one: Free, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
+def _pool(one: FreeRange, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
     found: list[str] = []
     misses = 0
     for value in one.choices.values(dice, scope):

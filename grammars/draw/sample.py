@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from grammars.draw.assemble import assemble
-from grammars.draw.free_choices import released
+from grammars.draw.free_choices import add_free_choices
 from grammars.draw.leaks import leaks
 from grammars.errors import Exhausted, Malformed
 from grammars.language.derivation import Derived, derive, skeletons
@@ -102,7 +102,7 @@ def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Ran
         trouble = _trouble(made.draft)
         if trouble is None:
             again = partial(_again, grammar, derived, scope, before)
-            return Draw(released(made.draft, derived, scope, dice, again), made.bits, tries)
+            return Draw(add_free_choices(made.draft, derived, scope, dice, again), made.bits, tries)
         reasons[trouble] += 1
     reason, count = reasons.most_common(1)[0]
     raise Malformed(f"{derived.where}: {difficulty}: {TRIES} draws were thrown away, {count} of them because {reason}")

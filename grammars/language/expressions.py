@@ -50,11 +50,11 @@ Path: TypeAlias = "tuple[str | int | Path, ...]"
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A call of one of our functions, of `size` or of `slice`; its arguments are paths, constants or nested calls."""
 
     function: Callable[..., Any]
-    arguments: tuple[Path | Call | str | int, ...]
+    arguments: tuple[Path | FunctionCall | str | int, ...]
 
     def value(self, scope: Scope) -> Any:
         """Evaluate the call."""
@@ -62,7 +62,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Comprehension:
     """A `filter` or `map` macro over the list at a path, evaluated in Python to spare converting the whole list."""
 
     items: Path
@@ -86,18 +86,18 @@ class Rounds:
 class Scope:
     """The evaluation scope of one draw: its names with their values, and a cache of evaluated expressions.
 
-    Converting values for CEL is most of what a draw costs. Paths, `Call` and `Rounds` are evaluated in Python, and only
-    their results are passed to CEL. A list or map of the whole draw is converted once, when an expression first
-    mentions it by itself; a name bound by `inside` has a small value that changes often, and is converted at each use.
-    The value of an expression is cached until one of its names gets another value, unless it mentions a name bound by
-    `inside`.
+    Converting values for CEL is most of what a draw costs. Paths, `FunctionCall` and `Comprehension` are evaluated in
+    Python, and only their results are passed to CEL. A list or map of the whole draw is converted once, when an
+    expression first mentions it by itself; a name bound by `inside` has a small value that changes often, and is
+    converted at each use. The value of an expression is cached until one of its names gets another value, unless it
+    mentions a name bound by `inside`.
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
         self._block: dict[str, Any] = {}
         self._converted: set[str] = set()
-        self._paths: Mapping[str, Path | Call] = {}
+        self._paths: Mapping[str, Path | FunctionCall] = {}
         self._kept: dict[Expression, Any] = {}
         self._context = _context()
         scope = weakref.ref(self)  # the collector does not see through CEL's context: a circle would never be freed
@@ -133,7 +133,7 @@ class Scope:
             self._kept[expression] = compute()
         return self._kept[expression]
 
-    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | Call]) -> Any:
+    def execute(self, program: Any, names: Iterable[str], paths: Mapping[str, Path | FunctionCall]) -> Any:
         """Run a compiled program with these names, and with the placeholder names that stand for these paths."""
         for name in names:
             if isinstance(self._values.get(name), list | dict) and name not in self._converted:
@@ -183,8 +183,8 @@ class Expression:
     where: str
     names: frozenset[str]
     path: Path
-    rounds: Rounds | None = field(repr=False)
-    paths: Mapping[str, Path | Call] = field(repr=False)
+    rounds: Comprehension | None = field(repr=False)
+    paths: Mapping[str, Path | FunctionCall] = field(repr=False)
     whole: frozenset[str] = field(repr=False)
     program: Any = field(repr=False)
 
@@ -243,13 +243,13 @@ def _steps(source: str, names: frozenset[str]) -> Path:
     return tuple(steps) if steps[0] in names and () not in steps else ()
 
 
-def _rounds(source: str, names: frozenset[str], where: str) -> Rounds | None:
+def _rounds(source: str, names: frozenset[str], where: str) -> Comprehension | None:
     match = _ROUNDS.fullmatch(source)
     if match is None or _LEFT_AS_WRITTEN.search(source) or not _balanced(match["body"]):
         return None
     items = _steps(match["items"], names)
     body = Expression.parse(match["body"], where)
-    return Rounds(items, match["name"], body, match["macro"] == "filter") if items else None
+    return Comprehension(items, match["name"], body, match["macro"] == "filter") if items else None
 
 
 def _balanced(source: str) -> bool:
@@ -262,15 +262,15 @@ def _balanced(source: str) -> bool:
     return depth == 0
 
 
-def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path | Call]]:
+def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict[str, Path | FunctionCall]]:
     """Replace each path (`row.name`) and call by a placeholder name; give the source and what the names stand for."""
     if _LEFT_AS_WRITTEN.search(source):
         return source, {}
-    paths: dict[str, Path | Call] = {}
+    paths: dict[str, Path | FunctionCall] = {}
 
     def name_for(match: re.Match[str]) -> str:
         path, tail = match["path"], ""
-        what: Path | Call | None = None
+        what: Path | FunctionCall | None = None
         if match["made"]:
             what = _call(match["made"], names)
         elif path:
@@ -287,7 +287,7 @@ def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict
     return _TEXT_CALL_OR_PATH.sub(name_for, source), paths
 
 
-def _call(source: str, names: frozenset[str]) -> Call | None:
+def _call(source: str, names: frozenset[str]) -> FunctionCall | None:
     head, tail = source[:-1].split("(", 1)
     items, _, function = head.rpartition(".")
     written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
@@ -296,10 +296,10 @@ def _call(source: str, names: frozenset[str]) -> Call | None:
     arguments = tuple(read for one in written if (read := _argument(one, names)) is not None)
     known: Mapping[str, Callable[..., Any]]
     known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
-    return Call(known[function], arguments) if len(arguments) == len(written) else None
+    return FunctionCall(known[function], arguments) if len(arguments) == len(written) else None
 
 
-def _argument(source: str, names: frozenset[str]) -> Path | Call | str | int | None:
+def _argument(source: str, names: frozenset[str]) -> Path | FunctionCall | str | int | None:
     """Parse an argument; None if it depends on a name that only CEL knows."""
     if source.isdigit():
         return int(source)
@@ -326,8 +326,8 @@ def _listed(value: Any) -> list[Any]:
     raise TypeError(value)
 
 
-def _value(what: Path | Call, scope: Scope) -> Any:
-    return what.value(scope) if isinstance(what, Call) else _look_up(what, scope)
+def _value(what: Path | FunctionCall, scope: Scope) -> Any:
+    return what.value(scope) if isinstance(what, FunctionCall) else _look_up(what, scope)
 
 
 def _ordered(value: Any) -> Any:

@@ -21,7 +21,7 @@ Node: TypeAlias = Any  # a value whose expressions are compiled: Expression, Tex
 
 
 @dataclass(frozen=True)
-class Text:
+class TextTemplate:
     """A text template: literal parts and expressions."""
 
     where: str
@@ -139,7 +139,7 @@ def compile_text(source: str, where: str) -> Node:
             raise Malformed(f"{where}: a closing brace without an opening one; write }}}} for a brace")
         else:
             literal, position = literal + character, position + 1
-    return Text(where, (*parts, literal)) if parts else literal
+    return TextTemplate(where, (*parts, literal)) if parts else literal
 
 
 def _closing(source: str, start: int, where: str) -> int:
@@ -165,12 +165,14 @@ def fill(node: Node, scope: Scope) -> Any:
     """
     if isinstance(node, Expression):
         return node.evaluate(scope)
-    if isinstance(node, Text):
+    if isinstance(node, TextTemplate):
         return node.fill(scope)
     if isinstance(node, Constant):
         return node.value
     if isinstance(node, dict):
-        return {(key.fill(scope) if isinstance(key, Text) else key): fill(item, scope) for key, item in node.items()}
+        return {
+            (key.fill(scope) if isinstance(key, TextTemplate) else key): fill(item, scope) for key, item in node.items()
+        }
     if isinstance(node, tuple):
         out: list[Any] = []
         for member in node:
@@ -186,7 +188,7 @@ def names_in(node: Node) -> frozenset[str]:
     """Collect the names that a compiled value takes from the scope."""
     if isinstance(node, Expression):
         return node.names
-    if isinstance(node, Text):
+    if isinstance(node, TextTemplate):
         return _union(part.names for part in node.parts if isinstance(part, Expression))
     if isinstance(node, Repeat):
         inner = _union(names_in(member) for member in node.body) | (node.when.names if node.when else frozenset())

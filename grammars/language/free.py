@@ -22,7 +22,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 @dataclass(frozen=True)
-class Free(Range):
+class FreeRange(Range):
     """A range whose value stays a placeholder."""
 
     name: str
@@ -59,4 +59,4 @@ def parse_named(name: str, spec: Any, where: str, dictionaries: Dictionaries, le
         raise Malformed(f"{where}.free: only text can be free, so one of {', '.join(sorted(FREE_KINDS))} is needed")
     if not _NAME.fullmatch(name):
         raise Malformed(f"{where}.free: the name of a free parameter is small letters, digits and _, 32 at most")
-    return Free(name, where, parse_parameter(rest, where, dictionaries, levels))
+    return FreeRange(name, where, parse_parameter(rest, where, dictionaries, levels))

@@ -19,7 +19,7 @@ _PREFIX = "grammar/"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class GrammarSource:
     """The source texts of a grammar: its files and dictionaries, by name."""
 
     files: Mapping[str, str] = field(repr=False)
@@ -30,7 +30,7 @@ class Source:
         return json.dumps({"files": dict(self.files), "dictionaries": dict(self.dictionaries)}).encode()
 
     @classmethod
-    def unpack(cls, data: bytes) -> Source:
+    def unpack(cls, data: bytes) -> GrammarSource:
         """Read what `pack` wrote."""
         return cls(**json.loads(data))
 
@@ -47,7 +47,7 @@ class Imported:
     def __init__(self, vault: Vault, tools: Collection[str], predicates: Collection[str]) -> None:
         self._vault, self._tools, self._predicates = vault, tools, predicates
 
-    def check(self, source: Source) -> Grammar:
+    def check(self, source: GrammarSource) -> Grammar:
         """Parse and check the grammar without storing it.
 
         Raises:
@@ -55,7 +55,7 @@ class Imported:
         """
         return parse(source.files, source.dictionaries, tools=self._tools, predicates=self._predicates)
 
-    def keep(self, source: Source, *, who: str) -> Grammar:
+    def keep(self, source: GrammarSource, *, who: str) -> Grammar:
         """Check a grammar and seal it.
 
         Raises:
@@ -82,4 +82,4 @@ class Imported:
         return sorted(self._vault.blob_names(f"{_PREFIX}{server}/"))
 
     def _open(self, name: str, *, who: str, why: str) -> Grammar:
-        return self.check(Source.unpack(self._vault.open_blob(name, who=who, why=why)))
+        return self.check(GrammarSource.unpack(self._vault.open_blob(name, who=who, why=why)))

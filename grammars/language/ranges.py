@@ -178,7 +178,7 @@ class Words(Range):
 
 
 @dataclass(frozen=True)
-class Person(Range):
+class PersonRange(Range):
     """A person: first, last and full name, login and mail address."""
 
     first: Sequence[str]
@@ -222,7 +222,7 @@ _LETTERS = {"#": string.digits, "?": string.ascii_lowercase, "^": string.ascii_u
 
 
 @dataclass(frozen=True)
-class Code(Range):
+class CodeRange(Range):
     """An identifier made from a pattern."""
 
     pattern: str
@@ -318,7 +318,7 @@ def _words(spec: Mapping[str, Any], where: str, dictionaries: Dictionaries, leve
 def _person(spec: Mapping[str, Any], where: str, dictionaries: Dictionaries, _: Sequence[str]) -> Range:
     if spec["name"] != "person":
         raise Malformed(f"{where}.name: only `person` has names")
-    return Person(dictionary("first-names", where, dictionaries), dictionary("surnames", where, dictionaries))
+    return PersonRange(dictionary("first-names", where, dictionaries), dictionary("surnames", where, dictionaries))
 
 
 def _date(spec: Mapping[str, Any], where: str, _: Dictionaries, levels: Sequence[str]) -> Range:
@@ -333,7 +333,7 @@ def _date(spec: Mapping[str, Any], where: str, _: Dictionaries, levels: Sequence
 def _code(spec: Mapping[str, Any], where: str, _: Dictionaries, __: Sequence[str]) -> Range:
     if not isinstance(spec["code"], str) or not set(spec["code"]) & set(_LETTERS):
         raise Malformed(f"{where}.code: a pattern with at least one of # ? ^ is expected here")
-    return Code(spec["code"])
+    return CodeRange(spec["code"])
 
 
 def _compose(spec: Mapping[str, Any], where: str, dictionaries: Dictionaries, _: Sequence[str]) -> Range:

@@ -35,7 +35,7 @@ import jwt
 from quarterturn.accounts.accounts import Caller
 from quarterturn.accounts.roles import ROLES
 from quarterturn.choices import Role
-from quarterturn.settings import Oidc, may_be_sent_to
+from quarterturn.settings import OidcSettings, may_be_sent_to
 
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "EdDSA")
 LONGEST_TOKEN, LONGEST_ANSWER = 8192, 1 << 18
@@ -58,7 +58,7 @@ class Provider:
         fetch: gives what lies at a URL.
     """
 
-    def __init__(self, settings: Oidc, clock: Callable[[], datetime], fetch: Fetch | None = None) -> None:
+    def __init__(self, settings: OidcSettings, clock: Callable[[], datetime], fetch: Fetch | None = None) -> None:
         self._settings, self._clock, self._fetch = settings, clock, fetch or fetched
         self._roles = dict(_pair(one) for one in settings.roles)
         self._keys: Keys = {}

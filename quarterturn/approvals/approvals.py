@@ -26,8 +26,8 @@ from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from quarterturn.approvals import rules, signatures
-from quarterturn.approvals.rules import Rules
-from quarterturn.approvals.signatures import WORDS, Request
+from quarterturn.approvals.rules import ApprovalRules
+from quarterturn.approvals.signatures import WORDS, ApprovalRequest
 from quarterturn.approvals.tables import ApprovalRow
 from quarterturn.errors import Malformed, Refused, Unapproved
 from quarterturn.report import Report
@@ -90,7 +90,7 @@ def turn(plan: Plan) -> tuple[str, dict[str, Any]]:
     return f"turn {plan.month}", {"month": str(plan.month), "retires": retires, "enters": enters}
 
 
-def in_force(house: House, who: str | None = None) -> Rules | None:
+def in_force(house: House, who: str | None = None) -> ApprovalRules | None:
     """Give the rules in force, first adopting what the settings propose where that is allowed; None if there are none.
 
     Raises:
@@ -139,7 +139,7 @@ def told(house: House) -> Report:
     return Report(old.document(), [_rules(old), changed], ok=False)
 
 
-def _rules(standing: Rules) -> str:
+def _rules(standing: ApprovalRules) -> str:
     if not standing.actions:
         return "nothing takes two maintainers: one person may do everything"
     names = ", ".join(sorted(standing.maintainers))
@@ -157,7 +157,7 @@ def account() -> str:
 # -- one request ------------------------------------------------------------------------------------------------------
 
 
-def _spend(house: House, standing: Rules, act: _Act, then: Callable[[Session], None] = lambda _: None) -> None:
+def _spend(house: House, standing: ApprovalRules, act: _Act, then: Callable[[Session], None] = lambda _: None) -> None:
     """Use up a signed request for exactly this, and do `then` in the same transaction; else make one and refuse."""
     with transaction(house.engine) as session:
         found = _standing(house, standing.number, session, act) or _ask(house, standing.number, session, act)
@@ -168,7 +168,7 @@ def _spend(house: House, standing: Rules, act: _Act, then: Callable[[Session], N
     raise Unapproved(_sentence(found))
 
 
-def _use(house: House, session: Session, found: Request, who: str) -> None:
+def _use(house: House, session: Session, found: ApprovalRequest, who: str) -> None:
     if found.used_at is not None:
         return  # what is gone on with was noted when it began
     change = update(ApprovalRow).where(col(ApprovalRow.id) == found.id, col(ApprovalRow.used_at).is_(None))
@@ -178,7 +178,7 @@ def _use(house: House, session: Session, found: Request, who: str) -> None:
     house.vault.note(who=who, what=f"approval/{found.id}", why=why, session=session)
 
 
-def _ask(house: House, standing: int, session: Session, act: _Act) -> Request:
+def _ask(house: House, standing: int, session: Session, act: _Act) -> ApprovalRequest:
     row = ApprovalRow(
         id="a-" + "".join(secrets.choice(_ALPHABET) for _ in range(16)),
         action=act.action,
@@ -198,7 +198,7 @@ def _ask(house: House, standing: int, session: Session, act: _Act) -> Request:
     return asked
 
 
-def _standing(house: House, standing: int, session: Session, act: _Act) -> Request | None:
+def _standing(house: House, standing: int, session: Session, act: _Act) -> ApprovalRequest | None:
     """Find what stands for exactly this under the rules of this number, and of several what has most signatures."""
     query = select(ApprovalRow).where(
         ApprovalRow.action == act.action,
@@ -222,7 +222,7 @@ def _digest(detail: Mapping[str, Any]) -> str:
         raise Malformed(f"what is to be approved has no canonical form: {error}") from None
 
 
-def _sentence(asked: Request) -> str:
+def _sentence(asked: ApprovalRequest) -> str:
     have = f"signed by {', '.join(asked.signed_by)}" if asked.signed_by else "not signed yet"
     return (
         f"this takes {SIGNERS} maintainers, and request {asked.id} ({asked.words}) is {have}: each looks at it with "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Rules:
+class ApprovalRules:
     """Approval rules.
 
     Attributes:
@@ -61,15 +61,15 @@ class Rules:
         return digest(self.document())
 
 
-def proposed(house: House) -> Rules:
+def proposed(house: House) -> ApprovalRules:
     """Give the rules as the settings have them now, also for a service that read them when it was started."""
     chosen = settings.load(house.places.settings)
     approvals, path = chosen.approvals, house.places.home / chosen.ledger.policy
     witnesses = hashlib.sha256(path.read_bytes()).hexdigest() if chosen.ledger.policy and path.is_file() else None
-    return Rules(approvals.actions, approvals.maintainers, witnesses)
+    return ApprovalRules(approvals.actions, approvals.maintainers, witnesses)
 
 
-def kept(house: House, session: Session | None = None) -> Rules | None:
+def kept(house: House, session: Session | None = None) -> ApprovalRules | None:
     """Give the rules that are in force, or None where there never were any.
 
     Raises:
@@ -82,7 +82,7 @@ def kept(house: House, session: Session | None = None) -> Rules | None:
     return _newest(house, session, noted)
 
 
-def numbered(house: House, session: Session, number: int) -> Rules:
+def numbered(house: House, session: Session, number: int) -> ApprovalRules:
     """Give rules that are or were in force.
 
     Raises:
@@ -91,17 +91,17 @@ def numbered(house: House, session: Session, number: int) -> Rules:
     row = session.get_one(RulesRow, number)
     if not hmac.compare_digest(row.tag, _tag(house, row.number, row.body, session)):
         raise Refused(f"rules {number} in the database were changed there: put back a backup of it")
-    return Rules(**json.loads(row.body), number=number)
+    return ApprovalRules(**json.loads(row.body), number=number)
 
 
-def _newest(house: House, session: Session, noted: int) -> Rules | None:
+def _newest(house: House, session: Session, noted: int) -> ApprovalRules | None:
     last = session.exec(select(func.max(RulesRow.number))).one() or 0
     if last < noted:
         raise Refused(f"rules {noted} were in force by the access log, and the database has lost them: put it back")
     return numbered(house, session, last) if last else None
 
 
-def keep(house: House, session: Session, rules: Rules, who: str) -> None:
+def keep(house: House, session: Session, rules: ApprovalRules, who: str) -> None:
     """Put rules in force, within the caller's transaction."""
     last = session.exec(select(func.max(RulesRow.number))).one() or 0
     number, body = last + 1, canonical(rules.document())

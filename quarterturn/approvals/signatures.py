@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 from sqlmodel import Session, col, select
 
 from quarterturn.approvals import rules
-from quarterturn.approvals.rules import Rules
+from quarterturn.approvals.rules import ApprovalRules
 from quarterturn.approvals.tables import ApprovalRow, ApprovalSignatureRow
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused
 from quarterturn.settings import SIGNERS
@@ -45,7 +45,7 @@ WORDS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApprovalRequest:
     """A request that two maintainers must sign.
 
     Attributes:
@@ -86,14 +86,14 @@ class Request:
         return f"{WORDS[self.action]}: {self.subject}"
 
 
-def requests(house: House) -> list[Request]:
+def requests(house: House) -> list[ApprovalRequest]:
     """List all requests, the oldest first."""
     with Session(house.engine) as session:
         rows = session.exec(select(ApprovalRow).order_by(col(ApprovalRow.asked_at), col(ApprovalRow.id))).all()
         return [of(house, session, row) for row in rows]
 
 
-def request(house: House, name: str) -> Request:
+def request(house: House, name: str) -> ApprovalRequest:
     """Give a request.
 
     Raises:
@@ -106,7 +106,7 @@ def request(house: House, name: str) -> Request:
         return of(house, session, row)
 
 
-def keep(house: House, name: str, armored: str) -> Request:
+def keep(house: House, name: str, armored: str) -> ApprovalRequest:
     """Check and store a maintainer's signature over a request.
 
     Raises:
@@ -158,13 +158,13 @@ def log_key(house: House) -> str:
     return house.places.log_vkey.read_text(encoding="utf-8").strip()
 
 
-def of(house: House, session: Session, row: ApprovalRow) -> Request:
+def of(house: House, session: Session, row: ApprovalRow) -> ApprovalRequest:
     """Give a row's request, with the signatures under it that hold."""
     body, standing = _body(row), rules.numbered(house, session, row.rules)
     query = select(ApprovalSignatureRow).where(ApprovalSignatureRow.approval == row.id)
     lines = session.exec(query.order_by(col(ApprovalSignatureRow.maintainer))).all()
     signers = [_signer(standing, body, line.signature) for line in lines]
-    return Request(
+    return ApprovalRequest(
         id=row.id,
         action=row.action,
         subject=row.subject,
@@ -198,7 +198,7 @@ def _body(row: ApprovalRow) -> bytes:
     )
 
 
-def _signer(standing: Rules, body: bytes, armored: str) -> str | None:
+def _signer(standing: ApprovalRules, body: bytes, armored: str) -> str | None:
     """Say which maintainer signed, or None."""
     for name in standing.maintainers:
         try:

@@ -19,7 +19,7 @@ from quarterturn.report import Report
 from vault.canonical import parse
 from vault.errors import Broken
 from vault.files import write_atomically
-from vault.ledger.audit.monitor import Look, Seen, look
+from vault.ledger.audit.monitor import MonitorReport, MonitorState, check_log
 from vault.ledger.signatures.note import Verifier
 from vault.ledger.tree.tiles import Read, folder_reader
 
@@ -42,7 +42,7 @@ def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], dat
     """
     try:
         with _reading(source) as read:
-            found = look(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
+            found = check_log(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
     except Broken as error:
         return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
     _keep(kept, found)  # of a fork that is what was kept before
@@ -73,15 +73,15 @@ def _served(client: httpx2.Client, address: str) -> Read:
     return read
 
 
-def _read(kept: Path) -> Seen | None:
+def _read(kept: Path) -> MonitorState | None:
     if not kept.exists():
         return None
     document = parse(kept.read_bytes(), str(kept))
     if not isinstance(document, dict) or set(document) != {"head", "open_since"}:
         raise Malformed(f"{kept} is no file of `log monitor`; name another one with --state")
-    return Seen(document["head"], document["open_since"])
+    return MonitorState(document["head"], document["open_since"])
 
 
-def _keep(kept: Path, found: Look) -> None:
+def _keep(kept: Path, found: MonitorReport) -> None:
     data = {"head": found.seen.head, "open_since": dict(found.seen.open_since)}
     write_atomically(kept, json.dumps(data, indent=2).encode(), kept.with_name(f".{kept.name}.new"))

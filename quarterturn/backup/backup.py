@@ -27,7 +27,7 @@ from typing import Any
 from quarterturn.backup import rows
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused, Unavailable
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
 from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
@@ -159,7 +159,7 @@ def _public(house: House) -> list[Path]:
     return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
 
 
-def _settled(places: Places) -> dict[str, Any]:
+def _settled(places: HomePaths) -> dict[str, Any]:
     """Give the ring's document while it holds one key: what is sealed is under that one, and no copy needs two rings.
 
     Raises:

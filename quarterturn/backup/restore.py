@@ -21,7 +21,7 @@ from quarterturn import settings
 from quarterturn.backup import rows
 from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
-from quarterturn.home.home import SQLITE, Places
+from quarterturn.home.home import SQLITE, HomePaths
 from quarterturn.report import Report
 from vault.database import open_engine
 from vault.errors import Broken
@@ -168,7 +168,7 @@ def _rows(folder: Path, home: Path, database: str | None) -> Path | None:
     Gives their file if it lies outside of the home.
     """
     chosen = settings.load(folder / settings.FILE)
-    url = Places(home).database_url(chosen, database)
+    url = HomePaths(home).database_url(chosen, database)
     if not url.startswith(SQLITE):
         engine = open_engine(url)
         try:

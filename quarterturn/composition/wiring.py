@@ -21,7 +21,7 @@ from quarterturn.approvals import approvals
 from quarterturn.choices import BoxName
 from quarterturn.composition.boxes import choose_box
 from quarterturn.home import policies
-from quarterturn.home.home import Places, endpoint_sender, month_key
+from quarterturn.home.home import HomePaths, endpoint_sender, month_key
 from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submissions.queue import Queue
@@ -29,9 +29,9 @@ from quarterturn.submissions.requests import Submissions
 from rotation.exposure.store import Exposures
 from rotation.findings.store import Findings
 from rotation.month.sets import SetSpec, named
-from rotation.month.store import Months
+from rotation.month.store import MonthStore
 from rotation.runs.books import Books
-from rotation.runs.official import Official
+from rotation.runs.official import OfficialRuns
 from rotation.turn.attestation import Attester
 from rotation.turn.turn import Plan, Rotation
 from sandbox.boxes.box import Box
@@ -51,7 +51,7 @@ from vault.ledger.signatures.note import Signer
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from verifiers.language.catalogue import CATALOGUE
 
@@ -82,7 +82,7 @@ class House:
         database: str | None = None,
         openers: Sequence[Opener] | None = None,
     ) -> None:
-        self.places = Places(home.resolve())
+        self.places = HomePaths(home.resolve())
         self.places.require()
         self.now = now
         self.settings: Settings = settings.load(self.places.settings)
@@ -132,9 +132,9 @@ class House:
         return LogWriter(self.places.log, self.places.head, signer, origin, former=former)
 
     @cached_property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> PublicLog:
         """The rows and tiles of the log."""
-        return Ledger(self.engine, self.writer, self.now, self.witnesses)
+        return PublicLog(self.engine, self.writer, self.now, self.witnesses)
 
     @cached_property
     def policy(self) -> Policy | None:
@@ -194,9 +194,9 @@ class House:
         return named(self.settings.benchmark.set)
 
     @cached_property
-    def months(self) -> Months:
+    def months(self) -> MonthStore:
         """Cohorts and turns."""
-        return Months(self.engine)
+        return MonthStore(self.engine)
 
     @cached_property
     def exposures(self) -> Exposures:
@@ -219,9 +219,9 @@ class House:
         )
 
     @cached_property
-    def official(self) -> Official:
+    def official(self) -> OfficialRuns:
         """Runs that are bound to the ledger."""
-        return Official(self.books)
+        return OfficialRuns(self.books)
 
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:

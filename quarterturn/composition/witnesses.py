@@ -15,7 +15,7 @@ from vault.errors import Unavailable
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
-from vault.ledger.write.witness import Reply
+from vault.ledger.write.witness import WitnessReply
 
 MAX_ANSWER = 64 * 1024
 TIMEOUT = httpx2.Timeout(10.0)
@@ -25,13 +25,13 @@ log = logging.getLogger("quarterturn.composition.witnesses")
 
 def of(writer: LogWriter, policy: Policy) -> Witnesses:
     """Give the witnesses of a log."""
-    return Witnesses(writer, policy, Asker(), told=lambda sentence: log.warning("%s", sentence))
+    return Witnesses(writer, policy, WitnessClient(), told=lambda sentence: log.warning("%s", sentence))
 
 
-class Asker:
+class WitnessClient:
     """Posts to a witness."""
 
-    def __call__(self, url: str, body: bytes) -> Reply:
+    def __call__(self, url: str, body: bytes) -> WitnessReply:
         """Ask.
 
         Raises:
@@ -42,7 +42,7 @@ class Asker:
                 httpx2.Client(verify=self._context, trust_env=False, timeout=TIMEOUT) as client,
                 client.stream("POST", url, content=body, headers={"accept-encoding": "identity"}) as response,
             ):
-                return Reply(response.status_code, response.headers.get("content-type", ""), _whole(response))
+                return WitnessReply(response.status_code, response.headers.get("content-type", ""), _whole(response))
         except httpx2.HTTPError as error:
             raise Unavailable(f"does not answer ({type(error).__name__})") from None
 

@@ -23,8 +23,8 @@ from quarterturn.report import Report
 from vault.files import write_atomically
 
 if TYPE_CHECKING:
-    from rotation.detection.detectors.scan import Judged
-    from rotation.detection.statistics.table import Table
+    from rotation.detection.detectors.scan import CorrectedResult
+    from rotation.detection.statistics.table import ResultTable
 
 FLAGGED = 0.01
 MUCH = 200_000  # results; below, starting processes takes longer than it saves
@@ -52,7 +52,7 @@ def scan(paths: Sequence[Path], out: Path) -> Report:
     return Report({"cases": len(cases), "tests": len(written), "flagged": flags, "out": str(out)}, [*told, summary])
 
 
-def _tests(tables: Mapping[str, Table]) -> Iterator[tuple[str, Judged]]:
+def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedResult]]:
     from rotation.detection.detectors.scan import judged, rotations  # noqa: PLC0415 - likewise
 
     work = [(case, table, rotation) for case, table in tables.items() for rotation in rotations(table)]

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 from quarterturn.composition.wiring import House
 from quarterturn.report import Report
 from rotation.calendar import Month
-from rotation.detection.scan_results import Watch
-from rotation.exposure.store import Burn, Limits, burns
-from rotation.findings.store import OF_TASKS, Finding, Look, State
+from rotation.detection.scan_results import Scanner
+from rotation.exposure.store import ExposureLimits, ExposureSummary, exposure_summaries
+from rotation.findings.store import OF_TASKS, Finding, ScanRecord, State
 
 if TYPE_CHECKING:
-    from rotation.detection.detectors.scan import Judged
-    from rotation.detection.statistics.table import Table
+    from rotation.detection.detectors.scan import CorrectedResult
+    from rotation.detection.statistics.table import ResultTable
 
 FEWEST = 5  # submitters present below which there is no verdict about leaks
 
 
-def watch(house: House) -> Watch:
+def watch(house: House) -> Scanner:
     """Give the home's watch, with its detectors."""
-    limits = Limits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
-    return Watch(house.books, limits, _scan, _visible)
+    limits = ExposureLimits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
+    return Scanner(house.books, limits, _scan, _visible)
 
 
 def after(house: House, why: str) -> None:
@@ -58,10 +58,10 @@ def review(house: House, number: int, state: State, note: str, who: str) -> Repo
 def exposure(house: House, task: str | None) -> Report:
     """Report the exposure of all tasks, or who was served one of them."""
     servings = house.books.exposures.servings(task)
-    tasks = burns(servings, lambda one: one.task)
+    tasks = exposure_summaries(servings, lambda one: one.task)
     data: dict[str, Any] = {"tasks": [_burn(one) for one in tasks.values()]}
     if task is None:
-        data["skeletons"] = [_burn(one) for one in burns(servings, lambda one: one.skeleton).values()]
+        data["skeletons"] = [_burn(one) for one in exposure_summaries(servings, lambda one: one.skeleton).values()]
         lines = [_burnt(one) for one in tasks.values()]
     else:
         data["servings"] = [
@@ -83,13 +83,13 @@ def waiting(house: House) -> list[str]:
     return said + [line for look in house.books.findings.looks() for line in _failure(look)]
 
 
-def _scan(table: Table, rotation: int) -> Iterable[Judged]:
+def _scan(table: ResultTable, rotation: int) -> Iterable[CorrectedResult]:
     from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
 
     return judged(table, rotation)
 
 
-def _visible(table: Table, rotation: int) -> float | None:
+def _visible(table: ResultTable, rotation: int) -> float | None:
     """Give the smallest leak that could be seen, where there are too few submitters for a verdict."""
     from rotation.detection.report.report import visible  # noqa: PLC0415 - likewise
 
@@ -98,7 +98,7 @@ def _visible(table: Table, rotation: int) -> float | None:
     return min((share for share in visible(table, rotation).values() if share is not None), default=None)
 
 
-def _month(look: Look, found: Sequence[Finding]) -> list[str]:
+def _month(look: ScanRecord, found: Sequence[Finding]) -> list[str]:
     seen = f" (one of {look.smallest:.0%} of the exposed tasks could have been seen)" if look.smallest else ""
     few = (
         f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < look.submitters < FEWEST else ""
@@ -107,7 +107,7 @@ def _month(look: Look, found: Sequence[Finding]) -> list[str]:
     return [head, *_failure(look), *(line for one in found for line in (_line(one), *_words(one)))]
 
 
-def _failure(look: Look) -> list[str]:
+def _failure(look: ScanRecord) -> list[str]:
     if look.failed is None:
         return []
     return [f"the detectors failed in {look.month} ({look.failed}): they run again after the next run or turn"]
@@ -125,7 +125,7 @@ def _words(one: Finding) -> list[str]:
     return said
 
 
-def _look(one: Look) -> dict[str, Any]:
+def _look(one: ScanRecord) -> dict[str, Any]:
     plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed", "smallest")}
     return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
 
@@ -141,7 +141,7 @@ def described(one: Finding) -> dict[str, Any]:
     }
 
 
-def _burn(one: Burn) -> dict[str, Any]:
+def _burn(one: ExposureSummary) -> dict[str, Any]:
     months = {
         month: {"servings": rate.servings, "submitters": rate.submitters, "channels": dict(rate.channels)}
         for month, rate in one.months.items()
@@ -150,6 +150,6 @@ def _burn(one: Burn) -> dict[str, Any]:
     return plain | {"readers": list(one.readers), "months": months}
 
 
-def _burnt(one: Burn) -> str:
+def _burnt(one: ExposureSummary) -> str:
     rates = ", ".join(f"{month}: {rate.servings} to {rate.submitters}" for month, rate in one.months.items())
     return f"{one.name}  {one.servings:>5} servings, {len(one.readers)} readers  ({rates})"

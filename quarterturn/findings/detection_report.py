@@ -17,7 +17,7 @@ from quarterturn.findings.detection import FEWEST, described, watch
 from quarterturn.pages import detection_report as page
 from quarterturn.report import Report
 from rotation.calendar import Month
-from rotation.findings.store import Finding, Found
+from rotation.findings.store import Finding, NewFinding
 from sandbox.runs.store import RunState
 from vault.files import write_atomically
 
@@ -75,7 +75,8 @@ def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], bench
     """Merge the computed figures with the reviews of the findings."""
     month = Month.parse(months[-1])
     tests = [
-        one | {"status": Found("", "", month, one["p_value"], one["p_adj"], one["q"]).status} for one in report["tests"]
+        one | {"status": NewFinding("", "", month, one["p_value"], one["p_adj"], one["q"]).status}
+        for one in report["tests"]
     ]
     report = report | {"tests": tests}
     return {

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from quarterturn.composition.wiring import House
 from quarterturn.report import Report
-from rotation.detection.leak_trace import Traced, traced
+from rotation.detection.leak_trace import TraceReport, trace_text
 
 WORDS = {
     "nothing": "nothing found: the text holds no variant of a task that was served, or too little of one",
@@ -20,7 +20,7 @@ WORDS = {
 
 def report(house: House, text: bytes, who: str) -> Report:
     """Trace a text and say what it came to."""
-    found = traced(house.books, text, who=who)
+    found = trace_text(house.books, text, who=who)
     trace = found.trace
     data = {
         "verdict": trace.verdict,
@@ -44,7 +44,7 @@ def report(house: House, text: bytes, who: str) -> Report:
     return Report(data, list(_lines(found)))
 
 
-def _lines(found: Traced) -> Iterator[str]:
+def _lines(found: TraceReport) -> Iterator[str]:
     trace = found.trace
     yield f"text {found.sha256}, logged {found.logged.at:%Y-%m-%d %H:%M:%S} UTC as entry {found.logged.number}"
     yield f"compared with {found.tasks} tasks that are served in variants: {WORDS[trace.verdict]}"

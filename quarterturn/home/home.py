@@ -47,7 +47,7 @@ _PATIENCE = 10.0  # seconds to wait for another who makes the same home
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class HomePaths:
     """The paths of a home's files and folders."""
 
     home: Path
@@ -169,7 +169,7 @@ def create(
         Refused: there is a home already, or the folder or the database holds something else.
         Locked: it was begun with another passphrase.
     """
-    places = Places(home.resolve())
+    places = HomePaths(home.resolve())
     _refuse_what_is_there(places)
     _make_folders(places)  # 1
     started = places.ring.exists()
@@ -195,7 +195,7 @@ def _refuse_rows_of_another(engine: Engine) -> None:
         raise Refused("the database holds the rows of another home: name an empty one")
 
 
-def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
+def endpoint_sender(places: HomePaths, ring: KeyRing) -> Sender:
     """Give the signer of requests to hosted endpoints; makes its key pair where the home has none yet."""
     sender = Sender(_kept(places.endpoint_key, ring, signing.ENDPOINT))
     if not places.endpoint_pem.is_file() or places.endpoint_pem.read_text(encoding="utf-8") != sender.public_pem:
@@ -203,12 +203,12 @@ def endpoint_sender(places: Places, ring: KeyRing) -> Sender:
     return sender
 
 
-def month_key(places: Places, ring: KeyRing) -> Ed25519PrivateKey:
+def month_key(places: HomePaths, ring: KeyRing) -> Ed25519PrivateKey:
     """Give the key that signs the result of each turn, as its `set` statement says; made where the home has none."""
     return _kept(places.month_key, ring, signing.MONTH)
 
 
-def _make_folders(places: Places) -> None:
+def _make_folders(places: HomePaths) -> None:
     try:
         make_folder(places.home)
         for folder in (places.ring.parent, places.head.parent):
@@ -235,7 +235,7 @@ def _kept(path: Path, ring: KeyRing, use: bytes) -> Ed25519PrivateKey:
     return signing.load(path, ring, use)
 
 
-def _refuse_what_is_there(places: Places) -> None:
+def _refuse_what_is_there(places: HomePaths) -> None:
     home = places.home
     if places.settings.exists():
         raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quarterturn.errors import Malformed, NotFound
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.settings import may_be_sent_to
 from vault.errors import Broken
 from vault.errors import Malformed as NoPolicy
-from vault.ledger.signatures.policy import Named, Policy
+from vault.ledger.signatures.policy import Policy, PolicyMember
 
 NOBODY = "No witness cosigned this: order and time are the operator's word."
 
 
-def of(places: Places, name: str) -> Policy | None:
+def of(places: HomePaths, name: str) -> Policy | None:
     """Give the policy of a home for its own log, or None where the settings name none.
 
     Raises:
@@ -24,7 +24,7 @@ def of(places: Places, name: str) -> Policy | None:
     if not name:
         return None
     policy = read(places.home / name)
-    policy.logs = [Named(one) for one in places.log_keys]
+    policy.logs = [PolicyMember(one) for one in places.log_keys]
     return policy
 
 

@@ -25,7 +25,7 @@ from quarterturn.http.answers.access import require_all
 from quarterturn.http.answers.guard import Guard
 from quarterturn.http.answers.log_view import LogView
 from quarterturn.http.answers.rate import Rate
-from quarterturn.http.answers.response_cache import Shelf
+from quarterturn.http.answers.response_cache import ResponseCache
 from quarterturn.http.answers.view import Document, PublicView
 from quarterturn.http.answers.watchers import Watchers
 from quarterturn.http.identity import signin
@@ -112,7 +112,7 @@ def create(house: House, executor: Executor, clock: Callable[[], float] = time.m
     state.watchers = Watchers(lambda names: submissions.looks(house, names))
     rate = partial(Rate, limits.requests_per_minute, clock)
     state.rate = rate()
-    app.add_middleware(Shelf, folders=state.view.folders)
+    app.add_middleware(ResponseCache, folders=state.view.folders)
     app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
     return app
 

@@ -10,7 +10,7 @@ from sqlmodel import Session
 from quarterturn.composition.wiring import House
 from quarterturn.http.answers.listening import Listening
 from quarterturn.http.app import create
-from quarterturn.month.alarm_clock import Clock
+from quarterturn.month.alarm_clock import MonthlyClock
 from quarterturn.submissions.queue import Executor
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
@@ -42,7 +42,7 @@ def serve(house: House, executor: Executor, host: str, port: int, *, ready: Call
 class Together:
     """An executor and the monthly clock, started and stopped as one."""
 
-    def __init__(self, executor: Executor, clock: Clock) -> None:
+    def __init__(self, executor: Executor, clock: MonthlyClock) -> None:
         self._executor, self._clock = executor, clock
 
     def enqueue(self, session: Session, number: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from quarterturn.backup.backup import whole
 from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound, Refused
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
 from vault.errors import VaultError
 from vault.keys import private_files, ring_file
@@ -27,7 +27,7 @@ SHUT = "Only custodians open it now, so no service can start on it: `keys join` 
 OPEN = "whoever can read {path} has all keys: protect it with `quarterturn keys add passphrase`"
 
 
-def locks_of(places: Places) -> list[dict[str, Any]]:
+def locks_of(places: HomePaths) -> list[dict[str, Any]]:
     """List the locks, without opening any.
 
     Raises:
@@ -36,7 +36,7 @@ def locks_of(places: Places) -> list[dict[str, Any]]:
     return list(ring_file.read(places.ring)["locks"])
 
 
-def kinds(places: Places) -> set[str]:
+def kinds(places: HomePaths) -> set[str]:
     """Give the kinds of the locks; none where the ring cannot be read."""
     try:
         return {lock["kind"] for lock in locks_of(places)}
@@ -50,7 +50,7 @@ def listing(house: House) -> Report:
     return Report(rows, [f"lock      {row['name']}  to open it, {row['opens']}" for row in rows])
 
 
-def judged(places: Places) -> tuple[bool, str]:
+def judged(places: HomePaths) -> tuple[bool, str]:
     """Say which locks there are; the answer is no where a single lock opens the home, or nothing protects it."""
     locks = locks_of(places)
     said = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
@@ -136,7 +136,7 @@ def split(
     return Report(data, [*lines, *added.lines[1:]])
 
 
-def require_custodians(places: Places) -> None:
+def require_custodians(places: HomePaths) -> None:
     """Refuse a home that no custodians open.
 
     Raises:
@@ -146,7 +146,7 @@ def require_custodians(places: Places) -> None:
         raise NotFound(f"the key ring at {places.ring} has no custodians: `quarterturn keys split` makes some")
 
 
-def copy(places: Places, destination: Path, *, unprotected: bool) -> Report:
+def copy(places: HomePaths, destination: Path, *, unprotected: bool) -> Report:
     """Write the ring's file to another place, whole.
 
     Raises:

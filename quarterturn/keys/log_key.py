@@ -79,7 +79,7 @@ def _show(house: House) -> None:
 
 def _take(house: House) -> None:
     folder = house.places.log_key.parent
-    with private_files.alone(folder, "log's key"):  # a rotation of the ring's key replaces these files too
+    with private_files.exclusive_lock(folder, "log's key"):  # a rotation of the ring's key replaces these files too
         house.places.next_log_key.rename(house.places.log_key)  # 4
         sync_folder(folder)
 

@@ -2,7 +2,7 @@
 
 A file sealed in `keys/` is bound to a use that is not written in it, so `_use` has to know every use: a sealed file of
 unknown use is never left behind, it keeps the older keys from being dropped. A file is replaced whole, by one process
-at a time (`vault.keys.private_files.alone`), so it is under one key or under the other and never lost.
+at a time (`vault.keys.private_files.exclusive_lock`), so it is under one key or under the other and never lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlmodel import Session
 from quarterturn.backup.backup import files
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
 from quarterturn.runs import models
 from quarterturn.runs.running import Progress
@@ -33,9 +33,9 @@ _DAY = 86_400
 
 
 class KeyFiles:
-    """The sealed files in a home's `keys/` (`vault.store.rewrap.Files`)."""
+    """The sealed files in a home's `keys/` (`vault.store.rewrap.SealedFiles`)."""
 
-    def __init__(self, places: Places, ring: KeyRing) -> None:
+    def __init__(self, places: HomePaths, ring: KeyRing) -> None:
         self._places, self._ring = places, ring
         self._folder = places.ring.parent
 
@@ -49,7 +49,7 @@ class KeyFiles:
         Raises:
             Refused: nobody knows what a file is for.
         """
-        with private_files.alone(self._folder, _WHAT):
+        with private_files.exclusive_lock(self._folder, _WHAT):
             older = [(path, sealed) for path, sealed in self._sealed() if sealed.key_id != self._ring.key_id]
             for path, sealed in older:
                 key_id, wrapped = rewrap(sealed.wrapped_key, self._use(path), self._ring)

@@ -10,13 +10,13 @@ from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop, say
 from sandbox.errors import Unavailable
 from sandbox.images.bases import Reach
-from sandbox.images.build import IMAGES, Image, absent, ensure
+from sandbox.images.build import IMAGES, ImageSource, absent, ensure
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 REGISTRIES = ("NPM_CONFIG_REGISTRY", "npm_config_registry")
 
 
-def build(environ: Mapping[str, str], images: Sequence[Image] = IMAGES) -> dict[str, str]:
+def build(environ: Mapping[str, str], images: Sequence[ImageSource] = IMAGES) -> dict[str, str]:
     """Build what is missing, and give each image's tag by its name.
 
     Raises:
@@ -30,7 +30,7 @@ def build(environ: Mapping[str, str], images: Sequence[Image] = IMAGES) -> dict[
         raise Stop(str(error)) from error
 
 
-def lacking(images: Sequence[Image] = IMAGES) -> list[str]:
+def lacking(images: Sequence[ImageSource] = IMAGES) -> list[str]:
     """Name the images that `build` would build.
 
     Raises:

@@ -21,7 +21,7 @@ from sqlmodel import Session, col, select
 from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import scores
 from quarterturn.leaderboard.scores import FIGURES, PARTS
-from quarterturn.leaderboard.tables import ToldRow
+from quarterturn.leaderboard.tables import DisclosedScore
 from sandbox.results.score import Figure, Score
 from sandbox.runs.store import RunRecord, RunState
 from vault.database import transaction
@@ -67,7 +67,7 @@ def _new(before: Mapping[str, Any], now: Figure) -> bool:
 
 def _known(house: House, number: int) -> Told | None:
     with Session(house.engine) as session:
-        row = session.get(ToldRow, number)
+        row = session.get(DisclosedScore, number)
         return row.figures if row else None
 
 
@@ -76,19 +76,21 @@ def _tell(house: House, record: RunRecord, party: Collection[str]) -> None:
         return
     fresh = scores.of_run(house, record)
     with suppress(IntegrityError), transaction(house.engine) as session:  # who was faster told the same
-        if session.get(ToldRow, record.number) is not None:
+        if session.get(DisclosedScore, record.number) is not None:
             return
         before = session.exec(
-            select(ToldRow)
+            select(DisclosedScore)
             .where(
-                ToldRow.month == record.month,
-                ToldRow.track == record.track,
-                col(ToldRow.submitter).in_(party),
-                col(ToldRow.run) < record.number,
+                DisclosedScore.month == record.month,
+                DisclosedScore.track == record.track,
+                col(DisclosedScore.submitter).in_(party),
+                col(DisclosedScore.run) < record.number,
             )
-            .order_by(col(ToldRow.run).desc())
+            .order_by(col(DisclosedScore.run).desc())
         ).first()
         told = ladder(before.figures if before else None, fresh)
         session.add(
-            ToldRow(run=record.number, month=record.month, track=record.track, submitter=record.submitter, figures=told)
+            DisclosedScore(
+                run=record.number, month=record.month, track=record.track, submitter=record.submitter, figures=told
+            )
         )

@@ -12,7 +12,7 @@ from typing import Any
 from quarterturn.composition.wiring import House
 from quarterturn.findings.detection import watch
 from quarterturn.leaderboard.scores import half_point
-from quarterturn.leaderboard.standings import Line
+from quarterturn.leaderboard.standings import LeaderboardLine
 from rotation.calendar import Month
 from rotation.runs import withdrawal
 
@@ -38,7 +38,7 @@ def of_month(house: House, month: Month) -> Scores:
     }
 
 
-def lines(board: Sequence[Line], linked: Scores) -> list[str]:
+def lines(board: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
     """Draw the scores as text, the best linked one first."""
     shown = [(line, linked[line.run]) for line in board if line.run is not None and line.run in linked]
     if not shown:

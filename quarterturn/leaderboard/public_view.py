@@ -24,7 +24,7 @@ from quarterturn.composition.wiring import House, shipped_grammar
 from quarterturn.leaderboard import caveats, changelog, standings
 from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
-from rotation.findings.store import in_sum
+from rotation.findings.store import counts_by_kind
 from rotation.month import draw
 from rotation.month.sets import COHORTS, SetSpec
 from vault.canonical import canonical
@@ -123,7 +123,7 @@ def findings(house: House) -> bytes:
     """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
     found = house.books.findings.all()
-    return _plain({"months": {str(m): in_sum([one for one in found if one.month == m]) for m in over}})
+    return _plain({"months": {str(m): counts_by_kind([one for one in found if one.month == m]) for m in over}})
 
 
 def board(house: House, month: Month) -> bytes:

@@ -26,7 +26,7 @@ from sandbox.runs.store import RunRecord, RunState
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LeaderboardLine:
     """One line of the leaderboard.
 
     Attributes:
@@ -67,7 +67,7 @@ class Line:
         }
 
 
-def of_month(house: House, month: Month) -> list[Line]:
+def of_month(house: House, month: Month) -> list[LeaderboardLine]:
     """Give the month's lines, best first within a track."""
     made = house.runs.list(month=str(month))
     done = [r for r in made if r.state is RunState.DONE]
@@ -96,12 +96,12 @@ def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[
     return {record.number for record in made if not _may_rank(record)} | set(chosen.values())
 
 
-def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:
+def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[LeaderboardLine]:
     """Make the lines of runs whose figures are known."""
     ranked = [_ranked(of, reads=_reads(record)) for record, of in scored]
     ranks = _ranks([record for record, _ in scored], ranked)
     made = [
-        Line(
+        LeaderboardLine(
             name=record.name,
             track=record.track,
             run=record.number,
@@ -116,13 +116,13 @@ def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[Line]:
     return sorted(made, key=lambda line: (line.track, -(line.whole.success_rate.value or 0), line.name))
 
 
-def reference_line(name: str, results: Sequence[Result]) -> Line:
+def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     """Make the line of the reference agent: shown, and never ranked."""
     whole = shown(rounded(score(results)))
-    return Line(name, "reference", None, None, whole, whole, "reference, unranked")
+    return LeaderboardLine(name, "reference", None, None, whole, whole, "reference, unranked")
 
 
-def table(board: Sequence[Line]) -> list[str]:
+def table(board: Sequence[LeaderboardLine]) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
     if not board:
         return ["no run of this month is finished"]
@@ -159,7 +159,7 @@ def _note(record: RunRecord, ranked: Score) -> str:
     return "" if ranked.ranked else "a verdict is unknown"
 
 
-def _row(line: Line) -> str:
+def _row(line: LeaderboardLine) -> str:
     cells = [_cell(getattr(line.whole, name)) for name in FIGURES]
     place = str(line.rank) if line.rank is not None else "-"
     parts = [line.note] if line.track in line.note else [line.track, line.note]

@@ -22,7 +22,7 @@ class ScoreRow(SQLModel, table=True):
     without: int = 0  # how many withdrawals they are made without
 
 
-class ToldRow(SQLModel, table=True):
+class DisclosedScore(SQLModel, table=True):
     """The figures of a private run as disclosed to its owner: rounded, and new only where they differ from noise."""
 
     __tablename__ = "hall_told"

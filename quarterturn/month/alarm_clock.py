@@ -22,12 +22,12 @@ from quarterturn.clock import next_turn
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.month import monthly_turn
-from quarterturn.month.monthly_turn import Coming
+from quarterturn.month.monthly_turn import NextTurn
 from quarterturn.notices import channels, contents
 from quarterturn.notices.outbox import Outbox
 from rotation.calendar import Month
 from rotation.runs import withdrawal
-from rotation.turn.alarm import PAUSE, Alarm
+from rotation.turn.alarm import PAUSE, PeriodicJob
 from vault.errors import kind_of
 
 TOLD = timedelta(days=7)  # how long a turn that was made is news
@@ -46,7 +46,7 @@ class Stopped(Exception):
     """The clock was stopped between two steps of a turn."""
 
 
-class Clock:
+class MonthlyClock:
     """Turns the months of one home.
 
     Args:
@@ -56,7 +56,7 @@ class Clock:
 
     def __init__(self, house: House, seconds: float = PAUSE) -> None:
         self._house, self._stopping = house, threading.Event()
-        self._alarm = Alarm(self.look, seconds)
+        self._alarm = PeriodicJob(self.look, seconds)
 
     def start(self) -> None:
         """Begin to look."""
@@ -122,10 +122,10 @@ class Clock:
             raise
         except Unapproved as error:
             log.info("the turn of %s waits for maintainers to sign", month)
-            return contents.overdue(Coming(month, due, begun=True), now.date(), [_why(error)])
+            return contents.overdue(NextTurn(month, due, begun=True), now.date(), [_why(error)])
         except Exception as error:
             log.error("the turn of %s broke off: %s", month, where(error))  # noqa: TRY400 - likewise
-            return contents.overdue(Coming(month, due, begun=True), now.date(), [_why(error)])
+            return contents.overdue(NextTurn(month, due, begun=True), now.date(), [_why(error)])
         return None
 
     def _step(self, step: str) -> None:
@@ -143,12 +143,12 @@ class Clock:
         return next_turn(self._house.months, self._house.settings)
 
 
-def coming(house: House, month: Month, due: datetime) -> Coming:
+def coming(house: House, month: Month, due: datetime) -> NextTurn:
     """Say what the next turn lacks; where the check itself fails, its error is what is lacking."""
     try:
         return monthly_turn.coming(house)
     except Exception as error:
-        return Coming(month, due, begun=False, lacks=(_why(error),))
+        return NextTurn(month, due, begun=False, lacks=(_why(error),))
 
 
 def _why(error: Exception) -> str:

@@ -1,7 +1,8 @@
 """Monthly turn for the command line and the clock: plan, run and status.
 
 A process that turns holds `head/turn.lock`, which the kernel frees when its holder dies. The lock spares two processes
-on one home each other's errors; the rows ensure that no turn is made twice (`rotation.month.store.Months.step_done`).
+on one home each other's errors; the rows ensure that no turn is made twice
+(`rotation.month.store.MonthStore.step_done`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from rotation.turn.turn import STEPS
 from sandbox.runs.store import RunState
 from vault.errors import Unavailable as Held
 from vault.file_lock import locked
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 REVIEWS = {
     "unknown": "review: {} has runs with a verdict left unknown: {}",
@@ -37,7 +38,7 @@ REVIEWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class NextTurn:
     """The next turn.
 
     Attributes:
@@ -70,16 +71,16 @@ def alone(house: House) -> Iterator[None]:
         yield
 
 
-def coming(house: House) -> Coming:
+def coming(house: House) -> NextTurn:
     """Describe the next turn, and what it lacks."""
     month, due = clock.next_turn(house.months, house.settings)
     if any(turn.month == month for turn in house.months.turns()):
-        return Coming(month, due, begun=True, notes=tuple(_unapproved(house, month)))
+        return NextTurn(month, due, begun=True, notes=tuple(_unapproved(house, month)))
     states = (RunState.QUEUED, RunState.RUNNING)
     running = sum(len(house.runs.list(month=str(month), state=state)) for state in states)
     notes = (f"{running} runs are open; tasks not finished by the turn count as failed.",) if running else ()
     lacks = tuple(_lacking(house, month))
-    return Coming(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
+    return NextTurn(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
 
 
 def _unapproved(house: House, month: Month) -> Iterator[str]:
@@ -97,7 +98,7 @@ def _lacking(house: House, month: Month) -> Iterator[str]:
     except Refused as refused:  # its words are strata and counts
         words = str(refused)
         yield f"{words[:1].upper()}{words[1:]}."
-        if waiting := len(house.vault.records(State.ADMITTED)):
+        if waiting := len(house.vault.records(TaskState.ADMITTED)):
             yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
 
 
@@ -155,7 +156,7 @@ def _made(house: House, turn: Turn) -> Report:
     if release.exists():
         data["release"] = str(release)
         lines.append(f"Published: {release}")
-    return Report(data, [*lines, *spot_check.told(turn), *detection.waiting(house)])
+    return Report(data, [*lines, *spot_check.summary_lines(turn), *detection.waiting(house)])
 
 
 def status(house: House) -> Report:
@@ -171,7 +172,7 @@ def status(house: House) -> Report:
     ]
     lines = [f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}" for turn in turns]
     lines += [f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}" for c in cohorts]
-    lines += [line for turn in made for line in spot_check.told(turn)]
+    lines += [line for turn in made for line in spot_check.summary_lines(turn)]
     lines = lines or ["no turn was made yet: `quarterturn turn run`"]
     open_reviews = house.months.unsettled()
     lines += [REVIEWS[r.kind].format(r.submitter, ", ".join(map(str, r.runs))) for r in open_reviews]

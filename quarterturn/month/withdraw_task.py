@@ -15,7 +15,7 @@ from quarterturn.leaderboard import public_view
 from quarterturn.report import Report
 from rotation.runs import withdrawal
 from rotation.runs.withdrawal import Withdrawn
-from vault.task.lifecycle import Event, State, advance
+from vault.task.lifecycle import TaskEvent, TaskState, advance
 
 LONGEST_SUBJECT = 200
 
@@ -29,9 +29,9 @@ def withdraw(house: House, tasks: Sequence[str], reason: str, *, who: str) -> Re
     """
     withdrawal.require_reason(reason)
     states = {task: house.vault.record(task).state for task in tasks}
-    left = sorted(task for task, state in states.items() if state is not State.WITHDRAWN)
+    left = sorted(task for task, state in states.items() if state is not TaskState.WITHDRAWN)
     for task in left:
-        advance(states[task], Event.WITHDRAW)  # two people are not asked about what cannot be
+        advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
     if left:
         approvals.require(house, "withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
         for task in left:

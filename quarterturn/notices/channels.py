@@ -25,8 +25,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from quarterturn.notices.outbox import Channel, Message, Undelivered
-from quarterturn.settings import Notify, is_loopback
+from quarterturn.notices.outbox import NoticeChannel, NoticeMessage, Undelivered
+from quarterturn.settings import NotifySettings, is_loopback
 from vault.errors import VaultError
 from vault.keys import private_files
 
@@ -36,20 +36,20 @@ PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has
 log = logging.getLogger("quarterturn.notices.contents")
 
 
-def of(notify: Notify, home: Path, origin: str, clock: Callable[[], datetime]) -> Mapping[str, Channel]:
+def of(notify: NotifySettings, home: Path, origin: str, clock: Callable[[], datetime]) -> Mapping[str, NoticeChannel]:
     """Give the channels that the settings name; the log is always one."""
-    channels: dict[str, Channel] = {"log": Log()}
+    channels: dict[str, NoticeChannel] = {"log": Log()}
     if notify.webhook:
         channels["webhook"] = Webhook(notify.webhook, home / notify.webhook_secret_file, clock)
     if notify.mail_to:
-        channels["mail"] = Mail(notify, home, origin)
+        channels["mail"] = MailChannel(notify, home, origin)
     return channels
 
 
 class Log:
     """Writes into the log of this process."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         """Carry a message."""
         level = logging.WARNING if message.kind == "turn.overdue" else logging.INFO
         log.log(level, "%s", " ".join([message.subject, *message.lines]))
@@ -63,7 +63,7 @@ class Webhook:
     secret_file: Path
     clock: Callable[[], datetime]
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         """Carry a message."""
         said = {"month": message.month, "subject": message.subject, "lines": list(message.lines)}
         document = {"type": message.kind, "timestamp": message.at.isoformat(), "data": said}
@@ -119,14 +119,14 @@ def secret(path: Path) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailChannel:
     """Sends mail through one server."""
 
-    notify: Notify
+    notify: NotifySettings
     home: Path
     origin: str
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         """Carry a message."""
         said = self.notify
         password = _private(self.home / said.smtp_password_file) if said.smtp_password_file else ""
@@ -144,7 +144,7 @@ class Mail:
         except (OSError, smtplib.SMTPException) as error:  # its words may be the server's
             raise Undelivered(type(error).__name__) from None
 
-    def _mail(self, message: Message) -> EmailMessage:
+    def _mail(self, message: NoticeMessage) -> EmailMessage:
         mail = EmailMessage()
         mail["From"], mail["To"] = self.notify.mail_from, ", ".join(self.notify.mail_to)
         mail["Subject"], mail["Date"] = f"{self.origin}: {message.subject}", message.at

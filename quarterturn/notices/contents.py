@@ -15,7 +15,7 @@ from rotation.month.store import Turn
 from rotation.runs.withdrawal import Withdrawn
 
 if TYPE_CHECKING:
-    from quarterturn.month.monthly_turn import Coming
+    from quarterturn.month.monthly_turn import NextTurn
 
 Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 
@@ -39,14 +39,14 @@ class Notice:
     lines: tuple[str, ...] = ()
 
 
-def coming(turn: Coming) -> Notice:
+def coming(turn: NextTurn) -> Notice:
     """Tell of a turn that will be due, once."""
     subject = f"The turn of {turn.month} is due on {turn.due:%Y-%m-%d at %H:%M} UTC."
     lines = turn.lacks or ("Nothing is missing for it.",)
     return Notice(f"turn.coming/{turn.month}", "turn.coming", str(turn.month), subject, (*lines, *turn.notes))
 
 
-def overdue(turn: Coming, today: date, why: Sequence[str]) -> Notice:
+def overdue(turn: NextTurn, today: date, why: Sequence[str]) -> Notice:
     """Tell of a turn that could not be made, once a day."""
     subject = f"The turn of {turn.month} is overdue since {turn.due:%Y-%m-%d at %H:%M} UTC."
     return Notice(f"turn.overdue/{turn.month}/{today}", "turn.overdue", str(turn.month), subject, tuple(why))

@@ -37,7 +37,7 @@ class Undelivered(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class NoticeMessage:
     """A notice as it is sent.
 
     Attributes:
@@ -54,10 +54,10 @@ class Message:
     lines: tuple[str, ...]
 
 
-class Channel(Protocol):
+class NoticeChannel(Protocol):
     """A way of delivering notices."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         """Carry a message.
 
         Raises:
@@ -89,7 +89,7 @@ class Outbox:
     """
 
     def __init__(
-        self, engine: Engine, channels: Mapping[str, Channel], origin: str, clock: Callable[[], datetime]
+        self, engine: Engine, channels: Mapping[str, NoticeChannel], origin: str, clock: Callable[[], datetime]
     ) -> None:
         self._engine, self._channels, self._origin, self._clock = engine, channels, origin, clock
 
@@ -148,10 +148,10 @@ class Outbox:
         else:
             self._write(row, row.attempt + 1, sent_at=self._now(), error=None)
 
-    def _message(self, row: NoticeRow) -> Message:
+    def _message(self, row: NoticeRow) -> NoticeMessage:
         name = hashlib.sha256(f"{self._origin}\n{row.key}".encode()).hexdigest()[:32]
         said = row.content
-        return Message(
+        return NoticeMessage(
             f"msg_{name}", row.created_at, said["kind"], said["month"], said["subject"], tuple(said["lines"])
         )
 

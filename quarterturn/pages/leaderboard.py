@@ -47,7 +47,7 @@ Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Line:
+class LeaderboardRow:
     """A line of the leaderboard as the page shows it."""
 
     rank: str
@@ -64,7 +64,7 @@ class Track:
     name: str
     title: str
     about: str
-    lines: Sequence[Line]
+    lines: Sequence[LeaderboardRow]
     grid: Grid
 
 
@@ -119,7 +119,7 @@ def _track(name: str, lines: Sequence[Item]) -> Track:
     return Track(name, title, about, [_line(line, ranks) for line in lines], _grid(name, lines))
 
 
-def _line(line: Item, ranks: Sequence[int | None]) -> Line:
+def _line(line: Item, ranks: Sequence[int | None]) -> LeaderboardRow:
     rank, of = line["rank"], _ranked(line)
     shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
     told = {**line["whole"], "success_rate": of["success_rate"]}
@@ -128,7 +128,7 @@ def _line(line: Item, ranks: Sequence[int | None]) -> Line:
         beside = line.get("sunset") or {}
         drawn.insert(1, figures.shown("Success, sunset", beside.get("success_rate"), "beside"))
     name = legible(line["name"])
-    return Line(NONE if rank is None else f"{rank}{shared}", name, line["note"], drawn, str(line["runs"]))
+    return LeaderboardRow(NONE if rank is None else f"{rank}{shared}", name, line["note"], drawn, str(line["runs"]))
 
 
 def _grid(track: str, lines: Sequence[Item]) -> Grid:

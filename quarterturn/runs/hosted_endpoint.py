@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from quarterturn.choices import LISTEN
 from quarterturn.errors import Malformed, NotFound, Refused
 from sandbox.boxes.box import Box
-from sandbox.endpoint import Callbacks, EndpointPlaces, Exceptions, Sender, listening, pin, public_base
+from sandbox.endpoint import Callbacks, EndpointLauncher, Exceptions, Sender, listening, pin, public_base
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from sandbox.runs.submission import Submission
@@ -70,7 +70,7 @@ class Hosting:
             )
 
     @contextmanager
-    def places(self, sender: Sender) -> Iterator[EndpointPlaces]:
+    def places(self, sender: Sender) -> Iterator[EndpointLauncher]:
         """Pin the endpoint, and listen for its callbacks; before this nothing was opened or sent.
 
         Raises:
@@ -86,7 +86,7 @@ class Hosting:
             )
         base = public_base(self.public_url or f"http://{self.listen}", exceptions)
         with _heard(self.listen, base) as callbacks:
-            yield EndpointPlaces(pinned, sender, callbacks, exceptions)
+            yield EndpointLauncher(pinned, sender, callbacks, exceptions)
 
 
 _shared: dict[tuple[str, str], tuple[Callbacks, int]] = {}  # by where and as what, with how many use it

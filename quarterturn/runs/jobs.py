@@ -27,10 +27,10 @@ from quarterturn.errors import NotAllowed
 from quarterturn.leaderboard import disclosure, public_view
 from quarterturn.runs import models, running, submission_service
 from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.runs.running import Choice, Hold, Standing
+from quarterturn.runs.running import LeaseStatus, RunControl, RunRequest
 from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.queue import LEASE, TRIES, Claim, pause
-from quarterturn.submissions.requests import Submitted
+from quarterturn.submissions.requests import SubmissionRecord
 from sandbox.runs.store import RunRecord, RunState
 from vault.errors import Unavailable
 
@@ -44,14 +44,14 @@ class _Turned(NotAllowed):
     """The month turned before the run was opened, so it would count against another month's quota."""
 
 
-class Beat:
+class LeaseHeartbeat:
     """Heartbeat of a lease: renews the claim in a thread, and gives its status."""
 
     def __init__(self, house: House, claim: Claim, stopping: threading.Event) -> None:
         self._house, self._claim, self._stopping = house, claim, stopping
         self._ended = threading.Event()
 
-    def standing(self) -> Standing:
+    def standing(self) -> LeaseStatus:
         """Say whether the job is still this worker's, and whether the worker goes on."""
         stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         try:
@@ -81,7 +81,7 @@ class Beat:
                 self._house.queue.renew(self._claim)
 
 
-class Silent:
+class NullProgress:
     """Discards progress: how far a submission is must not be disclosed."""
 
     def say(self, text: str) -> None:
@@ -94,7 +94,7 @@ class Silent:
 
 def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     """Run a job and record its end."""
-    one, beat = house.submissions.get(claim.id), Beat(house, claim, stopping)
+    one, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
     code: str | None = None
     lack: Exception | None = None
     died = False
@@ -117,7 +117,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
         house.queue.give_back(claim, pause(claim.attempt), died=died)
 
 
-def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
+def _play(house: House, one: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
     chosen = _choice(house, one)
     if one.run is not None and house.runs.get(one.run).state is RunState.DONE:
         house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
@@ -125,20 +125,20 @@ def _play(house: House, one: Submitted, claim: Claim, beat: Beat) -> None:
         public_view.after(house)
         return
     if one.tasks == "private":
-        hold = Hold(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.standing, again=True)
-        running.private(house, chosen, Silent(), hold)
+        hold = RunControl(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.standing, again=True)
+        running.private(house, chosen, NullProgress(), hold)
         return
-    hold, first = Hold(standing=beat.standing), 1 if one.tasks == "check" else None
+    hold, first = RunControl(standing=beat.standing), 1 if one.tasks == "check" else None
     with models.gateway(house, one.model, "dev") as model:
-        report = running.dev(chosen, Silent(), lambda: house.sender, model, house.spec, first=first, hold=hold)
+        report = running.dev(chosen, NullProgress(), lambda: house.sender, model, house.spec, first=first, hold=hold)
     trace: dict[str, Any] = report.data
     submission_service.keep_trace(house, one.id, trace)
 
 
-def _choice(house: House, one: Submitted) -> Choice:
+def _choice(house: House, one: SubmissionRecord) -> RunRequest:
     service = house.settings.service
     hosting = Hosting(one.reference, service.callbacks, service.callbacks_url or None)
-    return Choice(
+    return RunRequest(
         image=one.reference if one.kind == "image" else None,
         agent=None,
         submitter=one.account,
@@ -157,7 +157,7 @@ def _why(house: House, name: str, error: Exception) -> str | None:
     return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
 
-def _goes_on(house: House, one: Submitted, claim: Claim, code: str | None) -> bool:
+def _goes_on(house: House, one: SubmissionRecord, claim: Claim, code: str | None) -> bool:
     """Say whether a submission that failed with a code is tried again."""
     if code == "machine":
         return claim.attempt < PATIENCE
@@ -170,7 +170,7 @@ def _run(house: House, name: str) -> RunRecord | None:
     return house.runs.get(number) if number is not None else None
 
 
-def _opened(house: House, one: Submitted, claim: Claim, session: Session, run: int) -> None:
+def _opened(house: House, one: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
     """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
     if house.runs.get(run, session).month != one.month:
         raise _Turned(f"submission {one.id} is one of {one.month}, which is over; submit it again")

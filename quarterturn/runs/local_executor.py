@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from quarterturn.choices import WorkerClass
 from quarterturn.composition.wiring import House
-from quarterturn.retry_loop import Steady
+from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs import jobs
 from quarterturn.submissions.queue import Claim
 
@@ -26,7 +26,7 @@ POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
 Work = Callable[[House, Claim, threading.Event], None]
 
 
-class Embedded:
+class LocalExecutor:
     """Works on the jobs of one home in this process (`quarterturn.submissions.queue.Executor`).
 
     Args:
@@ -49,7 +49,7 @@ class Embedded:
     def start(self) -> None:
         """Begin to work."""
         self._stopping.clear()
-        steady = Steady(self._stopping)
+        steady = RetryLoop(self._stopping)
         self._threads = [
             threading.Thread(target=steady.make, args=(partial(self._look, place),), name=f"worker {place}")
             for place in range(self._count)

@@ -55,7 +55,7 @@ def keep_key(house: House, name: str, tasks: TaskSet, key: str) -> None:
     if _place(house, name, other).exists() and _key(house, name, other) == key:
         raise Refused(f"that is the key of {other} runs: dev and private runs need keys of two accounts or projects")
     place = _place(house, name, tasks)
-    with private_files.alone(house.places.ring.parent, _WHAT):  # as `vault.store.rewrap` asks for
+    with private_files.exclusive_lock(house.places.ring.parent, _WHAT):  # as `vault.store.rewrap` asks for
         place.parent.mkdir(mode=private_files.FOLDER_MODE, exist_ok=True)
         private_files.replace(place, seal(key.encode(), use(place), house.ring).to_json() + b"\n", _WHAT)
 

@@ -27,9 +27,9 @@ from sqlmodel import Session
 
 from quarterturn.choices import WorkerClass
 from quarterturn.composition.wiring import House
-from quarterturn.retry_loop import Steady
+from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs import jobs
-from quarterturn.runs.local_executor import REAP, Embedded, Work, named, take
+from quarterturn.runs.local_executor import REAP, LocalExecutor, Work, named, take
 from quarterturn.submissions.queue import Executor
 from vault.database import driver_address, transaction
 from vault.errors import Unavailable
@@ -51,11 +51,11 @@ _LEFT = text(
 
 def executor(house: House, workers: int, only: WorkerClass | None = None) -> Executor:
     """Give the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
-    kind = Bells if house.engine.dialect.name == "postgresql" else Embedded
+    kind = PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor
     return kind(house, workers, only=only)
 
 
-class Bells:
+class PostgresExecutor:
     """Works on the jobs of one home, with others on other machines (`quarterturn.submissions.queue.Executor`).
 
     Args:
@@ -68,7 +68,7 @@ class Bells:
     def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
         self._house, self._work, self._count, self._only = house, work, workers, only
         self._stopping = threading.Event()
-        self._steady = Steady(self._stopping)
+        self._steady = RetryLoop(self._stopping)
         self._threads: list[threading.Thread] = []
         for noisy, level in (("procrastinate", logging.CRITICAL), ("psycopg.pool", logging.ERROR)):
             logging.getLogger(noisy).setLevel(level)  # we say it once

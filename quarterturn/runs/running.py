@@ -22,7 +22,7 @@ from quarterturn.tasks import dev_sets
 from rotation.month.sets import DEMO, SetSpec
 from rotation.runs.official import OpenRun
 from sandbox.attacks import selfcheck
-from sandbox.boxes.box import Box, Limits, Places
+from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.endpoint import Sender
 from sandbox.endpoint.address import Unresolved
 from sandbox.isolation import machine_lock
@@ -35,7 +35,7 @@ from sandbox.runs import submission as submissions
 from sandbox.runs.run import Solution, Terms, run_set
 from sandbox.runs.store import ENDED
 from sandbox.runs.submission import Submission
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.errors import Unavailable, kind_of
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -53,11 +53,11 @@ class Progress(Protocol):
         ...
 
 
-Standing = Literal["held", "cancelled", "stopped", "lost"]
+LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class RunControl:
     """Control of a run while it is played: resuming, cancelling and stopping it.
 
     Attributes:
@@ -70,15 +70,15 @@ class Hold:
 
     resume: int | None = None
     opened: Callable[[Session, int], None] = lambda _session, _number: None
-    standing: Callable[[], Standing] = lambda: "held"
+    standing: Callable[[], LeaseStatus] = lambda: "held"
     again: bool = False
 
 
-ALONE = Hold()
+ALONE = RunControl()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RunRequest:
     """What to run: the agent, its submitter, its model, and the box, if one was named.
 
     Raises:
@@ -128,20 +128,20 @@ class Choice:
         box.fits(made.program)
         return made, box
 
-    def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[Places | None]:
+    def places(self, sender: Callable[[], Sender]) -> AbstractContextManager[AgentLauncher | None]:
         """Give where agents run, if it is not the box; an endpoint's address is pinned and its callbacks are heard."""
         return self.hosting.places(sender()) if self.hosting else nullcontext()
 
 
 def dev(
-    chosen: Choice,
+    chosen: RunRequest,
     out: Progress,
     sender: Callable[[], Sender] = ephemeral,
     model: ModelGateway | None = None,
     spec: SetSpec = DEMO,
     *,
     first: int | None = None,
-    hold: Hold = ALONE,
+    hold: RunControl = ALONE,
 ) -> Report:
     """Run a set's dev tasks, without a home, and give everything back; `sender` signs requests to an endpoint.
 
@@ -164,7 +164,7 @@ def dev(
     return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
 
 
-def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> Report:
+def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> Report:
     """Run the live set: the wall is checked first, and nothing but figures comes back, as `disclosure` has them.
 
     Raises:
@@ -199,7 +199,7 @@ def private(house: House, chosen: Choice, out: Progress, hold: Hold = ALONE) -> 
 
 
 @contextmanager
-def _owner_at_fault(house: House, hold: Hold) -> Iterator[None]:
+def _owner_at_fault(house: House, hold: RunControl) -> Iterator[None]:
     """Charge the owner where the submission itself is gone: that is no cause of the closed list.
 
     An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
@@ -244,9 +244,9 @@ def play(
     box: Box,
     out: Progress,
     *,
-    places: Places | None = None,
+    places: AgentLauncher | None = None,
     model: ModelGateway | None = None,
-    hold: Hold = ALONE,
+    hold: RunControl = ALONE,
 ) -> tuple[OpenRun, tuple[Result, ...]]:
     """Open a run in the ledger, serve it every task of the private set, and close it.
 
@@ -299,7 +299,7 @@ def play(
     return opened, results
 
 
-def _after_stop(house: House, run: OpenRun, hold: Hold, code: str | None, out: Progress) -> None:
+def _after_stop(house: House, run: OpenRun, hold: RunControl, code: str | None, out: Progress) -> None:
     """Record with a run why it stopped, or end it where nothing will resume it."""
     number = run.record.number
     if code is None or not house.runs.held(number, run.attempt):
@@ -329,7 +329,7 @@ def _require_upstream(run: TaskRun, upstream: str | None) -> None:
         raise UpstreamDown(f"the upstream '{upstream}' does not answer; tasks that were not served yet wait for it")
 
 
-def _stop_code(standing: Standing, error: BaseException) -> str | None:
+def _stop_code(standing: LeaseStatus, error: BaseException) -> str | None:
     """Give the code of what stopped a run; None where another worker has it."""
     if standing in ("lost", "cancelled"):
         return "cancelled" if standing == "cancelled" else None
@@ -366,11 +366,11 @@ def reference(house: House, submitted: Submission, box: Box, out: Progress) -> l
 
 def terms(house: House, model: ModelGateway | None = None) -> Terms:
     """Give the terms of the home's runs; `model` is what their agents may ask."""
-    return Terms(agent=Limits(wall=house.settings.run.wall_seconds), models=model)
+    return Terms(agent=ResourceLimits(wall=house.settings.run.wall_seconds), models=model)
 
 
 def _solution(solution: Mapping[str, Any]) -> Solution:
-    return Solution([Call(call["tool"], call["arguments"]) for call in solution["calls"]], solution["answer"])
+    return Solution([ToolCall(call["tool"], call["arguments"]) for call in solution["calls"]], solution["answer"])
 
 
 def _result(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:

@@ -22,7 +22,7 @@ from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.leaderboard import disclosure
 from quarterturn.runs import running
 from quarterturn.submissions.codes import CODES
-from quarterturn.submissions.requests import Quota, Submitted, Wish
+from quarterturn.submissions.requests import Quota, SubmissionRecord, SubmissionRequest
 from quarterturn.submissions.tables import TraceRow
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
@@ -30,7 +30,7 @@ from rotation.runs import withdrawal
 from sandbox.runs.store import RunState
 from vault.database import transaction
 from vault.errors import Unavailable
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
@@ -44,7 +44,9 @@ def month(house: House) -> str:
         return str(Month.of(house.now()))
 
 
-def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue: Enqueue) -> tuple[Submitted, bool]:
+def submit(
+    house: House, account: str, wish: SubmissionRequest, *, once: str | None, enqueue: Enqueue
+) -> tuple[SubmissionRecord, bool]:
     """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
     Raises:
@@ -61,7 +63,7 @@ def submit(house: House, account: str, wish: Wish, *, once: str | None, enqueue:
     return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
 
 
-def cancel(house: House, name: str, account: str) -> Submitted:
+def cancel(house: House, name: str, account: str) -> SubmissionRecord:
     """Cancel a submission. The worker that plays its run ends the run; where none does, it is ended here.
 
     Raises:
@@ -81,12 +83,12 @@ def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     return image.startswith(mine) or _PINNED.fullmatch(image) is not None
 
 
-def line(house: House, found: Sequence[Submitted]) -> list[int]:
+def line(house: House, found: Sequence[SubmissionRecord]) -> list[int]:
     """Give the order of the queue, or nothing where none of these submissions waits."""
     return house.queue.waiting() if any(one.state == "queued" for one in found) else []
 
 
-def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dict[str, Any]:
+def shown(house: House, one: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
     """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known already."""
     waiting = waiting if waiting is not None else line(house, [one])
     code = CODES[one.code] if one.code else None
@@ -108,7 +110,7 @@ def shown(house: House, one: Submitted, waiting: list[int] | None = None) -> dic
     }
 
 
-def waits(house: House, one: Submitted) -> Literal["next", "before", "own", "again"] | None:
+def waits(house: House, one: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
     """Say why a submission waits, or None where it does not.
 
     The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
@@ -189,14 +191,14 @@ def publish(house: House, name: str, account: str, *, public: bool) -> dict[str,
     return found | {"public": public}
 
 
-def _open_retired(house: House, one: Submitted) -> None:
+def _open_retired(house: House, one: SubmissionRecord) -> None:
     """Add to a private run's trace its results on tasks that have been published since."""
     if one.run is None or house.runs.get(one.run).state is not RunState.DONE:
         return
     released = {cohort.id for cohort in house.months.cohorts("published")}
     gone = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
     played = house.runs.finished(one.run)
-    retired = [t for t in played if t in gone or house.vault.record(t).state is State.PUBLISHED]
+    retired = [t for t in played if t in gone or house.vault.record(t).state is TaskState.PUBLISHED]
     with Session(house.engine) as session:
         row = session.get(TraceRow, one.id)
         known = json.loads(zlib.decompress(row.body))["tasks"] if row else []

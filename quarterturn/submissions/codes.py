@@ -13,7 +13,7 @@ from vault.errors import kind_of
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class FailureCode:
     """A failure code.
 
     Attributes:
@@ -25,16 +25,22 @@ class Code:
     hint: str
 
 
-CODES: Mapping[str, Code] = {
-    "cancelled": Code(ours=False, hint="You cancelled it."),
-    "not-runnable": Code(ours=False, hint="It cannot be run as given: check the image or the URL."),
-    "not-found": Code(ours=False, hint="The image, model or address was not found: push it or correct the name."),
-    "refused": Code(ours=False, hint="It breaks a rule for submissions: see what an image or an endpoint must not do."),
-    "not-now": Code(ours=True, hint="No set was live, or a turn was under way: submit it again after the turn."),
-    "turn": Code(ours=True, hint="The month turned before it was served a task. Refunded: submit it again."),
-    "machine": Code(ours=True, hint="Our machine could not run it. Tell us its id before the month turns."),
-    "interrupted": Code(ours=True, hint="It was interrupted several times. Tell us its id before the month turns."),
-    "mistake": Code(ours=True, hint="An internal error ended it. Tell us its id before the month turns."),
+CODES: Mapping[str, FailureCode] = {
+    "cancelled": FailureCode(ours=False, hint="You cancelled it."),
+    "not-runnable": FailureCode(ours=False, hint="It cannot be run as given: check the image or the URL."),
+    "not-found": FailureCode(
+        ours=False, hint="The image, model or address was not found: push it or correct the name."
+    ),
+    "refused": FailureCode(
+        ours=False, hint="It breaks a rule for submissions: see what an image or an endpoint must not do."
+    ),
+    "not-now": FailureCode(ours=True, hint="No set was live, or a turn was under way: submit it again after the turn."),
+    "turn": FailureCode(ours=True, hint="The month turned before it was served a task. Refunded: submit it again."),
+    "machine": FailureCode(ours=True, hint="Our machine could not run it. Tell us its id before the month turns."),
+    "interrupted": FailureCode(
+        ours=True, hint="It was interrupted several times. Tell us its id before the month turns."
+    ),
+    "mistake": FailureCode(ours=True, hint="An internal error ended it. Tell us its id before the month turns."),
 }
 
 _KINDS: Mapping[str, str] = {

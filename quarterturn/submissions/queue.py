@@ -32,7 +32,7 @@ from quarterturn.choices import WorkerClass
 from quarterturn.submissions.requests import UNFINISHED
 from quarterturn.submissions.tables import SubmissionRow
 from sandbox.isolation.run_classes import run_class
-from vault.database import joined, transaction
+from vault.database import join_or_begin, transaction
 
 LEASE = timedelta(seconds=90)
 TRIES = 5
@@ -212,7 +212,7 @@ class Queue:
             col(SubmissionRow.state) == "running",
             col(SubmissionRow.attempt) == claim.attempt,
         )
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             return own.exec(change.values(**values)).rowcount == 1
 
     def _now(self) -> datetime:

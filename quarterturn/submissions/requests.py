@@ -25,9 +25,9 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from quarterturn.accounts.tables import AccountRow
-from quarterturn.choices import Asked
+from quarterturn.choices import SubmissionSet
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import charged
 from quarterturn.submissions.tables import SubmissionRow
 from rotation.exposure.store import Exposures
@@ -41,7 +41,7 @@ LONGEST = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SubmissionRequest:
     """A request to run an agent.
 
     Attributes:
@@ -56,7 +56,7 @@ class Wish:
         Refused: its port belongs to another protocol. Which address it has is looked at when a task is sent there.
     """
 
-    tasks: Asked
+    tasks: SubmissionSet
     image: str | None = None
     endpoint: str | None = field(default=None, repr=False)
     model: str | None = None
@@ -86,7 +86,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmissionRecord:
     """A submission as its row has it; `run` is the number of its private run once that was opened.
 
     `died` says how often its worker fell silent, or a mistake of ours ended an attempt; `served`, whether that run was
@@ -96,7 +96,7 @@ class Submitted:
     number: int
     id: str
     account: str
-    tasks: Asked
+    tasks: SubmissionSet
     kind: str
     reference: str = field(repr=False)
     model: str | None
@@ -148,7 +148,7 @@ class Submissions:
         self,
         engine: Engine,
         exposures: Exposures,
-        limits: Service,
+        limits: ServiceSettings,
         clock: Callable[[], datetime],
         draw: Callable[[str], str] = secrets.choice,
     ) -> None:
@@ -157,12 +157,12 @@ class Submissions:
     def take(
         self,
         account: str,
-        wish: Wish,
+        wish: SubmissionRequest,
         *,
         month: str,
         once: str | None = None,
         enqueue: Callable[[Session, int], None] = lambda _session, _number: None,
-    ) -> tuple[Submitted, bool]:
+    ) -> tuple[SubmissionRecord, bool]:
         """Accept a submission, and say whether it is a new one.
 
         Args:
@@ -208,7 +208,7 @@ class Submissions:
             enqueue(session, row.number or 0)
             return self._submitted(session, row), True
 
-    def get(self, name: str, account: str | None = None) -> Submitted:
+    def get(self, name: str, account: str | None = None) -> SubmissionRecord:
         """Give a submission; with an account, only one of its own.
 
         Raises:
@@ -220,13 +220,13 @@ class Submissions:
                 raise NotFound("there is no such submission")
             return self._submitted(session, row)
 
-    def some(self, names: Collection[str]) -> Sequence[Submitted]:
+    def some(self, names: Collection[str]) -> Sequence[SubmissionRecord]:
         """Give those of these names that there are."""
         query = select(SubmissionRow).where(col(SubmissionRow.id).in_(names))
         with Session(self._engine) as session:
             return self._all(session, query)
 
-    def of(self, account: str, *, after: int | None = None, limit: int = 50) -> Sequence[Submitted]:
+    def of(self, account: str, *, after: int | None = None, limit: int = 50) -> Sequence[SubmissionRecord]:
         """List an account's submissions, the newest first, from those before the number `after` on."""
         query = select(SubmissionRow).where(SubmissionRow.account == account)
         if after is not None:
@@ -234,13 +234,13 @@ class Submissions:
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number).desc()).limit(limit))
 
-    def unfinished(self) -> Sequence[Submitted]:
+    def unfinished(self) -> Sequence[SubmissionRecord]:
         """List all that waits or runs, the oldest first."""
         query = select(SubmissionRow).where(col(SubmissionRow.state).in_(UNFINISHED))
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number)))
 
-    def cancel(self, name: str, account: str) -> Submitted:
+    def cancel(self, name: str, account: str) -> SubmissionRecord:
         """Cancel a submission; it is refunded if it was served no private task, and stopped if it runs.
 
         Raises:
@@ -311,16 +311,18 @@ class Submissions:
         if session.exec(begun).first() is not None or self._exposures.any_to(session, party, month):
             raise NotAllowed("a private run of yours has begun this month already, so the first one counts")
 
-    def _submitted(self, session: Session, row: SubmissionRow) -> Submitted:
+    def _submitted(self, session: Session, row: SubmissionRow) -> SubmissionRecord:
         return self._with_servings(session, [row])[0]
 
-    def _all(self, session: Session, query: SelectOfScalar[SubmissionRow]) -> list[Submitted]:
+    def _all(self, session: Session, query: SelectOfScalar[SubmissionRow]) -> list[SubmissionRecord]:
         return self._with_servings(session, session.exec(query).all())
 
-    def _with_servings(self, session: Session, rows: Sequence[SubmissionRow]) -> list[Submitted]:
+    def _with_servings(self, session: Session, rows: Sequence[SubmissionRow]) -> list[SubmissionRecord]:
         served = self._exposures.served(session, [row.run for row in rows if row.run is not None])
-        columns = Submitted.__dataclass_fields__.keys() - {"served"}
-        return [Submitted(**{name: getattr(row, name) for name in columns}, served=row.run in served) for row in rows]
+        columns = SubmissionRecord.__dataclass_fields__.keys() - {"served"}
+        return [
+            SubmissionRecord(**{name: getattr(row, name) for name in columns}, served=row.run in served) for row in rows
+        ]
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

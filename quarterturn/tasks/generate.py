@@ -15,13 +15,13 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from grammars.admission.gates import Admission, Surroundings, admit
+from grammars.admission.gates import Admission, ExistingTasks, admit
 from grammars.admission.prover import Prover
 from grammars.admission.store import Drafts
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Draft, Grammar
 from quarterturn.errors import Refused
-from quarterturn.tasks.yield_stats import Tally, kept_out
+from quarterturn.tasks.yield_stats import YieldStats, kept_out
 from rotation.month.draw import drafts
 from rotation.month.sets import Stratum
 from vault.store.tasks import Vault
@@ -42,7 +42,7 @@ class _Line:
     failures: int = 0
     told: Counter[str] = field(default_factory=Counter)
 
-    def draw(self, known: Collection[str], around: Surroundings) -> Draft:
+    def draw(self, known: Collection[str], around: ExistingTasks) -> Draft:
         """Take the next draft in words of its own that has not stood before the gates yet."""
         while True:
             draft = next(self.stream)
@@ -54,7 +54,7 @@ class _Line:
                 return draft
 
 
-class Supply:
+class TaskGenerator:
     """Generates admitted tasks for strata."""
 
     def __init__(
@@ -75,12 +75,12 @@ class Supply:
         seed: bytes,
         *,
         author: str,
-        around: Surroundings,
+        around: ExistingTasks,
         workers: int = 2,
         barred: Collection[str] = (),
         kept: Mapping[Stratum, Collection[str]] = MappingProxyType({}),
         on_done: Callable[[], None] = lambda: None,
-    ) -> Tally:
+    ) -> YieldStats:
         """Draw and admit the wanted number of tasks of each stratum, each of a skeleton of its own.
 
         Args:
@@ -97,7 +97,7 @@ class Supply:
             Refused: too many drafts of one stratum in a row stayed out.
             Exhausted: a grammar has no unseen skeleton left.
         """
-        tally = Tally()
+        tally = YieldStats()
         ids = self._skeletons()
         used = {ids[tag] for tag in barred if tag in ids}
         started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
@@ -137,7 +137,7 @@ class Supply:
         draft = line.draw(self._known, self._around)
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
-    def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: Tally, author: str) -> bool:
+    def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: YieldStats, author: str) -> bool:
         grammar = self._grammars[line.stratum.server]
         file = grammar.templates[draft.template.rpartition("/")[2]].file
         self._store.keep(draft, admission, author=author, public_grammar=grammar.public)

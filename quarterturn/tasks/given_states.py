@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed, Unavailable
-from sandbox.boxes.box import Box, Limits
+from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
 from sandbox.judge import JUDGING, Question
 from sandbox.runs.state_reader import WRECKAGE, in_data, snapshot
@@ -22,10 +22,10 @@ from sandbox.world.frozen import FrozenState
 from vault.canonical import parse_object
 from verifiers.errors import VerifierError
 from verifiers.language import predicate as predicates
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 MAX_FILE = 64 * 1024 * 1024
-ROOM = Limits(tmpfs=4 * MAX_FILE)
+ROOM = ResourceLimits(tmpfs=4 * MAX_FILE)
 
 
 def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
@@ -53,7 +53,7 @@ def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
             dumps[name] = taken
         else:
             nodes |= taken.under(name)
-    return FrozenState(Tree(nodes).to_tar(), dumps)
+    return FrozenState(FileTree(nodes).to_tar(), dumps)
 
 
 def question(document: Any, folder: Path) -> Question:
@@ -71,13 +71,13 @@ def untouched(asked: Question) -> FrozenState:
     nodes: dict[str, Node] = {}
     for name in asked.looked_at:
         nodes |= SERVERS[name].seed({}).under(name) if name in SERVERS else {}
-    return FrozenState(Tree(nodes).to_tar())
+    return FrozenState(FileTree(nodes).to_tar())
 
 
-def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> Tree | bytes:
+def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> FileTree | bytes:
     try:
         if path.is_dir():
-            return Tree.from_directory(path)
+            return FileTree.from_directory(path)
         if name not in _FILES or path.suffix not in _FILES[name][0]:
             known = ", ".join(f"{one}{suffixes[0]}" for one, (suffixes, _) in _FILES.items())
             raise Malformed(f"{path} is the state of no namespace: give folders named after namespaces, or {known}")
@@ -88,8 +88,8 @@ def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> Tree | bytes:
         raise Malformed(f"{path} cannot be read: {error}") from error
 
 
-def _database(path: Path, _: Callable[[], Box]) -> Tree:
-    return Tree({"main.db": Node("file", path.read_bytes())})
+def _database(path: Path, _: Callable[[], Box]) -> FileTree:
+    return FileTree({"main.db": Node("file", path.read_bytes())})
 
 
 def _keys(path: Path, make_box: Callable[[], Box]) -> bytes:
@@ -100,10 +100,10 @@ def _keys(path: Path, make_box: Callable[[], Box]) -> bytes:
 
 
 def _dump(path: Path, make_box: Callable[[], Box]) -> bytes:
-    return _started(path, "postgres", Tree({"seed.sql": Node("file", path.read_bytes())}), make_box)
+    return _started(path, "postgres", FileTree({"seed.sql": Node("file", path.read_bytes())}), make_box)
 
 
-def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> bytes:
+def _started(path: Path, name: str, tree: FileTree, make_box: Callable[[], Box]) -> bytes:
     """Load a state into a backend, and read it back as after a run."""
     server = SERVERS[name]
     try:
@@ -116,7 +116,7 @@ def _started(path: Path, name: str, tree: Tree, make_box: Callable[[], Box]) -> 
     return said
 
 
-_FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], Tree | bytes]]] = {
+_FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], FileTree | bytes]]] = {
     "sqlite": ((".db", ".sqlite", ".sqlite3"), _database),
     "redis": ((".json",), _keys),
     "postgres": ((".sql",), _dump),

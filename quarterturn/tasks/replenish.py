@@ -7,18 +7,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
 from grammars.admission.duplicates import Sketch, wording
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.language.grammar import Grammar
 from quarterturn.composition.wiring import House
 from quarterturn.tasks import dev_sets
-from quarterturn.tasks.generate import Supply
-from quarterturn.tasks.yield_stats import Tally
+from quarterturn.tasks.generate import TaskGenerator
+from quarterturn.tasks.yield_stats import YieldStats
 from rotation.month.sets import COHORTS, Stratum
 from rotation.turn.promise import draw_seed
 from sandbox.boxes.box import Box
 from sandbox.runs.prover import BoxProver
 from vault.store.tasks import TaskRecord
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 
 def wanted(house: House) -> dict[Stratum, int]:
@@ -41,7 +41,7 @@ def fill(
     box: Box,
     author: str,
     on_done: Callable[[], None] = lambda: None,
-) -> Tally:
+) -> YieldStats:
     """Draw and admit what is missing, from the seed that was committed for this draw.
 
     The very first draw has no earlier statement that could have committed to its seed, so it takes a fresh one. A later
@@ -54,7 +54,9 @@ def fill(
     for record in _ready(house):
         of_this_draw = turns and record.created_at >= turns[-1].started_at
         (kept[Stratum.of(record)] if of_this_draw else barred).add(record.skeleton_tag)
-    supply = Supply(grammars(house, who=author), house.vault, house.drafts, BoxProver(box), house.spec.per_cohort)
+    supply = TaskGenerator(
+        grammars(house, who=author), house.vault, house.drafts, BoxProver(box), house.spec.per_cohort
+    )
     return supply.fill(
         missing,
         seed,
@@ -72,11 +74,11 @@ def grammars(house: House, *, who: str) -> dict[str, Grammar]:
     return {**house.grammars, **house.imported.in_force(who=who, why="draw tasks")}
 
 
-def around(house: House, *, who: str) -> Around:
+def around(house: House, *, who: str) -> TaskIndex:
     """Give what a new draft must differ from: every task of the home, and the dev sets, which are public."""
     public = dev_sets.public(house.grammars)
     sketches = {draft.id: Sketch.of(draft.task) for draft in public}
-    return Around(
+    return TaskIndex(
         sketches | house.drafts.sketches(who=who, why="look for near-duplicates"),
         _spent(house),
         lambda skeleton: house.vault.tag("skeleton", skeleton),
@@ -92,5 +94,5 @@ def _spent(house: House) -> set[str]:
 
 
 def _ready(house: House) -> Iterator[TaskRecord]:
-    for state in (State.ADMITTED, State.REVIEWED):
+    for state in (TaskState.ADMITTED, TaskState.REVIEWED):
         yield from house.vault.records(state)

@@ -8,19 +8,19 @@ from typing import Any, Protocol
 
 from sqlmodel import Session
 
-from grammars.admission.review import CHECKLIST, Review
+from grammars.admission.review import CHECKLIST, TaskReview
 from quarterturn.approvals import approvals
 from quarterturn.composition.wiring import House
 from quarterturn.report import Report
 from vault.database import transaction
-from vault.store.tasks import Opened, TaskRecord
+from vault.store.tasks import OpenedTask, TaskRecord
 from vault.task import variant
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 from verifiers.language import predicate
 
 
-def task(opened: Opened) -> Iterator[str]:
+def task(opened: OpenedTask) -> Iterator[str]:
     """Describe a task in lines: goal, budget, tools, state, predicate in words, reference solutions, mutants."""
     document, provenance = opened.task.document, opened.provenance
     yield f"{opened.task.id}  {opened.task.server}, {opened.task.category}, {opened.task.difficulty}"
@@ -78,7 +78,7 @@ def require_export(house: House, task_id: str, who: str) -> None:
         Unapproved: they have not.
     """
     record = house.vault.record(task_id)
-    if record.state is not State.PUBLISHED:
+    if record.state is not TaskState.PUBLISHED:
         detail = {"state": record.state.value, "commitment": record.commitment.hex()}
         approvals.require(house, "export", f"task {task_id}", detail, who=who)
 
@@ -87,7 +87,7 @@ def shown(house: House, task_ids: Sequence[str], who: str) -> Report:
     """Open tasks for their reviewer, with the evidence of their admission; reviewing one is no export of it."""
     data, lines = [], []
     for task_id in task_ids:
-        if house.vault.record(task_id).state is not State.ADMITTED:
+        if house.vault.record(task_id).state is not TaskState.ADMITTED:
             require_export(house, task_id, who)
         opened = house.vault.open(task_id, who=who, why="review")
         admission = house.drafts.evidence(task_id, who=who, why="review")
@@ -108,7 +108,7 @@ def decide(
     """Record a reviewer's decision; without `answers`, the decision answers every question of the checklist."""
     approved = refusal is None
     return house.drafts.review(
-        Review(
+        TaskReview(
             task_id,
             who,
             "approve" if approved else "reject",
@@ -126,7 +126,7 @@ def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | N
         return [decide(house, task_id, who, refusal, session) for task_id in task_ids]
 
 
-class Asker(Protocol):
+class ReviewPrompt(Protocol):
     """Prompts a person for a review (`quarterturn.cli.daily.task`)."""
 
     def show(self, lines: Sequence[str]) -> None:
@@ -142,7 +142,7 @@ class Asker(Protocol):
         ...
 
 
-def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: Asker) -> list[TaskRecord]:
+def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: ReviewPrompt) -> list[TaskRecord]:
     """Review tasks with a person, question by question; skipped tasks go on waiting, decisions made are kept."""
     done: list[TaskRecord] = []
     for task_id in task_ids:

@@ -11,7 +11,7 @@ from grammars.language.grammar import Draft
 
 
 @dataclass
-class Yield:
+class TemplateYield:
     """The results of one template's draws.
 
     Attributes:
@@ -40,7 +40,7 @@ class Yield:
 
 
 @dataclass
-class Tally:
+class YieldStats:
     """The yield of one draw.
 
     Attributes:
@@ -51,7 +51,7 @@ class Tally:
 
     admitted: list[str] = field(default_factory=list)
     shut: Counter[str] = field(default_factory=Counter)
-    templates: defaultdict[str, Yield] = field(default_factory=lambda: defaultdict(Yield))
+    templates: defaultdict[str, TemplateYield] = field(default_factory=lambda: defaultdict(TemplateYield))
 
     @property
     def drawn(self) -> int:
@@ -62,7 +62,9 @@ class Tally:
     def mutation_score(self) -> float | None:
         """The share of mutated final states that got *false*, over all templates."""
         every = self.templates.values()
-        return Yield(mutants=sum(y.mutants for y in every), survived=sum(y.survived for y in every)).mutation_score
+        return TemplateYield(
+            mutants=sum(y.mutants for y in every), survived=sum(y.survived for y in every)
+        ).mutation_score
 
     def as_json(self) -> dict[str, Any]:
         """Give the tally as plain JSON values."""

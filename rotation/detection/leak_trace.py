@@ -16,19 +16,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from rotation.detection import tracing
-from rotation.detection.tracing import Recipient, Served, Trace
+from rotation.detection.tracing import Recipient, ServedTask, Trace
 from rotation.runs import openings, withdrawal
 from rotation.runs.books import Books
 from vault.store.access_log import AccessEntry
 from vault.task import variant
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
-_SERVED = (State.LIVE, State.RETIRED, State.PUBLISHED, State.WITHDRAWN)
+_SERVED = (TaskState.LIVE, TaskState.RETIRED, TaskState.PUBLISHED, TaskState.WITHDRAWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TraceReport:
     """The result of tracing a text.
 
     Attributes:
@@ -48,7 +48,7 @@ class Traced:
     trace: Trace
 
 
-def traced(books: Books, text: bytes, *, who: str) -> Traced:
+def trace_text(books: Books, text: bytes, *, who: str) -> TraceReport:
     """Trace a leaked text.
 
     Raises:
@@ -72,7 +72,7 @@ def traced(books: Books, text: bytes, *, who: str) -> Traced:
         for recipient, number in shown.get(source.task_id, ()):
             of_whom.setdefault(recipient, set()).add(number)
     runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
-    return Traced(sha256, logged, public, runs, len(served), trace)
+    return TraceReport(sha256, logged, public, runs, len(served), trace)
 
 
 def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
@@ -89,7 +89,9 @@ def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
     }
 
 
-def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str) -> Iterator[Served]:
+def _served(
+    books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str
+) -> Iterator[ServedTask]:
     for record in books.vault.records():
         if record.state not in _SERVED:
             continue
@@ -99,7 +101,7 @@ def _served(books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who:
             yield _of(books, task, recipients)
 
 
-def _of(books: Books, task: Task, recipients: set[Recipient]) -> Served:
+def _of(books: Books, task: Task, recipients: set[Recipient]) -> ServedTask:
     key = books.vault.variant_key(task.id)
     choices = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
-    return Served(task.id, task.goal, task.free, choices)
+    return ServedTask(task.id, task.goal, task.free, choices)

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rotation.calendar import Month
-from rotation.exposure.store import Limits, Proposal, proposals, read_before
-from rotation.findings.store import Found, Look
+from rotation.exposure.store import ExposureLimits, Proposal, proposals, read_before
+from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.store import Unsettled
 from rotation.runs.books import Books
 from rotation.runs.withdrawal import entered
@@ -33,8 +33,8 @@ from sandbox.runs.store import RunRecord, RunState
 from vault.store.tasks import TaskRecord
 
 if TYPE_CHECKING:
-    from rotation.detection.statistics.outcomes import Outcome
-    from rotation.detection.statistics.table import Table
+    from rotation.detection.statistics.outcomes import TaskOutcome
+    from rotation.detection.statistics.table import ResultTable
 
 WHO = "watch"
 COMPARED_FROM = 2  # the first rotation with one before it
@@ -49,7 +49,7 @@ class _Tested(Protocol):
 
 
 class _Judged(Protocol):
-    """A test with its corrections (`rotation.detection.detectors.scan.Judged`)."""
+    """A test with its corrections (`rotation.detection.detectors.scan.CorrectedResult`)."""
 
     @property
     def rotation(self) -> int: ...
@@ -63,23 +63,23 @@ class _Judged(Protocol):
     def discovery(self) -> float: ...
 
 
-Scan = Callable[["Table", int], Iterable[_Judged]]
-Visible = Callable[["Table", int], float | None]
+Scan = Callable[["ResultTable", int], Iterable[_Judged]]
+Visible = Callable[["ResultTable", int], float | None]
 
 
 @dataclass(frozen=True)
-class Watch:
+class Scanner:
     """Scans the results of one home and stores findings.
 
     Attributes:
         books: the stores and services of the home.
         limits: the exposure limits.
         scan: runs the detectors on one rotation of a table; None to make only the counts of step 4.
-        visible: for a rotation with too few submitters, gives the smallest detectable leak (`Look.smallest`).
+        visible: for a rotation with too few submitters, gives the smallest detectable leak (`ScanRecord.smallest`).
     """
 
     books: Books
-    limits: Limits
+    limits: ExposureLimits
     scan: Scan | None = None
     visible: Visible | None = None
 
@@ -95,7 +95,7 @@ class Watch:
                 smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
         self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
 
-    def table(self, why: str, without: Collection[str] = ()) -> Table:
+    def table(self, why: str, without: Collection[str] = ()) -> ResultTable:
         """Give the results of every finished run as a table for the detectors (steps 1 and 2), `without` some tasks."""
         from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
@@ -121,8 +121,8 @@ class Watch:
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
-    def _outcomes(self, why: str) -> Iterator[Outcome]:
-        from rotation.detection.statistics.outcomes import Outcome  # noqa: PLC0415 - likewise
+    def _outcomes(self, why: str) -> Iterator[TaskOutcome]:
+        from rotation.detection.statistics.outcomes import TaskOutcome  # noqa: PLC0415 - likewise
 
         runs = self.books.runs.list(state=RunState.DONE)  # first: runs that end from here on are for the next scan
         sealed = self.books.vault.open_blobs("closing/", who=WHO, why=why)
@@ -132,7 +132,7 @@ class Watch:
             rotation = _rotation(run, start)
             for item, tools in _figures(sealed[str(run.number)]):
                 task = tasks[item["task"]]
-                yield Outcome(
+                yield TaskOutcome(
                     rotation=rotation,
                     submitter=run.submitter,
                     run=f"{run.number:09d}",
@@ -163,31 +163,31 @@ class Watch:
     def _month(self, rotation: int) -> Month:
         return self.start().plus(rotation - 1)
 
-    def _judged(self, one: _Judged) -> Found:
-        return Found(
+    def _judged(self, one: _Judged) -> NewFinding:
+        return NewFinding(
             one.tested.kind, one.tested.subject, self._month(one.rotation), one.p_value, one.holm, one.discovery
         )
 
-    def _proposed(self) -> list[Found]:
+    def _proposed(self) -> list[NewFinding]:
         """Propose tasks over a limit for withdrawal, except in the cohort that retires at the next turn."""
         live = self.books.months.cohorts("live")
         staying = {task for cohort in live[1:] for task in cohort.tasks}
         found = proposals(self.books.exposures.servings(), self.limits, staying)
         return [_exposure(one) for one in found]
 
-    def _unsettled(self, runs: Sequence[RunRecord]) -> list[Found]:
+    def _unsettled(self, runs: Sequence[RunRecord]) -> list[NewFinding]:
         months = {run.number: Month.parse(run.month) for run in runs}
         left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
         return [_left(one, months[one.runs[-1]]) for one in left]
 
     def _looks(
-        self, runs: Sequence[RunRecord], found: Sequence[Found], smallest: Mapping[Month, float | None]
-    ) -> Iterator[Look]:
+        self, runs: Sequence[RunRecord], found: Sequence[NewFinding], smallest: Mapping[Month, float | None]
+    ) -> Iterator[ScanRecord]:
         """Summarise the scan of each month that has runs or findings; `smallest` has the months that were tested."""
         for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
             of_month = [run for run in runs if run.month == str(month)]
             submitters = len({run.submitter for run in of_month})
-            yield Look(
+            yield ScanRecord(
                 month, self.books.clock(), len(of_month), submitters, None, smallest.get(month), month in smallest
             )
 
@@ -203,9 +203,9 @@ def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
             yield item["result"], tuple(item["tools"])
 
 
-def _exposure(one: Proposal) -> Found:
-    return Found("exposure", one.task, Month.parse(one.month), detail=f"{one.why}: withdraw it?")
+def _exposure(one: Proposal) -> NewFinding:
+    return NewFinding("exposure", one.task, Month.parse(one.month), detail=f"{one.why}: withdraw it?")
 
 
-def _left(one: Unsettled, month: Month) -> Found:
-    return Found(one.kind, one.submitter, month, detail=f"in runs {', '.join(map(str, one.runs))}"[:200])
+def _left(one: Unsettled, month: Month) -> NewFinding:
+    return NewFinding(one.kind, one.submitter, month, detail=f"in runs {', '.join(map(str, one.runs))}"[:200])

@@ -58,7 +58,7 @@ class Recipient(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedTask:
     """A task that may be the source of a leak, and which choices each recipient was shown.
 
     Attributes:
@@ -75,7 +75,7 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceTask:
     """A source of the text: a task, how many of its parameters the text holds, and its share of the goal's wording."""
 
     task_id: str
@@ -100,7 +100,7 @@ class Trace:
     """
 
     verdict: Verdict
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SourceTask, ...] = ()
     named: tuple[tuple[Recipient, float], ...] = ()
     one: float = 0.0
     two: float = 0.0
@@ -131,7 +131,7 @@ class _Position:
         return self.weight(1) / self.size if self.seen else MISSING
 
 
-def trace(text: str, served: Iterable[Served]) -> Trace:
+def trace(text: str, served: Iterable[ServedTask]) -> Trace:
     """Trace a text to the tasks and recipients that it came from."""
     said = words(text)
     held = {tuple(said[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(said) - n + 1)}
@@ -141,7 +141,9 @@ def trace(text: str, served: Iterable[Served]) -> Trace:
     return _verdict(sources, _weigh(positions))
 
 
-def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tuple[Source, ...], list[_Position]]:
+def _sources(
+    held: set[tuple[str, ...]], served: Iterable[ServedTask]
+) -> tuple[tuple[SourceTask, ...], list[_Position]]:
     """Find the tasks whose values the text holds; a value that is explained by one task counts for no other."""
     found = []
     for task in served:
@@ -150,7 +152,7 @@ def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tupl
         if _speaks(task, seen, alike):
             found.append((values, alike, task, seen))
     found.sort(key=lambda item: (-item[0], -item[1], item[2].task_id))
-    sources: list[Source] = []
+    sources: list[SourceTask] = []
     positions: list[_Position] = []
     explained: set[tuple[str, ...]] = set()
     for _, alike, task, seen in found:
@@ -158,12 +160,12 @@ def _sources(held: set[tuple[str, ...]], served: Iterable[Served]) -> tuple[tupl
         values = sum(map(bool, left.values()))
         if _speaks(task, left, alike):
             explained |= {_spelt(one) for hits in left.values() for one in hits}
-            sources.append(Source(task.task_id, values, len(task.free), round(alike, 3)))
+            sources.append(SourceTask(task.task_id, values, len(task.free), round(alike, 3)))
             positions += _positions(task, left)
     return tuple(sources), positions
 
 
-def _speaks(task: Served, seen: Mapping[str, Sequence[str]], alike: float) -> bool:
+def _speaks(task: ServedTask, seen: Mapping[str, Sequence[str]], alike: float) -> bool:
     """Say whether the values make a task a source: one is enough with its wording, else two of one variant.
 
     A text with many names holds some choice of many tasks by chance; two choices of one variant are no coincidence.
@@ -179,7 +181,7 @@ def _spelt(choice: str) -> tuple[str, ...]:
     return tuple(words(choice))
 
 
-def _positions(task: Served, seen: Mapping[str, Sequence[str]]) -> list[_Position]:
+def _positions(task: ServedTask, seen: Mapping[str, Sequence[str]]) -> list[_Position]:
     return [
         _Position(len(choices), frozenset(seen[name]), {who: had[name] for who, had in task.shown.items()}, choices[0])
         for name, choices in task.free.items()
@@ -247,7 +249,7 @@ def _pair(position: _Position, one: str | None, other: str | None) -> float:
     return position.weight(len(shown), two=one != other)
 
 
-def _verdict(sources: tuple[Source, ...], weights: _Weights) -> Trace:
+def _verdict(sources: tuple[SourceTask, ...], weights: _Weights) -> Trace:
     best = sorted(weights.alone, key=lambda who: (-weights.alone[who] - weights.part[who], who))
     involved = [(who, min(1.0, weights.alone[who] + weights.part[who])) for who in best]
     verdict: Verdict = "unclear"

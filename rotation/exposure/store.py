@@ -72,7 +72,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class MonthlyExposure:
     """One month's exposure of a task or skeleton: servings, distinct submitters, and servings by channel."""
 
     servings: int
@@ -81,7 +81,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Burn:
+class ExposureSummary:
     """The total exposure of a task or skeleton.
 
     Attributes:
@@ -96,11 +96,11 @@ class Burn:
     servings: int
     submitters: Mapping[str, int]
     readers: tuple[str, ...]
-    months: Mapping[str, Rate]
+    months: Mapping[str, MonthlyExposure]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExposureLimits:
     """Exposure limits of a task: servings to one submitter, and readers of its skeleton (see the module)."""
 
     servings: int = 80
@@ -117,7 +117,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class TaskServings:
     """How often one run was served one task, and the cause that allows one more serving, or None."""
 
     times: int
@@ -160,11 +160,11 @@ class Exposures:
         rows = update(ExposureRow).where(col(ExposureRow.run) == run, col(ExposureRow.task_id) == task)
         session.exec(rows.values(cause=cause))
 
-    def of_run(self, run: int, session: Session | None = None) -> dict[str, Served]:
+    def of_run(self, run: int, session: Session | None = None) -> dict[str, TaskServings]:
         """Map the tasks that a run was served to their counts; a model provider's reading is not counted twice."""
         query = select(ExposureRow).where(ExposureRow.run == run)
         with nullcontext(session) if session else Session(self._engine) as own:
-            return {row.task_id: Served(row.times, row.cause) for row in own.exec(query).all()}
+            return {row.task_id: TaskServings(row.times, row.cause) for row in own.exec(query).all()}
 
     def served(self, session: Session, runs: Collection[int]) -> set[int]:
         """Say which of these runs were served anything."""
@@ -199,7 +199,7 @@ class Exposures:
         return [(*who, count) for who, count in times.items()]
 
 
-def burns(servings: Iterable[Serving], of: Callable[[Serving], str]) -> dict[str, Burn]:
+def exposure_summaries(servings: Iterable[Serving], of: Callable[[Serving], str]) -> dict[str, ExposureSummary]:
     """Sum up servings by task or skeleton: `of` gives the name that a serving counts for."""
     groups: defaultdict[str, list[Serving]] = defaultdict(list)
     for serving in servings:
@@ -207,9 +207,12 @@ def burns(servings: Iterable[Serving], of: Callable[[Serving], str]) -> dict[str
     return {name: _burn(name, group) for name, group in sorted(groups.items())}
 
 
-def proposals(servings: Collection[Serving], limits: Limits, staying: Collection[str]) -> list[Proposal]:
+def proposals(servings: Collection[Serving], limits: ExposureLimits, staying: Collection[str]) -> list[Proposal]:
     """Give the tasks of `staying` that are over a limit, in the order of their ids."""
-    tasks, skeletons = burns(servings, lambda s: s.task), burns(servings, lambda s: s.skeleton)
+    tasks, skeletons = (
+        exposure_summaries(servings, lambda s: s.task),
+        exposure_summaries(servings, lambda s: s.skeleton),
+    )
     tags = {serving.task: serving.skeleton for serving in servings}
     found = []
     for name in sorted(set(staying) & set(tasks)):
@@ -229,7 +232,7 @@ def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
     return dict(first)
 
 
-def _over(task: Burn, skeleton: Burn, limits: Limits) -> str:
+def _over(task: ExposureSummary, skeleton: ExposureSummary, limits: ExposureLimits) -> str:
     submitter, times = max(task.submitters.items(), key=lambda item: (item[1], item[0]), default=("", 0))
     said = []
     if times > limits.servings:
@@ -239,11 +242,11 @@ def _over(task: Burn, skeleton: Burn, limits: Limits) -> str:
     return "; ".join(said)
 
 
-def _burn(name: str, group: Collection[Serving]) -> Burn:
+def _burn(name: str, group: Collection[Serving]) -> ExposureSummary:
     by_month: defaultdict[str, list[Serving]] = defaultdict(list)
     for serving in group:
         by_month[serving.month].append(serving)
-    return Burn(
+    return ExposureSummary(
         name=name,
         servings=sum(s.times for s in group if not s.along),
         submitters=_count((s.submitter, s.times) for s in group if not s.along),
@@ -252,8 +255,8 @@ def _burn(name: str, group: Collection[Serving]) -> Burn:
     )
 
 
-def _rate(group: Collection[Serving]) -> Rate:
-    return Rate(
+def _rate(group: Collection[Serving]) -> MonthlyExposure:
+    return MonthlyExposure(
         servings=sum(s.times for s in group if not s.along),
         submitters=len({s.submitter for s in group}),
         channels=_count((s.channel, s.times) for s in group),

@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
-from rotation.findings.tables import FindingRow, LookRow, ReviewRow
+from rotation.findings.tables import FindingReviewRow, FindingRow, ScanRow
 from vault.database import transaction
 
 Status = Literal["clean", "watch", "review"]
@@ -34,7 +34,7 @@ LONGEST_NOTE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NewFinding:
     """A finding as a scan computed it, before it is stored: one subject in one month.
 
     Attributes:
@@ -64,7 +64,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class FindingReview:
     """One entry in a finding's review: the state, who set it, when, and why."""
 
     state: str
@@ -75,7 +75,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A stored finding: its number, its figures (see `Found`), and its review entries, the oldest first."""
+    """A stored finding: its number, its figures (see `NewFinding`), and its review entries, the oldest first."""
 
     number: int
     kind: str
@@ -87,7 +87,7 @@ class Finding:
     q: float | None
     detail: str
     computed_at: datetime
-    reviews: tuple[Review, ...]
+    reviews: tuple[FindingReview, ...]
 
     @property
     def state(self) -> str | None:
@@ -96,7 +96,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ScanRecord:
     """Summary of the newest scan of a month.
 
     Attributes:
@@ -125,7 +125,7 @@ class Findings:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def keep(self, looks: Sequence[Look], found: Iterable[Found], now: datetime) -> None:
+    def keep(self, looks: Sequence[ScanRecord], found: Iterable[NewFinding], now: datetime) -> None:
         """Store the results of a scan of these months."""
         with transaction(self._engine) as session:
             stale = {look.month for look in looks if not _newest(session, look)}
@@ -139,7 +139,7 @@ class Findings:
                 if Month.parse(row.month) in tested and row.p_value is not None:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
 
-    def add(self, session: Session, one: Found, now: datetime) -> None:
+    def add(self, session: Session, one: NewFinding, now: datetime) -> None:
         """Store a finding that did not come from a scan, with its review; idempotent."""
         here = select(FindingRow).where(
             FindingRow.kind == one.kind, FindingRow.subject == one.subject, FindingRow.month == str(one.month)
@@ -149,7 +149,7 @@ class Findings:
     def failed(self, month: Month, error: BaseException, now: datetime) -> None:
         """Record that a scan failed: the type of the error, not its message, which may quote anything."""
         with transaction(self._engine) as session:
-            row = session.get(LookRow, str(month)) or LookRow(month=str(month), at=now)
+            row = session.get(ScanRow, str(month)) or ScanRow(month=str(month), at=now)
             row.at, row.failed = now, type(error).__name__
             session.add(row)
 
@@ -167,17 +167,21 @@ class Findings:
         with transaction(self._engine) as session:
             if session.get(FindingRow, number) is None:
                 raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
-            session.add(ReviewRow(finding=number, state=state, who=who, note=note, at=now))
+            session.add(FindingReviewRow(finding=number, state=state, who=who, note=note, at=now))
         return next(one for one in self.all() if one.number == number)
 
     def confirm(self, session: Session, subject: str, *, who: str, note: str, now: datetime) -> None:
         """Close every open review of a task as confirmed, with a note that says what was done."""
         query = select(FindingRow).where(FindingRow.subject == subject, col(FindingRow.kind).in_(OF_TASKS))
         for row in session.exec(query).all():
-            words = select(ReviewRow).where(ReviewRow.finding == row.id).order_by(col(ReviewRow.id).desc())
+            words = (
+                select(FindingReviewRow)
+                .where(FindingReviewRow.finding == row.id)
+                .order_by(col(FindingReviewRow.id).desc())
+            )
             newest = session.exec(words).first()
             if newest is not None and newest.state == "open":
-                session.add(ReviewRow(finding=newest.finding, state="confirmed", who=who, note=note, at=now))
+                session.add(FindingReviewRow(finding=newest.finding, state="confirmed", who=who, note=note, at=now))
 
     def all(self, month: Month | None = None) -> list[Finding]:
         """List the findings of a month, or all: the oldest month first, within a month the most urgent first."""
@@ -185,22 +189,23 @@ class Findings:
         if month is not None:
             query = query.where(FindingRow.month == str(month))
         with Session(self._engine) as session:
-            words: dict[int, list[Review]] = {}
-            for row in session.exec(select(ReviewRow).order_by(col(ReviewRow.id))).all():
-                words.setdefault(row.finding, []).append(Review(row.state, row.who, row.at, row.note))
+            words: dict[int, list[FindingReview]] = {}
+            for row in session.exec(select(FindingReviewRow).order_by(col(FindingReviewRow.id))).all():
+                words.setdefault(row.finding, []).append(FindingReview(row.state, row.who, row.at, row.note))
             found = [_finding(row, words.get(row.id or 0, [])) for row in session.exec(query).all()]
         return sorted(found, key=_order)
 
-    def looks(self) -> list[Look]:
+    def looks(self) -> list[ScanRecord]:
         """List the newest scan of each month."""
         with Session(self._engine) as session:
-            rows = session.exec(select(LookRow).order_by(col(LookRow.month))).all()
+            rows = session.exec(select(ScanRow).order_by(col(ScanRow.month))).all()
             return [
-                Look(Month.parse(row.month), row.at, row.runs, row.submitters, row.failed, row.smallest) for row in rows
+                ScanRecord(Month.parse(row.month), row.at, row.runs, row.submitters, row.failed, row.smallest)
+                for row in rows
             ]
 
 
-def in_sum(found: Collection[Finding]) -> dict[str, dict[str, int]]:
+def counts_by_kind(found: Collection[Finding]) -> dict[str, dict[str, int]]:
     """Count findings by kind and status without naming anybody, for public display."""
     counted: dict[str, dict[str, int]] = {}
     for one in found:
@@ -214,9 +219,9 @@ def _order(one: Finding) -> tuple[Month, int, float, str, str]:
     return (one.month, rank, 2.0 if one.p_adj is None else one.p_adj, one.kind, one.subject)
 
 
-def _newest(session: Session, look: Look) -> bool:
+def _newest(session: Session, look: ScanRecord) -> bool:
     """Store a scan's summary, unless the stored one read more runs; say whether it was stored."""
-    row = session.get(LookRow, str(look.month)) or LookRow(month=str(look.month), at=look.at)
+    row = session.get(ScanRow, str(look.month)) or ScanRow(month=str(look.month), at=look.at)
     if row.runs > look.runs:
         return False
     row.at, row.runs, row.submitters, row.failed = look.at, look.runs, look.submitters, look.failed
@@ -226,12 +231,12 @@ def _newest(session: Session, look: Look) -> bool:
     return True
 
 
-def _rows(session: Session, looks: Sequence[Look]) -> Sequence[FindingRow]:
+def _rows(session: Session, looks: Sequence[ScanRecord]) -> Sequence[FindingRow]:
     months = [str(look.month) for look in looks]
     return session.exec(select(FindingRow).where(col(FindingRow.month).in_(months))).all()
 
 
-def _write(session: Session, row: FindingRow | None, one: Found, now: datetime) -> None:
+def _write(session: Session, row: FindingRow | None, one: NewFinding, now: datetime) -> None:
     """Store a finding's figures if they changed, and open its review if it needs one and has none."""
     figures: dict[str, Any] = {
         "status": one.status,
@@ -247,12 +252,12 @@ def _write(session: Session, row: FindingRow | None, one: Found, now: datetime) 
     elif any(getattr(row, name) != value for name, value in figures.items()):
         for name, value in {**figures, "computed_at": now}.items():
             setattr(row, name, value)
-    opened = session.exec(select(ReviewRow).where(ReviewRow.finding == row.id)).first()
+    opened = session.exec(select(FindingReviewRow).where(FindingReviewRow.finding == row.id)).first()
     if one.status == "review" and opened is None:
-        session.add(ReviewRow(finding=row.id or 0, state="open", who=WHO, at=now))
+        session.add(FindingReviewRow(finding=row.id or 0, state="open", who=WHO, at=now))
 
 
-def _finding(row: FindingRow, words: Sequence[Review]) -> Finding:
+def _finding(row: FindingRow, words: Sequence[FindingReview]) -> Finding:
     plain = ("kind", "subject", "status", "p_value", "p_adj", "q", "detail", "computed_at")
     columns = {name: getattr(row, name) for name in plain}
     return Finding(number=row.id or 0, month=Month.parse(row.month), reviews=tuple(words), **columns)

@@ -28,7 +28,7 @@ class FindingRow(SQLModel, table=True):
     computed_at: datetime = Field(sa_type=UTCDateTime)
 
 
-class ReviewRow(SQLModel, table=True):
+class FindingReviewRow(SQLModel, table=True):
     """One entry in the review of a finding; the newest counts, and none is ever changed."""
 
     __tablename__ = "rotation_review"
@@ -41,7 +41,7 @@ class ReviewRow(SQLModel, table=True):
     at: datetime = Field(sa_type=UTCDateTime)
 
 
-class LookRow(SQLModel, table=True):
+class ScanRow(SQLModel, table=True):
     """Summary of the newest scan of a month: what it read, and the error if it failed."""
 
     __tablename__ = "rotation_look"

@@ -80,7 +80,7 @@ class Unsettled:
     runs: tuple[int, ...]
 
 
-class Months:
+class MonthStore:
     """Store of cohorts, turns, seen skeletons and unsettled outcomes."""
 
     def __init__(self, engine: Engine) -> None:

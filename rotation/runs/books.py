@@ -12,10 +12,10 @@ from sqlalchemy import Engine
 from rotation.errors import NotFound
 from rotation.exposure.store import Exposures
 from rotation.findings.store import Findings
-from rotation.month.store import Months
+from rotation.month.store import MonthStore
 from sandbox.runs.store import Runs
 from vault.ledger.write.append import LogWriter
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 
 
@@ -38,9 +38,9 @@ class Books:
 
     engine: Engine
     vault: Vault
-    ledger: Ledger
+    ledger: PublicLog
     log: LogWriter
-    months: Months
+    months: MonthStore
     runs: Runs
     exposures: Exposures
     findings: Findings

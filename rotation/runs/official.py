@@ -44,7 +44,7 @@ from vault.database import transaction
 from vault.ledger.statements import leaf
 from vault.ledger.statements.results import in_order, results_root, totals_of
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
 UNSETTLED = ("unknown", "unclear")
@@ -95,7 +95,7 @@ class _Bound:
         return commitment("result", canonical(self.result.document()), self.salt)
 
 
-class Official:
+class OfficialRuns:
     """Service for official runs: opens, serves, resumes, records, closes and ends them."""
 
     def __init__(self, books: Books) -> None:
@@ -216,8 +216,8 @@ class Official:
         size = self._books.ledger.published.size
         for task_id in run.left:
             state = self._books.vault.record(task_id).state
-            withdrawn = state is State.WITHDRAWN and withdrawal.is_withdrawn(self._books, task_id)
-            if state is not State.LIVE and not withdrawn:
+            withdrawn = state is TaskState.WITHDRAWN and withdrawal.is_withdrawn(self._books, task_id)
+            if state is not TaskState.LIVE and not withdrawn:
                 raise Refused(f"task {task_id} is {state}, not live: only live tasks are served")
             if self._books.leaf_index(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")

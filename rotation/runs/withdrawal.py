@@ -30,7 +30,7 @@ from vault.database import transaction
 from vault.ledger.statements import leaf
 from vault.ledger.statements.statement import Statement
 from vault.store.tasks import TaskRecord
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 STEPS = ("withdraw", "publish", "refill")
 LONGEST_REASON = 200
@@ -112,7 +112,7 @@ def settle(books: Books) -> None:
 
 def recorded(books: Books) -> list[Withdrawn]:
     """List the withdrawals in the order of the ledger, including those not yet published."""
-    gone = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(State.WITHDRAWN)}
+    gone = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(TaskState.WITHDRAWN)}
     homes = {task: cohort for task, cohort, _ in books.months.everybody()} if gone else {}
     found = [_withdrawn(books, index, homes) for index in gone.values() if index is not None]
     return sorted(found, key=lambda one: one.leaf)
@@ -143,7 +143,7 @@ def _withdraw(session: Session, books: Books, tasks: Sequence[str], reason: str,
     month = _month(books)
     homes = {task: cohort for task, cohort, _ in books.months.everybody()}
     records = [books.vault.record(task) for task in dict.fromkeys(tasks)]
-    left = sorted((one for one in records if one.state is not State.WITHDRAWN), key=lambda one: one.id in homes)
+    left = sorted((one for one in records if one.state is not TaskState.WITHDRAWN), key=lambda one: one.id in homes)
     reserve = _reserve(books, month, homes) if month else {}
     for record in left:
         books.vault.advance(record.id, "withdraw", session=session)
@@ -184,14 +184,14 @@ def _month(books: Books) -> Month | None:
 def _reserve(books: Books, month: Month, homes: Mapping[str, str]) -> dict[str, list[TaskRecord]]:
     """Give each stratum's remaining reserve, in the order that the last `set` statement promised."""
     promised = Statement.parse(books.ledger.leaf(books.leaf_index(f"set/{month}"))).predicate["reserve"]
-    spare = {r.commitment.hex(): r for r in books.vault.records(State.REVIEWED) if r.id not in homes}
+    spare = {r.commitment.hex(): r for r in books.vault.records(TaskState.REVIEWED) if r.id not in homes}
     return {stratum: [spare[item] for item in order if item in spare] for stratum, order in promised.items()}
 
 
 def _waiting(books: Books) -> dict[str, int]:
     """Map each replacement that is not live yet to the leaf that gave it its place."""
     refills = books.months.refills()
-    reviewed = {record.id for record in books.vault.records(State.REVIEWED)} if refills else set()
+    reviewed = {record.id for record in books.vault.records(TaskState.REVIEWED)} if refills else set()
     return {task: index for task, index in refills.items() if task in reviewed}
 
 

@@ -16,7 +16,7 @@ PAUSE = 60
 logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a long call is not worth a warning
 
 
-class Alarm:
+class PeriodicJob:
     """Calls a function immediately, and then at a fixed interval.
 
     Args:

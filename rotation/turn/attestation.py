@@ -20,7 +20,7 @@ from vault.errors import Unavailable
 from vault.files import write_atomically
 from vault.ledger.release import month
 from vault.ledger.release.bundle import write_whole
-from vault.ledger.statements.history import Entry
+from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.leaf import Statement
 
 MONTHS, SIGNERS = "months", "allowed_signers"
@@ -58,7 +58,7 @@ class Attester:
             raise Unavailable(f"the folder {folder} cannot be written: {error.strerror or error}; call again") from None
         return folder
 
-    def _sign(self, folder: Path, facts: month.Month) -> None:
+    def _sign(self, folder: Path, facts: month.MonthAttestation) -> None:
         if self.named != _named(facts.promised):
             return _require(folder)
         files = month.files(facts, self.key)
@@ -87,14 +87,14 @@ def _signers(books: Books) -> Iterator[tuple[bytes, date]]:
                 yield key, turn.started_at.astimezone(UTC).date()
 
 
-def _named(promised: Entry) -> bytes:
+def _named(promised: LoggedStatement) -> bytes:
     return bytes.fromhex(promised.statement.predicate["month_key"])
 
 
-def _facts(books: Books, turn: Turn) -> month.Month:
+def _facts(books: Books, turn: Turn) -> month.MonthAttestation:
     promised = _entry(books, f"set/{turn.month.plus(1)}")
     retired = f"retire/{turn.month}"
-    return month.Month(
+    return month.MonthAttestation(
         str(turn.month),
         books.log.covering(promised.index),
         promised,
@@ -102,9 +102,9 @@ def _facts(books: Books, turn: Turn) -> month.Month:
     )
 
 
-def _entry(books: Books, key: str) -> Entry:
+def _entry(books: Books, key: str) -> LoggedStatement:
     index = books.leaf_index(key)
-    return Entry(index, Statement.parse(books.ledger.leaf(index)))
+    return LoggedStatement(index, Statement.parse(books.ledger.leaf(index)))
 
 
 def _require(folder: Path) -> None:

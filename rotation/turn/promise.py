@@ -19,7 +19,7 @@ from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import SPEC_VERSION
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 
 def record_commit(session: Session, books: Books, task_id: str) -> int:
@@ -103,7 +103,7 @@ def _reserve(books: Books) -> dict[str, Sequence[str]]:
     """
     reserve: dict[str, list[str]] = {}
     used = {*books.months.taken(), *books.months.seen()}
-    with closing(books.vault.by_commitment(State.REVIEWED, leaf="commit/")) as committed:
+    with closing(books.vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
         for task in committed:
             if task.skeleton_tag not in used:
                 stratum = Stratum.of(task)

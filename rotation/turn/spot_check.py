@@ -26,7 +26,7 @@ from typing import Any, Protocol
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.findings.store import Found
+from rotation.findings.store import NewFinding
 from rotation.month.store import Turn
 from rotation.runs import openings
 from rotation.runs.books import Books
@@ -46,7 +46,7 @@ FACT, _MORE = "spot_check", "spot_check_more"
 _SEED, _AGAIN = "spot-seed/", "again/"
 
 
-class Again(Protocol):
+class Rejudge(Protocol):
     """Interface of the judge of sealed states (implemented in `sandbox.runs.rejudge`)."""
 
     def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
@@ -108,7 +108,7 @@ def promise(session: Session, books: Books, month: Month) -> bytes:
     return commitment(LABEL, seed, salt)
 
 
-def judge(books: Books, month: Month, again: Again) -> SpotCheck | None:
+def judge(books: Books, month: Month, again: Rejudge) -> SpotCheck | None:
     """Judge again every chosen result that was not yet judged again (step 2); None if no seed was committed to.
 
     Raises:
@@ -140,7 +140,7 @@ def conclude(session: Session, books: Books, found: SpotCheck) -> dict[str, str]
     """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
     for one in found.results:
         if one.differs:
-            said = Found(KIND, one.name, found.month, detail="its state was judged again, to another verdict")
+            said = NewFinding(KIND, one.name, found.month, detail="its state was judged again, to another verdict")
             books.findings.add(session, said, books.clock())
     books.vault.drop_blobs(f"{_AGAIN}{found.month}/", session=session)
     facts = {
@@ -163,7 +163,7 @@ def opened(turn: Turn) -> dict[str, Any] | None:
     return json.loads(turn.facts[FACT]) if FACT in turn.facts else None
 
 
-def told(turn: Turn) -> list[str]:
+def summary_lines(turn: Turn) -> list[str]:
     """Give the spot check's result as lines of text, for maintainers only; empty if there is none yet."""
     if FACT not in turn.facts:
         return []
@@ -191,7 +191,7 @@ def _chosen(books: Books, month: Month, seed: bytes) -> Iterator[tuple[RunRecord
                 yield record, bound
 
 
-def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Again) -> Checked:
+def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Rejudge) -> Checked:
     number, task_id, why = record.number, bound["task"], f"judge run {record.number} again"
     checked = Checked(number, task_id, passed=bound["passed"])
     if task_id not in books.runs.left(number) & books.runs.finished(number):

@@ -33,14 +33,14 @@ from rotation.month.sets import COHORTS, SetSpec, Stratum
 from rotation.month.store import Cohort, Turn
 from rotation.runs import withdrawal
 from rotation.runs.books import Books
-from rotation.runs.official import Official
+from rotation.runs.official import OfficialRuns
 from rotation.turn import promise, publish, spot_check
 from rotation.turn.attestation import Attester
-from rotation.turn.spot_check import Again
+from rotation.turn.spot_check import Rejudge
 from vault.database import transaction
 from vault.ledger import browser
 from vault.store.tasks import TaskRecord
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 STEPS = ("stop", "close", "check", "retire", "publish", "commit", "set", "sign", "activate")
 
@@ -80,7 +80,7 @@ class Rotation:
         releases: Path,
         attester: Attester,
         *,
-        again: Callable[[], AbstractContextManager[Again]],
+        again: Callable[[], AbstractContextManager[Rejudge]],
         agreed: Callable[[Plan], None] = lambda _: None,
     ) -> None:
         self._books, self._spec, self._releases, self._attester = books, spec, releases, attester
@@ -152,7 +152,7 @@ class Rotation:
         return [month.plus(i + 1) for i in range(COHORTS)]
 
     def _allocate(self, months: list[Month]) -> Allocation:
-        with closing(self._books.vault.by_commitment(State.REVIEWED)) as reviewed:
+        with closing(self._books.vault.by_commitment(TaskState.REVIEWED)) as reviewed:
             return allocate_first(
                 map(candidate, reviewed),
                 self._spec,
@@ -170,7 +170,7 @@ class Rotation:
 
     def _close(self, turn: Turn) -> None:
         # 2. The unfinished tasks of an open run are failed; a run that was served nothing is aborted.
-        Official(self._books).end_open(turn.month, "turn")
+        OfficialRuns(self._books).end_open(turn.month, "turn")
         self._note(turn, "close")
 
     def _check(self, turn: Turn) -> None:

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
 from sandbox.attacks.harness.scenario_runner import HOSTILE, MIB, WORKERS
-from sandbox.attacks.harness.scenario_task import drill_task
-from sandbox.boxes.box import Box, Limits
+from sandbox.attacks.harness.scenario_task import scenario_task
+from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed
 from sandbox.judge import JUDGING
 from sandbox.runs.task_world import question_of, seed, untouched
@@ -30,9 +30,9 @@ from sandbox.servers.registry import Server
 from sandbox.world.frozen import FrozenState
 from verifiers import tree
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
-LIMITS = Limits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)
+LIMITS = ResourceLimits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)
 SECONDS = 120.0  # no attempt is about how long a reading takes
 PROGRAM = HOSTILE / "world.py"
 
@@ -49,21 +49,21 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
-    """Run each named program in a world of its own; see `sandbox.attacks.harness.attempt.Part`."""
+    """Run each named program in a world of its own; see `sandbox.attacks.harness.attempt.SuitePart`."""
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
         yield from pool.map(partial(_attempt, box), names)
 
 
 def controls(box: Box, names: Collection[str]) -> dict[str, bool]:  # noqa: ARG001 - the baseline needs no box
     """Say of each that has a harmless control whether a naive reader is deceived."""
-    return {name: _deceived(name) for name in names if name in CARELESS}
+    return {name: _deceived(name) for name in names if name in NAIVE_READERS}
 
 
 def _attempt(box: Box, name: str) -> Attempt:
     spec = ATTEMPTS[name]
     make = partial(Attempt, name, spec.group, spec.control)
     started = time.monotonic()
-    task = drill_task()
+    task = scenario_task()
     try:
         state = _frozen(box, name)
         verdict = JUDGING.verdict(question_of(task), state, None, partial(untouched, task.document)).verdict
@@ -86,7 +86,7 @@ def _whole(state: FrozenState, number: str) -> bool:
 
 def _frozen(box: Box, name: str) -> FrozenState:
     """Start a world with the hostile program in it, let it do its worst, and freeze it."""
-    world = box.world([_server(name)], seed(drill_task().document), LIMITS)
+    world = box.world([_server(name)], seed(scenario_task().document), LIMITS)
     try:
         with world.channel() as channel:
             _wait(channel, name)
@@ -105,7 +105,7 @@ def _server(name: str) -> Server:
         environment={},
         tools={},
         state_schema={},
-        seed=lambda _: Tree({}),
+        seed=lambda _: FileTree({}),
         mutations={},
     )
 
@@ -154,7 +154,7 @@ def _moves_a_cursor(files: Path) -> bool:
     return any("\x1b" in name for name in os.listdir(files))  # noqa: PTH208 - as they would be shown
 
 
-CARELESS: Mapping[str, Callable[[Path], bool]] = {
+NAIVE_READERS: Mapping[str, Callable[[Path], bool]] = {
     "frozen-links": _follows,
     "frozen-pipes": _waits,
     "frozen-sparse-file": _too_long,
@@ -175,6 +175,6 @@ def _deceived(name: str) -> bool:
             assert process.stdout is not None  # noqa: S101 - it was asked for
             process.stdout.readline()
             try:
-                return CARELESS[name](Path(folder) / "files")
+                return NAIVE_READERS[name](Path(folder) / "files")
             finally:
                 process.kill()

@@ -38,7 +38,7 @@ RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class CovertChannel:
     """One covert channel.
 
     Attributes:
@@ -59,7 +59,7 @@ class Channel:
         return "bounded" if self.bits else "closed"
 
 
-def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Channel]:
+def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[CovertChannel]:
     """Give every channel with its ceiling, for one month.
 
     Args:
@@ -73,31 +73,33 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Ch
     counts = 2 * _rough_bits(tasks) + _rough_bits(tasks * (steps + 1))
     endings = math.log2(len(STATES) - 1 + len(CODES))  # a failed run shows one code, another shows its state
     return [
-        Channel(
+        CovertChannel(
             "success rate",
             "of the sealed cohorts and of the sunset one, rounded to half a point; the rest follows from these two",
             runs * success,
             "whisper-score",
         ),
-        Channel(
+        CovertChannel(
             "the other three figures",
             "over all cohorts, rounded to half a point; the ends of their intervals to five points",
             runs * secondary,
         ),
-        Channel(
+        CovertChannel(
             "counts beside the figures",
             "how many tasks were recovered, are unknown, and how many calls were made: rounded to one digit",
             runs * counts,
         ),
-        Channel("state and code", "one of four states, and one code of a fixed list", runs * endings),
-        Channel("the minute a run ends", "no progress, and no duration of a task", runs * math.log2(MINUTES)),
-        Channel("tool names", "escaped, cut, and sealed with the run", 0.0, "whisper-tool-names"),
-        Channel("answer", "sealed with the run", 0.0, "whisper-answer"),
-        Channel("printed output", "sealed with the run; shown on the dev set alone", 0.0, "whisper-output"),
-        Channel("exit code", "shown to nobody; the classifier reads no meaning into it", 0.0, "whisper-exit-code"),
-        Channel("duration of a task", "sealed with the run; its minute is the run's", 0.0, "whisper-duration"),
-        Channel("image labels", "never shown; no engine is within an agent's reach", 0.0, "whisper-labels"),
-        Channel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
+        CovertChannel("state and code", "one of four states, and one code of a fixed list", runs * endings),
+        CovertChannel("the minute a run ends", "no progress, and no duration of a task", runs * math.log2(MINUTES)),
+        CovertChannel("tool names", "escaped, cut, and sealed with the run", 0.0, "whisper-tool-names"),
+        CovertChannel("answer", "sealed with the run", 0.0, "whisper-answer"),
+        CovertChannel("printed output", "sealed with the run; shown on the dev set alone", 0.0, "whisper-output"),
+        CovertChannel(
+            "exit code", "shown to nobody; the classifier reads no meaning into it", 0.0, "whisper-exit-code"
+        ),
+        CovertChannel("duration of a task", "sealed with the run; its minute is the run's", 0.0, "whisper-duration"),
+        CovertChannel("image labels", "never shown; no engine is within an agent's reach", 0.0, "whisper-labels"),
+        CovertChannel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
 
 
@@ -107,7 +109,7 @@ LEFT = 200 * (64 << 20)  # bytes that the worlds of a run may leave behind, whic
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedKernelState:
     """Kernel state that all runs share, which a run finds as an earlier run of another class left it.
 
     Attributes:
@@ -128,33 +130,37 @@ class Shared:
         return math.log2(1 + self.steps / self.noise)
 
 
-def shared() -> list[Shared]:
+def shared() -> list[SharedKernelState]:
     """Give what was tried between two runs on one machine, as it was measured there; on two machines all are closed."""
     return [
-        Shared("pages of programs in memory", "separate copies: other inodes, in an engine other layers"),
-        Shared("what is left in /tmp, /dev/shm, the agent's folder", "made for one run, and gone with it"),
-        Shared("process numbers, System V IPC, message queues, abstract sockets", "namespaces of one run"),
-        Shared("keyrings", "the filter refuses `add_key`, `keyctl` and `request_key`"),
-        Shared(
+        SharedKernelState("pages of programs in memory", "separate copies: other inodes, in an engine other layers"),
+        SharedKernelState("what is left in /tmp, /dev/shm, the agent's folder", "made for one run, and gone with it"),
+        SharedKernelState("process numbers, System V IPC, message queues, abstract sockets", "namespaces of one run"),
+        SharedKernelState("keyrings", "the filter refuses `add_key`, `keyctl` and `request_key`"),
+        SharedKernelState(
             "inode and device numbers of /tmp, mount and namespace numbers", "the lowest free one; an agent makes none"
         ),
-        Shared("relay, gateway, world", "made for one run; the relay's address is random"),
-        Shared(
+        SharedKernelState("relay, gateway, world", "made for one run; the relay's address is random"),
+        SharedKernelState(
             "both at once: processor, caches, memory pressure",
             "the classes take turns (`sandbox.isolation.machine_lock`)",
         ),
-        Shared(
+        SharedKernelState(
             "port numbers, given by counts of connections between two addresses",
             "each place connects from a random address of 127.0.0.0/8, has no IPv6, and may name no other",
         ),
-        Shared("socket cookies, inode numbers of pidfds", "the filter refuses `SO_COOKIE` and `pidfd_open`"),
-        Shared("free memory, load, counters of the kernel", "the filter refuses `sysinfo`, and `/proc` is masked"),
-        Shared("inode numbers of pipes and sockets", "time alone: one counter for all", PIPES * SECONDS, 1_000),
-        Shared("free space of the disk (`statfs`)", "caps on what a world leaves behind", LEFT, 1 << 20),
+        SharedKernelState("socket cookies, inode numbers of pidfds", "the filter refuses `SO_COOKIE` and `pidfd_open`"),
+        SharedKernelState(
+            "free memory, load, counters of the kernel", "the filter refuses `sysinfo`, and `/proc` is masked"
+        ),
+        SharedKernelState(
+            "inode numbers of pipes and sockets", "time alone: one counter for all", PIPES * SECONDS, 1_000
+        ),
+        SharedKernelState("free space of the disk (`statfs`)", "caps on what a world leaves behind", LEFT, 1 << 20),
     ]
 
 
-def shared_table(found: Sequence[Shared]) -> list[str]:
+def shared_table(found: Sequence[SharedKernelState]) -> list[str]:
     """Write them as the rows of a Markdown table, with their sum."""
     head = ["| on one machine | bits a run | what bounds it |", "|---|---|---|"]
     rows = [f"| {one.name} | {one.bits:.0f} | {one.control} |" for one in found]
@@ -166,12 +172,12 @@ def _rough_bits(most: int) -> float:
     return math.log2(len({roughly(count) for count in range(most + 1)}))
 
 
-def total(channels: Sequence[Channel]) -> float:
+def total(channels: Sequence[CovertChannel]) -> float:
     """Add the ceilings up, in bits a month."""
     return sum(channel.bits for channel in channels)
 
 
-def table(channels: Sequence[Channel]) -> list[str]:
+def table(channels: Sequence[CovertChannel]) -> list[str]:
     """Write the channels as the rows of a Markdown table, with their sum."""
     rows = [f"| {one.name} | {one.state} | {one.bits:.0f} | {one.control} |" for one in channels]
     head = ["| channel | | bits a month, at most | what bounds it |", "|---|---|---|---|"]

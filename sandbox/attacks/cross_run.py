@@ -23,7 +23,7 @@ from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
 from sandbox.attacks.harness.probing import answering, limits
 from sandbox.attacks.harness.scenario_runner import HOSTILE
 from sandbox.boxes import policy
-from sandbox.boxes.box import Box, Places, Program
+from sandbox.boxes.box import AgentLauncher, Box, Program
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.boxes.docker.box import DockerBox
@@ -64,7 +64,7 @@ class UnfilteredDocker(DockerBox):
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
-    """Send from a sealed run to an open one; see `sandbox.attacks.harness.attempt.Part`."""
+    """Send from a sealed run to an open one; see `sandbox.attacks.harness.attempt.SuitePart`."""
     for name in names:
         spec = ATTEMPTS[name]
         agreed, total = exchanged(_of(box, "sealed"), _of(box, "open"))
@@ -79,7 +79,7 @@ def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
     return {name: exchanged(own, own)[0] > ARRIVED * sent for name in names}
 
 
-def exchanged(sender: Places, receiver: Places) -> tuple[int, int]:
+def exchanged(sender: AgentLauncher, receiver: AgentLauncher) -> tuple[int, int]:
     """Send messages, each as it is and then turned round, and say how many of how many bits agree.
 
     Raises:
@@ -138,7 +138,7 @@ def _of(box: Box, run_class: RunClass) -> Box:
     raise Lost(f"the {box.name} box keeps no classes of runs apart")
 
 
-def _said(box: Places, *words: str) -> dict[str, str]:
+def _said(box: AgentLauncher, *words: str) -> dict[str, str]:
     source = (HOSTILE / "between.py").read_text(encoding="utf-8")
     caps = limits(box)
     with answering() as (sockets, _):

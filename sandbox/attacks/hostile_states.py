@@ -23,7 +23,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.git.examples import repository
 from verifiers.states.graph.entities import FILE
 from verifiers.states.workbook.examples import workbook
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 COUNTED = "steps are counted, and a state that needs too many counts against whoever left it"
 BOUNDED = "numbers and texts have bounds in the normal form, and a formula that leaves them has no value"
@@ -43,12 +43,12 @@ class _Left:
     """
 
     spec: Spec
-    tree: Callable[[], Tree]
+    tree: Callable[[], FileTree]
     predicate: Mapping[str, Any]
     naive: Callable[[], bool]
 
 
-def _sheet(*rows: list[Any]) -> Callable[[], Tree]:
+def _sheet(*rows: list[Any]) -> Callable[[], FileTree]:
     return lambda: workbook("book.xlsx", {"Sheet1": list(rows)}).states["spreadsheet"]
 
 
@@ -94,17 +94,17 @@ def _breaks(do: Callable[[], object]) -> bool:
     return False
 
 
-def _branch() -> Tree:
+def _branch() -> FileTree:
     made = dict(repository([("main", "Begin", {"a.txt": "one\n"})]).states["git"])
     tip = made["site/.git/refs/heads/main"]
     made[f"site/.git/refs/heads/side{LINE_BREAK}release"] = tip
     made["site/.git/packed-refs"] = Node("file", tip.data.strip() + f" refs/heads/x{LINE_BREAK}".encode() + b"\n")
-    return Tree(made)
+    return FileTree(made)
 
 
-def _graph() -> Tree:
+def _graph() -> FileTree:
     entity = f'{{"type": "entity", "name": "a", "entityType": "b", "observations": [], "extra": {"7" * 4301}}}\n'
-    return Tree({FILE: Node("file", entity.encode())})
+    return FileTree({FILE: Node("file", entity.encode())})
 
 
 _TABLE = (
@@ -151,7 +151,7 @@ ATTEMPTS: Mapping[str, Spec] = catalogue(*(one.spec for one in _TABLE))
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:  # noqa: ARG001 - no box is between
-    """Judge each state that is named; see `sandbox.attacks.harness.attempt.Part`."""
+    """Judge each state that is named; see `sandbox.attacks.harness.attempt.SuitePart`."""
     return (_attempt(_BY_NAME[name]) for name in names)
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from sandbox.attacks import hostile_states
-from sandbox.attacks.compromised_world import CARELESS
+from sandbox.attacks.compromised_world import NAIVE_READERS
 from sandbox.attacks.controls.vulnerable_baseline import JUDGES, PLACES
 from sandbox.attacks.harness.catalogue import ROWS, Without
 from sandbox.attacks.suite import attempts
@@ -70,7 +70,7 @@ def positive(name: str) -> str:
     if name in ROWS:
         said = ROWS[name].positive
         return str(said) if isinstance(said, Without) else f"none: {said}"
-    careless = {*JUDGES, *PLACES, *CARELESS, *hostile_states.ATTEMPTS}
+    careless = {*JUDGES, *PLACES, *NAIVE_READERS, *hostile_states.ATTEMPTS}
     return "gets through where somebody is careless" if name in careless else "none: it is judged from outside"
 
 

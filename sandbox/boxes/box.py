@@ -24,7 +24,7 @@ SOCKET_NAME = "gateway.sock"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """Caps on one container or process tree. Bytes and seconds."""
 
     memory: int = 512 * 1024 * 1024
@@ -53,7 +53,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ExitFacts:
     """What the engine or the kernel reports about something that ended; no model can write any of it.
 
     Attributes:
@@ -88,7 +88,7 @@ class World(Protocol):
         """
         ...
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Report the state of the world's container or process tree."""
         ...
 
@@ -97,10 +97,10 @@ class World(Protocol):
         ...
 
 
-class Agent(Protocol):
+class RunningAgent(Protocol):
     """A relay and the submitted program, which share one loopback and nothing else."""
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until the agent ends or `timeout` seconds pass; never raises on a timeout."""
         ...
 
@@ -119,7 +119,7 @@ class Place(Protocol):
     It can wait while another task is being played. It is started once at most, and never used again.
     """
 
-    def start(self) -> Agent:
+    def start(self) -> RunningAgent:
         """Start the program.
 
         Raises:
@@ -132,10 +132,10 @@ class Place(Protocol):
         ...
 
 
-class Places(Protocol):
+class AgentLauncher(Protocol):
     """Launcher of agents: a box, or its stand-in for a program that runs elsewhere."""
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> Place:
         """Start a relay to `sockets`/gateway.sock, and make ready a program that can reach nothing but the relay.
 
         Raises:
@@ -145,7 +145,7 @@ class Places(Protocol):
         ...
 
 
-class Box(Places, Protocol):
+class Box(AgentLauncher, Protocol):
     """Environment that runs worlds and agents in isolation.
 
     Attributes:
@@ -174,6 +174,6 @@ class Box(Places, Protocol):
         """
         ...
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> World:
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> World:
         """Start a fresh world whose data folder holds `state`, with these servers running in it."""
         ...

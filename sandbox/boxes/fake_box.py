@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import SOCKET_NAME, Facts, Limits, Program
-from sandbox.boxes.output import Output
+from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
+from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused
 from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Server, backends
-from sandbox.world.channel import Channel, Exit
+from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -33,7 +33,7 @@ IMAGES = Path(__file__).parents[1] / "images"
 class FakeWorld:
     """A world with no wall (`sandbox.boxes.box.World`)."""
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Channel, data: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], channel: WorldChannel, data: Path) -> None:
         self._process, self._channel, self._data = process, channel, data
 
     @property
@@ -46,16 +46,16 @@ class FakeWorld:
         return self._channel.gateway_end()
 
     def freeze(self, timeout: float) -> FrozenState:
-        """Stop the servers and take the state as it comes; see `sandbox.world.channel.Channel.freeze`."""
+        """Stop the servers and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
         state = self._channel.freeze(timeout)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         return state
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Say whether it runs and how it ended."""
         code = self._process.poll()
-        return Facts(running=code is None, exit_code=code)
+        return ExitFacts(running=code is None, exit_code=code)
 
     def close(self) -> None:
         """End it and remove its folder; safe to call twice."""
@@ -99,22 +99,22 @@ class FakePlace:
 
 
 class FakeAgent:
-    """A relay and an agent with no wall (`sandbox.boxes.box.Agent`)."""
+    """A relay and an agent with no wall (`sandbox.boxes.box.RunningAgent`)."""
 
     def __init__(
         self, place: FakePlace, relay: subprocess.Popen[bytes], agent: subprocess.Popen[bytes], cap: int
     ) -> None:
         self._place, self._relay, self._agent = place, relay, agent
         assert agent.stdout is not None  # noqa: S101 - it was asked for
-        self._output = Output(agent.stdout, cap)
+        self._output = CappedOutput(agent.stdout, cap)
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
         if self._relay.poll() is not None and self._agent.poll() is None:
-            return Facts(running=False, relay_died=True)
+            return ExitFacts(running=False, relay_died=True)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._agent.wait(timeout)
-        return Facts(running=self._agent.returncode is None, exit_code=self._agent.returncode)
+        return ExitFacts(running=self._agent.returncode is None, exit_code=self._agent.returncode)
 
     def output(self) -> str:
         """Give what it printed, escaped and cut at the cap."""
@@ -144,7 +144,7 @@ class FakeBox:
         if program.image is not None or not program.command:
             raise Refused("the fake box runs a command, not an image")
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> FakeWorld:  # noqa: ARG002 - no cap holds
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> FakeWorld:  # noqa: ARG002 - no cap holds
         """Start a world; its servers come up while the caller goes on."""
         data = Path(tempfile.mkdtemp(prefix="quarterturn-fake-"))
         ours, theirs = socket.socketpair()
@@ -155,7 +155,7 @@ class FakeBox:
                 stdout=theirs.fileno(),
                 start_new_session=True,
             )
-        channel = Channel(ours)
+        channel = WorldChannel(ours)
         replaced = {
             DATA: str(data),
             PROGRAMS: str(Path(sys.prefix) / "world"),
@@ -165,7 +165,7 @@ class FakeBox:
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
         return FakeWorld(process, channel, data)
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> FakePlace:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> FakePlace:
         """Start a relay, and keep the program for later.
 
         Raises:

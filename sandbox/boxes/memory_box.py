@@ -20,13 +20,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.boxes.box import SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.output import CUT, printable
 from sandbox.errors import Lost, Refused
 from sandbox.servers.common.server import Server
 from sandbox.world import frames
 from sandbox.world.frozen import FrozenState, Seed
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 CHUNK = 1 << 16
 JOIN_SECONDS = 5.0
@@ -37,7 +37,7 @@ class ToolError(Exception):
     """A tool's own error: the call's result says it, with `isError`."""
 
 
-class Ended(BaseException):
+class AgentKilled(BaseException):
     """Raised in the function of an agent that was killed."""
 
 
@@ -48,12 +48,12 @@ class MemoryWorld:
         nodes: the data folder; the tools change it in place.
     """
 
-    def __init__(self, servers: Sequence[Server], state: Tree, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, servers: Sequence[Server], state: FileTree, tools: Mapping[str, Tool]) -> None:
         self.nodes: dict[str, Node] = dict(state)
         self._names = [server.name for server in servers]
         self._tools = tools
         self._ours, self._gateways = socket.socketpair()
-        self._end = Facts(running=True)
+        self._end = ExitFacts(running=True)
         self._frozen: Exception | None = None
         self._gone = threading.Event()
         self._silent: set[str] = set()
@@ -78,9 +78,9 @@ class MemoryWorld:
         self._cut()
         if self._frozen:
             raise self._frozen
-        return FrozenState(Tree(self.nodes).to_tar())
+        return FrozenState(FileTree(self.nodes).to_tar())
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Say how it stands."""
         return self._end
 
@@ -88,7 +88,7 @@ class MemoryWorld:
         """End it; safe to call twice."""
         self._cut()
         if self._end.running:
-            self._end = Facts(running=False, exit_code=0)
+            self._end = ExitFacts(running=False, exit_code=0)
         if threading.current_thread() is not self._thread:
             self._thread.join(JOIN_SECONDS)
         self._ours.close()
@@ -99,7 +99,7 @@ class MemoryWorld:
 
     def die(self, exit_code: int = KILLED, *, out_of_memory: bool = False) -> None:
         """End its first process, as somebody outside, or the kernel, would."""
-        self._end = Facts(running=False, exit_code=exit_code, out_of_memory=out_of_memory)
+        self._end = ExitFacts(running=False, exit_code=exit_code, out_of_memory=out_of_memory)
         self._cut()
 
     def lose(self, server: str) -> None:
@@ -125,7 +125,7 @@ class MemoryWorld:
             self._ours.shutdown(socket.SHUT_RDWR)
 
     def _run(self) -> None:
-        reader, lines = frames.Reader(), dict.fromkeys(self._names, b"")
+        reader, lines = frames.FrameReader(), dict.fromkeys(self._names, b"")
         with contextlib.suppress(OSError):
             while data := self._ours.recv(CHUNK):
                 for channel, payload in reader.feed(data):
@@ -164,12 +164,12 @@ class MemoryAgent:
         gone: set once it was killed; whoever waits in it ends then.
     """
 
-    def __init__(self, story: Story, sockets: Path, limits: Limits) -> None:
+    def __init__(self, story: Story, sockets: Path, limits: ResourceLimits) -> None:
         self.gone = threading.Event()
         self._sockets, self._cap = sockets, limits.output
         self._printed = bytearray()
         self._connections: list[socket.socket] = []
-        self._end: Facts | None = None
+        self._end: ExitFacts | None = None
         self._code = 0
         self._thread = threading.Thread(target=self._run, args=(story,), name="memory-agent", daemon=True)
 
@@ -186,7 +186,7 @@ class MemoryAgent:
             Ended: it was killed.
         """
         if self.gone.is_set():
-            raise Ended
+            raise AgentKilled
         made = socket.socket(socket.AF_UNIX)
         self._connections.append(made)
         made.connect(str(self._sockets / SOCKET_NAME))
@@ -203,18 +203,18 @@ class MemoryAgent:
             Ended: it was.
         """
         self.gone.wait()
-        raise Ended
+        raise AgentKilled
 
     # ---- for the runner, and for a test ----
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until it ends."""
         if self._end is None:
             self._thread.join(timeout)
         if self._end is not None:
             return self._end
         running = self._thread.is_alive()
-        return Facts(running=running, exit_code=None if running else self._code)
+        return ExitFacts(running=running, exit_code=None if running else self._code)
 
     def output(self) -> str:
         """Give what it printed, escaped and cut at the cap."""
@@ -224,11 +224,11 @@ class MemoryAgent:
         """End it; safe to call twice."""
         if self._end is None:
             facts = self.wait(0)
-            self._end = Facts(running=False, exit_code=KILLED) if facts.running else facts
+            self._end = ExitFacts(running=False, exit_code=KILLED) if facts.running else facts
         self._stop()
         self._thread.join(JOIN_SECONDS)
 
-    def die(self, facts: Facts) -> None:
+    def die(self, facts: ExitFacts) -> None:
         """End it with these facts, as what stands around it would: the kernel, a relay, or an engine."""
         self._end = facts
         self._stop()
@@ -242,7 +242,7 @@ class MemoryAgent:
     def _run(self, story: Story) -> None:
         try:
             story(self)
-        except Ended:
+        except AgentKilled:
             self._code = KILLED
         except SystemExit as error:
             self._code = error.code if isinstance(error.code, int) else 1
@@ -266,7 +266,7 @@ Story = Callable[[MemoryAgent], object]
 class MemoryPlace:
     """Function that was not called yet (`sandbox.boxes.box.Place`)."""
 
-    def __init__(self, box: MemoryBox, story: Story, sockets: Path, limits: Limits) -> None:
+    def __init__(self, box: MemoryBox, story: Story, sockets: Path, limits: ResourceLimits) -> None:
         self._box, self._story, self._sockets, self._limits = box, story, sockets, limits
         self._agent: MemoryAgent | None = None
 
@@ -315,7 +315,7 @@ class MemoryBox:
         if program.image is not None or not program.command or program.command[0] not in self.programs:
             raise Refused("the box in memory runs the functions that it was given, and no program")
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> MemoryWorld:  # noqa: ARG002 - no cap holds
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> MemoryWorld:  # noqa: ARG002 - no cap holds
         """Start a world.
 
         Raises:
@@ -326,7 +326,7 @@ class MemoryBox:
         self.worlds.append(MemoryWorld(servers, state, self.tools))
         return self.worlds[-1]
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> MemoryPlace:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> MemoryPlace:
         """Keep a function for later.
 
         Raises:

@@ -20,7 +20,7 @@ def printable(data: bytes) -> str:
     return "".join(char if char == "\n" or char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
-class Source(Protocol):
+class ReadableStream(Protocol):
     """Byte stream that can be read to its end."""
 
     def read(self, size: int, /) -> bytes | None:
@@ -32,7 +32,7 @@ class Source(Protocol):
         ...
 
 
-class Output:
+class CappedOutput:
     """Reads a source to its end in a thread of its own, and keeps the first `cap` bytes.
 
     Args:
@@ -41,7 +41,7 @@ class Output:
         ended: set once nothing more can come.
     """
 
-    def __init__(self, source: Source, cap: int, ended: threading.Event | None = None) -> None:
+    def __init__(self, source: ReadableStream, cap: int, ended: threading.Event | None = None) -> None:
         self._source, self._cap = source, cap
         self._ended = ended or threading.Event()
         self._kept = bytearray()

@@ -51,7 +51,7 @@ OF_A_NETWORK = (
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Failed(Exception):
+class SandboxFailed(Exception):
     """The sandbox cannot be set up; the sentence says why."""
 
 
@@ -60,7 +60,7 @@ def namespaces() -> None:
     user, group = os.geteuid(), os.getegid()
     kinds = CLONE_NEWNET | CLONE_NEWPID | (CLONE_NEWUSER if user != 0 else 0)
     if libc.unshare(kinds) != 0:
-        raise Failed(f"the kernel gives no network or process namespace: {os.strerror(ctypes.get_errno())}")
+        raise SandboxFailed(f"the kernel gives no network or process namespace: {os.strerror(ctypes.get_errno())}")
     if user != 0:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
@@ -98,7 +98,7 @@ def random_address() -> bytes:
     return b"\x7f" + os.urandom(2) + bytes([2 + os.urandom(1)[0] % 252])
 
 
-class Part:
+class BwrapProcess:
     """The relay or the agent: a bwrap, and the process that is PID 1 inside it."""
 
     def __init__(self, document: dict[str, Any], stdin: int, stdout: int | None) -> None:
@@ -135,7 +135,7 @@ def kill_all() -> None:
             os.wait()
 
 
-def wait_until_ready(relay: Part, runner: socket.socket, patience: float) -> None:
+def wait_until_ready(relay: BwrapProcess, runner: socket.socket, patience: float) -> None:
     """Wait until the relay listens."""
     said, deadline = b"", time.monotonic() + patience
     assert relay.process.stdout is not None  # noqa: S101 - it was asked for
@@ -144,14 +144,14 @@ def wait_until_ready(relay: Part, runner: socket.socket, patience: float) -> Non
         left = deadline - time.monotonic()
         ready, _, _ = select.select([pipe, runner.fileno()], [], [], max(left, 0))
         if runner.fileno() in ready:
-            raise Failed("the runner went away")
+            raise SandboxFailed("the runner went away")
         data = os.read(pipe, 64) if ready else b""
         if not data:
-            raise Failed("the relay did not come up: is the gateway's socket there, and may the relay open it?")
+            raise SandboxFailed("the relay did not come up: is the gateway's socket there, and may the relay open it?")
         said += data
 
 
-def wait_for_the_first(runner: socket.socket, parts: dict[str, Part]) -> dict[str, Any] | None:
+def wait_for_the_first(runner: socket.socket, parts: dict[str, BwrapProcess]) -> dict[str, Any] | None:
     """Wait until a part ends, and say which; None means that the runner went away."""
     alarm, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -170,11 +170,11 @@ def wait_for_the_first(runner: socket.socket, parts: dict[str, Part]) -> dict[st
 
 def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | None:
     """Run the sandbox as its first process; the result is reported once everything in it is gone."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, BwrapProcess] = {}
     try:
-        relay = parts["relay"] = Part(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
+        relay = parts["relay"] = BwrapProcess(document["relay"], subprocess.DEVNULL, subprocess.PIPE)
         wait_until_ready(relay, runner, document["patience"])
-        agent = Part(document["agent"], subprocess.PIPE, None)
+        agent = BwrapProcess(document["agent"], subprocess.PIPE, None)
         parts = {"agent": agent, "relay": relay}  # where both have ended, the agent's end is the one that counts
         runner.send(b'{"ready": true}\n')
         if runner.recv(len(GO)) != GO:
@@ -182,7 +182,7 @@ def run(document: dict[str, Any], runner: socket.socket) -> dict[str, Any] | Non
         agent.go()
         runner.send(b'{"started": true}\n')
         return wait_for_the_first(runner, parts)
-    except Failed as error:
+    except SandboxFailed as error:
         return {"failed": str(error)}
     except OSError as error:
         return {"failed": f"the place could not be made: {error.strerror}"}
@@ -201,7 +201,7 @@ def main() -> int:
             line += data
         try:
             namespaces()
-        except (Failed, OSError) as error:
+        except (SandboxFailed, OSError) as error:
             tell(runner, {"failed": f"the place could not be made: {error}"})
             return 0
         first = os.fork()

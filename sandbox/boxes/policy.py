@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandbox.boxes.box import PORT, SOCKET_NAME, Limits, Program
+from sandbox.boxes.box import PORT, SOCKET_NAME, Program, ResourceLimits
 from sandbox.errors import Refused
 from sandbox.isolation.filters import Kind
 from sandbox.servers.common.server import DATA, Server
@@ -24,7 +24,7 @@ KINDS: Mapping[int, Kind] = {WORLD_UID: "world", RELAY_UID: "relay", AGENT_UID: 
 URL = f"http://127.0.0.1:{PORT}"
 WORLD_PATH = "/opt/world/node/bin:/usr/local/bin:/usr/bin:/bin"
 AGENT_PATH = "/opt/agents/bin:/usr/local/bin:/usr/bin:/bin"
-RELAY_LIMITS = Limits(memory=32 * 1024 * 1024, pids=64, cpus=0.5, tmpfs=0, output=4096)
+RELAY_LIMITS = ResourceLimits(memory=32 * 1024 * 1024, pids=64, cpus=0.5, tmpfs=0, output=4096)
 OPEN_FILES = 1024
 RESERVED = 768 * 1024 * 1024  # address space that a program with a compiler in it (Node) asks for and never uses
 LOOKED_AT = 500  # files of a submission's folder whose modes are looked at
@@ -43,7 +43,7 @@ ETC = {
 }
 
 
-def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
+def rlimits(limits: ResourceLimits, *, grouped: bool = True) -> dict[str, int]:
     """Give the caps that a process carries with it, by the names of prlimit(1).
 
     Args:
@@ -56,7 +56,7 @@ def rlimits(limits: Limits, *, grouped: bool = True) -> dict[str, int]:
     return caps if grouped else caps | {"nproc": limits.pids, "data": limits.memory + RESERVED}
 
 
-def files(limits: Limits) -> int:
+def files(limits: ResourceLimits) -> int:
     """Give how many files a folder in memory may hold; an empty one costs a kilobyte: together a quarter of the cap."""
     return max(limits.memory // 4096, 1024)
 

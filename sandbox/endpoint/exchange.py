@@ -38,7 +38,7 @@ ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExchangeOutcome:
     """Result of an exchange.
 
     Attributes:
@@ -87,11 +87,11 @@ class Exchange:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._cancelled = False
-        self._outcome: Outcome | None = None
+        self._outcome: ExchangeOutcome | None = None
         self._thread = threading.Thread(target=self._run, name="endpoint", daemon=True)
         self._thread.start()
 
-    def wait(self, timeout: float) -> Outcome | None:
+    def wait(self, timeout: float) -> ExchangeOutcome | None:
         """Wait for its end, at most `timeout` seconds."""
         self._thread.join(timeout)
         return self._outcome
@@ -115,11 +115,11 @@ class Exchange:
                 self._outcome = self._exchanged(connection)
         except OSError as error:  # one of TLS's has a number too, of another list
             sentence = f"no answer: {error.strerror or error}"
-            self._outcome = Outcome(None, not connected and _is_ours(error.errno), sentence.encode())
+            self._outcome = ExchangeOutcome(None, not connected and _is_ours(error.errno), sentence.encode())
         except h11.RemoteProtocolError as error:
-            self._outcome = Outcome(None, said=f"no answer in HTTP: {error}".encode())
+            self._outcome = ExchangeOutcome(None, said=f"no answer in HTTP: {error}".encode())
         finally:
-            self._outcome = self._outcome or Outcome(None, not connected, b"a mistake of ours")
+            self._outcome = self._outcome or ExchangeOutcome(None, not connected, b"a mistake of ours")
 
     def _connected(self) -> socket.socket:
         """Connect to the pinned address and nowhere else; with TLS, to whoever can prove the URL's name."""
@@ -149,7 +149,7 @@ class Exchange:
                 raise ConnectionError("cancelled")
             self._socket = connection
 
-    def _exchanged(self, connection: socket.socket) -> Outcome:
+    def _exchanged(self, connection: socket.socket) -> ExchangeOutcome:
         wire = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
         request = h11.Request(method="POST", target=self._pinned.target.target, headers=self._fields())
         connection.settimeout(self._left())
@@ -168,7 +168,7 @@ class Exchange:
         except (OSError, h11.RemoteProtocolError):
             if status is None:
                 raise
-        return Outcome(status, said=bytes(kept[: self._caps.kept]))
+        return ExchangeOutcome(status, said=bytes(kept[: self._caps.kept]))
 
     def _events(self, connection: socket.socket, wire: h11.Connection) -> Iterator[h11.Event]:
         """Read up to the response's end, or as much as is kept of it."""

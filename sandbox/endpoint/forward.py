@@ -63,12 +63,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Caller(Connection):
+class CallbackConnection(Connection):
     """HTTP connection from the internet."""
 
     most = MAX_CALLERS
     head_seconds = HEAD_SECONDS
-    _silent: ClassVar[dict[Caller, None]] = {}  # those that have sent no head, the oldest first
+    _silent: ClassVar[dict[CallbackConnection, None]] = {}  # those that have sent no head, the oldest first
 
     def make_room(self) -> None:
         """Close the connection that has been silent longest; where none is silent, close this one."""
@@ -85,7 +85,7 @@ class Caller(Connection):
 
 
 @dataclass(eq=False)
-class Run:
+class CallbackRun:
     """Run that is being played: its open connections, and the requests that wait for one to its gateway."""
 
     digest: bytes
@@ -119,14 +119,14 @@ class Forwarder:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._runs: dict[bytes, Run] = {}
+        self._runs: dict[bytes, CallbackRun] = {}
 
     def hear(self) -> bool:
         """Handle the runner's messages; False means that the runner is gone."""
         message, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
         verb, digest = message[:1], message[1:]
         if verb == b"+":
-            self._runs[digest] = Run(digest)
+            self._runs[digest] = CallbackRun(digest)
         elif verb == b"-" and digest in self._runs:
             self._runs.pop(digest).end()
         elif verb == b"=":
@@ -140,7 +140,7 @@ class Forwarder:
             self._control.send(message)
         return bool(message)
 
-    async def connection(self, run: Run) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def connection(self, run: CallbackRun) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Ask the runner for a connection to a run's gateway."""
         if run.digest not in self._runs:  # it ended while the body came
             raise ConnectionError
@@ -172,7 +172,7 @@ class Forwarder:
         except (OSError, EOFError, h11.ProtocolError):  # a timeout is an OSError
             return _error(502, b"no answer") if run.digest in self._runs else _error(404, b"no run is served here")
 
-    async def _forwarded(self, run: Run, request: bytes) -> Answer:
+    async def _forwarded(self, run: CallbackRun, request: bytes) -> Answer:
         reader, writer = await self.connection(run)
         run.connections.add(writer)
         try:
@@ -182,7 +182,7 @@ class Forwarder:
             run.connections.discard(writer)
             writer.close()
 
-    def _run_of(self, token: bytes) -> Run | None:
+    def _run_of(self, token: bytes) -> CallbackRun | None:
         digest, found = hashlib.sha256(token).digest(), None
         for run in self._runs.values():
             if hmac.compare_digest(run.digest, digest):
@@ -251,7 +251,7 @@ async def serve(control: socket.socket, listener: socket.socket) -> None:
             gone.set()
 
     loop.add_reader(control, heard)
-    server = await loop.create_server(protocol(forwarder, Caller), sock=listener, start_serving=False)
+    server = await loop.create_server(protocol(forwarder, CallbackConnection), sock=listener, start_serving=False)
     leave()
     confine(CPU_SECONDS, DESCRIPTORS)
     await server.start_serving()

@@ -1,4 +1,4 @@
-"""Hosted endpoint as the agent of a run (`sandbox.boxes.box.Places`). None of its code runs here.
+"""Hosted endpoint as the agent of a run (`sandbox.boxes.box.AgentLauncher`). None of its code runs here.
 
 The order is the safety property:
 
@@ -29,11 +29,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sandbox.boxes.box import PORT, SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.output import CUT, printable
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.callbacks import Callbacks
-from sandbox.endpoint.exchange import ACCEPTED, OK, Caps, Exchange, Outcome, tls
+from sandbox.endpoint.exchange import ACCEPTED, OK, Caps, Exchange, ExchangeOutcome, tls
 from sandbox.endpoint.signature import Sender
 from sandbox.errors import Lost, Malformed, Refused
 
@@ -42,7 +42,7 @@ TASK_SECONDS = 10.0
 MAX_TASK = 4 * 1024 * 1024
 
 
-class EndpointPlaces:
+class EndpointLauncher:
     """Launcher whose agent is one URL, for every task of a run.
 
     Args:
@@ -67,7 +67,7 @@ class EndpointPlaces:
         self.pinned, self.sender, self.callbacks, self.now, self.nonce = pinned, sender, callbacks, now, nonce
         self.context: ssl.SSLContext | None = tls(exceptions) if pinned.target.scheme == "https" else None
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> EndpointPlace:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> EndpointPlace:
         """Make ready to send a task: nothing is sent, and nobody can call back, before it is started.
 
         Raises:
@@ -81,7 +81,7 @@ class EndpointPlaces:
 class EndpointPlace:
     """Prepared request to an endpoint (`sandbox.boxes.box.Place`)."""
 
-    def __init__(self, places: EndpointPlaces, sockets: Path, limits: Limits) -> None:
+    def __init__(self, places: EndpointLauncher, sockets: Path, limits: ResourceLimits) -> None:
         self._places, self._sockets, self._limits = places, sockets, limits
         self._agent: EndpointAgent | None = None
 
@@ -121,13 +121,13 @@ class EndpointPlace:
 
 
 class EndpointAgent:
-    """An endpoint at work (`sandbox.boxes.box.Agent`)."""
+    """An endpoint at work (`sandbox.boxes.box.RunningAgent`)."""
 
     def __init__(self, exchange: Exchange, callbacks: Callbacks, token: str, cap: int) -> None:
         self._exchange, self._callbacks, self._token, self._cap = exchange, callbacks, token, cap
         self._killed = threading.Event()
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until the endpoint has ended, or `timeout` seconds pass."""
         started = time.monotonic()
         outcome = self._exchange.wait(timeout)
@@ -135,7 +135,7 @@ class EndpointAgent:
             self._killed.wait(max(timeout - (time.monotonic() - started), 0.0))
             outcome = None
         if not self._killed.is_set() and not self._callbacks.alive(self._token):
-            return Facts(running=False, relay_died=True)  # it hears the internet: whoever ended it is unknown
+            return ExitFacts(running=False, relay_died=True)  # it hears the internet: whoever ended it is unknown
         return _facts(outcome)
 
     def output(self) -> str:
@@ -169,10 +169,10 @@ def public_base(url: str, exceptions: Exceptions) -> str:
     return target.url.rstrip("/")
 
 
-def _facts(outcome: Outcome | None) -> Facts:
+def _facts(outcome: ExchangeOutcome | None) -> ExitFacts:
     if outcome is None:
-        return Facts(running=True)
-    return Facts(running=False, exit_code=0 if outcome.status == OK else 1, lost=outcome.ours)
+        return ExitFacts(running=True)
+    return ExitFacts(running=False, exit_code=0 if outcome.status == OK else 1, lost=outcome.ours)
 
 
 def _task(path: Path) -> dict[str, Any]:

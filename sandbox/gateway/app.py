@@ -23,11 +23,11 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from sandbox.boxes.box import PORT
-from sandbox.gateway.session import MAX_ANSWER, Session
+from sandbox.gateway.session import MAX_ANSWER, AgentSession
 from sandbox.model_gateway.front import PREFIX, Front
 from sandbox.servers.registry import wire_name
 from sandbox.strict_json import strict_object
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.errors import Malformed as NotStrict
 
 MAX_BODY = 1024 * 1024
@@ -44,7 +44,7 @@ Handler = Callable[[bytes], JSONResponse]
 class App:
     """The ASGI application of one session; `running()` must be entered while it serves."""
 
-    def __init__(self, session: Session, front: Front | None = None) -> None:
+    def __init__(self, session: AgentSession, front: Front | None = None) -> None:
         self._session, self._front = session, front
         self._load = Load()
         self._manager = StreamableHTTPSessionManager(_server(session), json_response=True, stateless=True)
@@ -67,7 +67,7 @@ class App:
         if response is not None:
             await response(scope, receive, send)
 
-    async def _response(self, share: Share, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
+    async def _response(self, share: RequestLoad, scope: Scope, receive: Receive, send: Send) -> JSONResponse | None:
         """Give the response, or None where the MCP package has sent it."""
         if refusal := _refusal(scope):
             return refusal
@@ -135,9 +135,9 @@ class Load:
         self.requests = self.held = 0
 
     @contextmanager
-    def request(self) -> Iterator[Share]:
+    def request(self) -> Iterator[RequestLoad]:
         """Count one request until its end."""
-        share = Share(self)
+        share = RequestLoad(self)
         self.requests += 1
         try:
             yield share
@@ -146,7 +146,7 @@ class Load:
             self.held -= share.held
 
 
-class Share:
+class RequestLoad:
     """One request's part of the load."""
 
     def __init__(self, load: Load) -> None:
@@ -159,7 +159,7 @@ class Share:
         return self._load.requests > MAX_REQUESTS or self._load.held > MAX_HELD
 
 
-def _server(session: Session) -> Server[Any]:
+def _server(session: AgentSession) -> Server[Any]:
     """Make the MCP server: the recorded tools, and every call to the session."""
     listed = ListToolsResult(tools=[Tool.model_validate(dict(tool)) for tool in session.spec.tools])
 
@@ -180,8 +180,8 @@ def _server(session: Session) -> Server[Any]:
     )
 
 
-def _wire(call: Mapping[str, Any] | Call) -> dict[str, Any]:
-    tool, arguments = (call.tool, call.arguments) if isinstance(call, Call) else (call["tool"], call["arguments"])
+def _wire(call: Mapping[str, Any] | ToolCall) -> dict[str, Any]:
+    tool, arguments = (call.tool, call.arguments) if isinstance(call, ToolCall) else (call["tool"], call["arguments"])
     return {"tool": wire_name(tool), "arguments": dict(arguments)}
 
 
@@ -198,7 +198,7 @@ def _refusal(scope: Scope) -> JSONResponse | None:
     return None
 
 
-async def _body(receive: Receive, share: Share) -> bytes | JSONResponse:
+async def _body(receive: Receive, share: RequestLoad) -> bytes | JSONResponse:
     """Read the whole body, or give the refusal."""
     data = bytearray()
     try:

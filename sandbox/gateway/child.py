@@ -15,9 +15,9 @@ from sandbox.gateway.app import App
 from sandbox.gateway.confine import confine
 from sandbox.gateway.listener import listen
 from sandbox.gateway.report import pack
-from sandbox.gateway.session import Session
+from sandbox.gateway.session import AgentSession
 from sandbox.gateway.spec import GatewaySpec
-from sandbox.gateway.upstream import Upstream
+from sandbox.gateway.upstream import WorldServers
 from sandbox.model_gateway.front import Front
 from sandbox.servers.registry import wire_name
 
@@ -50,8 +50,8 @@ async def _run(
         except OSError:
             os._exit(1)  # nobody listens any more
 
-    upstream = Upstream(spec.servers, channel, emit, spec.call_seconds)
-    session = Session(spec, upstream, emit)
+    upstream = WorldServers(spec.servers, channel, emit, spec.call_seconds)
+    session = AgentSession(spec, upstream, emit)
     async with anyio.create_task_group() as group:
         group.start_soon(upstream.run)
         group.start_soon(_watch_clock, session)
@@ -67,7 +67,7 @@ async def _run(
         await _serve(session, front, listener, emit)
 
 
-async def _serve(session: Session, front: Front | None, listener: socket.socket, emit: Any) -> None:
+async def _serve(session: AgentSession, front: Front | None, listener: socket.socket, emit: Any) -> None:
     app = App(session, front)
     async with app.running():
         await listen(app, listener)
@@ -75,7 +75,7 @@ async def _serve(session: Session, front: Front | None, listener: socket.socket,
         await anyio.sleep_forever()
 
 
-async def _play(session: Session, upstream: Upstream) -> None:
+async def _play(session: AgentSession, upstream: WorldServers) -> None:
     """Play the script through the session, as an agent would.
 
     Every server is up before the first call, so that one which does not come up is not taken for one that a call broke.
@@ -88,13 +88,13 @@ async def _play(session: Session, upstream: Upstream) -> None:
     session.end("agent-exited")
 
 
-async def _watch_clock(session: Session) -> None:
+async def _watch_clock(session: AgentSession) -> None:
     await session.begun.wait()
     while session.left() > 0 and session.ended is None:
         await anyio.sleep(min(session.left(), 1.0) + 0.01)
 
 
-async def _watch_runner(session: Session, runner: socket.socket) -> None:
+async def _watch_runner(session: AgentSession, runner: socket.socket) -> None:
     await anyio.wait_readable(runner)
     session.end("agent-exited")
     os._exit(0)  # what is in flight is the world's business now

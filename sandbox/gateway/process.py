@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sandbox.boxes.box import SOCKET_NAME
 from sandbox.errors import Lost, Malformed
-from sandbox.gateway.report import Book
+from sandbox.gateway.report import GatewayLog
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.isolation.forkserver import Child, ForkServer
 from sandbox.transcript import Transcript
@@ -69,7 +69,7 @@ class Gateway:
 
     def __init__(self, report: socket.socket, child: Child, *, scripted: bool) -> None:
         self._report, self.child, self._scripted = report, child, scripted
-        self._book = Book()
+        self._book = GatewayLog()
         self._changed = threading.Condition()
         self._gone = False
         self._thread = threading.Thread(target=self._keep_log, name="gateway-log", daemon=True)

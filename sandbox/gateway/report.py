@@ -51,7 +51,7 @@ def pack(entry: Mapping[str, Any]) -> bytes:
     return LENGTH.pack(len(data)) + data
 
 
-class Book:
+class GatewayLog:
     """Runner's copy of the log, parsed from a gateway's bytes."""
 
     def __init__(self) -> None:

@@ -38,14 +38,14 @@ MAX_ANSWER = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ToolReply:
     """Reply to a tool call: MCP content blocks as plain JSON values, and whether they report an error."""
 
     content: list[dict[str, Any]] = field(repr=False)
     is_error: bool = False
 
     @classmethod
-    def error(cls, text: str) -> Reply:
+    def error(cls, text: str) -> ToolReply:
         """Make an error of one sentence."""
         return cls([{"type": "text", "text": text}], is_error=True)
 
@@ -57,12 +57,12 @@ class Reply:
 class Servers(Protocol):
     """Protocol of what carries calls to the servers of the world; a lost server answers with an error."""
 
-    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> ToolReply:
         """Call a tool and wait at most `seconds`."""
         ...
 
 
-class Session:
+class AgentSession:
     """The state of one session.
 
     Args:
@@ -121,17 +121,17 @@ class Session:
         self.end("answered")
         return True
 
-    async def call(self, name: str, arguments: Mapping[str, Any] | None) -> Reply:
+    async def call(self, name: str, arguments: Mapping[str, Any] | None) -> ToolReply:
         """Take a tool call by its wire name."""
         self.begin()
         too_large = beyond_caps(arguments or {})
         arguments = {} if too_large else dict(arguments or {})  # 1
         async with self._turn:
             if self.left() <= 0 or self.ended:  # 2
-                return Reply.error(f"the session has ended ({self.ended}); no further call is accepted")
+                return ToolReply.error(f"the session has ended ({self.ended}); no further call is accepted")
             return await self._counted(name, arguments, too_large)
 
-    async def _counted(self, name: str, arguments: Mapping[str, Any], too_large: str) -> Reply:
+    async def _counted(self, name: str, arguments: Mapping[str, Any], too_large: str) -> ToolReply:
         self._room -= len(json.dumps(arguments))
         if self._room < 0:
             arguments, too_large = {}, f"all calls' arguments together are longer than {MAX_ALL_ARGUMENTS} bytes"
@@ -141,9 +141,9 @@ class Session:
         self._emit({"call": self._calls, "tool": tool, "arguments": arguments, "listed": listed})
         started, injected = self._clock(), False
         if refusal := self._refusal(tool, too_large, listed=listed):  # 4
-            reply = Reply.error(refusal)
+            reply = ToolReply.error(refusal)
         elif (fault := self._scheduled(tool)) is not None:  # 5
-            reply, injected = Reply.error(fault), True
+            reply, injected = ToolReply.error(fault), True
         else:
             reply = await self._passed_on(tool, arguments)  # 6
         seconds = self._clock() - started
@@ -162,14 +162,14 @@ class Session:
         self._by_tool[tool] += 1
         return self._faults.get((tool, self._by_tool[tool]))
 
-    async def _passed_on(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
+    async def _passed_on(self, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
         server, _, name = tool.partition(".")
         with anyio.CancelScope(shield=True):
             try:
                 seconds = min(self.spec.call_seconds, self.left())
                 reply = within_cap(await self._servers.call(server, name, arguments, seconds))
             except Exception:  # whatever a server sent: a call that was logged gets its result
-                reply = Reply.error(f"the server {server} sent an invalid response")
+                reply = ToolReply.error(f"the server {server} sent an invalid response")
         return reply
 
 
@@ -197,11 +197,11 @@ def beyond_caps(arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def within_cap(reply: Reply) -> Reply:
+def within_cap(reply: ToolReply) -> ToolReply:
     """Give the reply, or an error in its place where it is too long for any agent."""
     if len(json.dumps(reply.content)) <= MAX_RESULT:
         return reply
-    return Reply.error(f"the result is longer than {MAX_RESULT} bytes; ask for less")
+    return ToolReply.error(f"the result is longer than {MAX_RESULT} bytes; ask for less")
 
 
 def _depth(value: Any, limit: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.servers.registry import SERVERS, wire_name
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 
 CALL_SECONDS = 30.0
 
@@ -46,7 +46,7 @@ class GatewaySpec:
     wall: float = 120.0
     call_seconds: float = CALL_SECONDS
     solution: Mapping[str, Any] | None = field(default=None, repr=False)
-    script: Sequence[Call] | None = field(default=None, repr=False)
+    script: Sequence[ToolCall] | None = field(default=None, repr=False)
     script_answer: str | None = field(default=None, repr=False)
     model: Mapping[str, Any] | None = None
 
@@ -60,7 +60,7 @@ class GatewaySpec:
         """Read what `to_bytes` wrote."""
         document = json.loads(data)
         if document["script"] is not None:
-            document["script"] = [Call(**call) for call in document["script"]]
+            document["script"] = [ToolCall(**call) for call in document["script"]]
         return cls(**document)
 
 
@@ -71,6 +71,6 @@ def listing(tools: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Call):
+    if isinstance(value, ToolCall):
         return {"tool": value.tool, "arguments": dict(value.arguments)}
     return dict(value) if isinstance(value, Mapping) else list(value)

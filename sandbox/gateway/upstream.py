@@ -25,7 +25,7 @@ from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT, CallToolRequest, CallT
 from mcp_types import jsonrpc_message_adapter as message_adapter
 
 from sandbox.errors import Malformed
-from sandbox.gateway.session import Reply
+from sandbox.gateway.session import ToolReply
 from sandbox.gateway.spec import CALL_SECONDS
 from sandbox.servers.registry import SERVERS
 from sandbox.strict_json import MAX_NODES, nodes
@@ -36,7 +36,7 @@ MAX_QUEUED = 256  # lines that nobody took yet
 CHUNK = 64 * 1024
 
 
-class Upstream:
+class WorldServers:
     """MCP clients of the servers of one world.
 
     Args:
@@ -83,10 +83,10 @@ class Upstream:
                 self._tell("lost" if line.settled.is_set() else "late", name)
         return not self._told
 
-    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> Reply:
+    async def call(self, server: str, tool: str, arguments: Mapping[str, Any], seconds: float) -> ToolReply:
         """Call a tool; see `sandbox.gateway.session.Servers`."""
         line = self._lines.get(server)
-        reply = Reply.error(f"the server {server} is not available")
+        reply = ToolReply.error(f"the server {server} is not available")
         if line is None:
             return reply
         line.wanted.set()
@@ -97,10 +97,10 @@ class Upstream:
         if scope.cancelled_caught:
             if seconds >= self._call_seconds:  # else it was the session's time that ran out
                 self._tell("late", server)
-            return Reply.error(f"the server {server} did not answer in time")
+            return ToolReply.error(f"the server {server} did not answer in time")
         return reply
 
-    async def _asked(self, server: str, client: Client, tool: str, arguments: Mapping[str, Any]) -> Reply:
+    async def _asked(self, server: str, client: Client, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:
             # Not client.call_tool: that asks for the whole tool list first, to check results against output schemas.
@@ -109,11 +109,11 @@ class Upstream:
         except MCPError as error:
             if error.code in {CONNECTION_CLOSED, REQUEST_TIMEOUT}:
                 self._tell("lost", server)
-            return Reply.error(error.message)
+            return ToolReply.error(error.message)
         except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError, OSError):
             self._tell("lost", server)
-            return Reply.error(f"the server {server} is not available")
-        return Reply(content, bool(result.is_error))
+            return ToolReply.error(f"the server {server} is not available")
+        return ToolReply(content, bool(result.is_error))
 
     def _tell(self, how: str, name: str) -> None:
         if (how, name) not in self._told:
@@ -136,7 +136,7 @@ class Upstream:
         self._tell("lost", name)
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        cutter = frames.Reader()
+        cutter = frames.FrameReader()
         by_channel = {line.channel: line for line in self._lines.values()}
         with suppress(OSError, Malformed):
             while data := await reader.read(CHUNK):

@@ -20,10 +20,10 @@ import anyio
 from sandbox.boxes.box import PORT
 from sandbox.gateway.app import App
 from sandbox.gateway.listener import protocol
-from sandbox.gateway.report import Book, pack
-from sandbox.gateway.session import Session
+from sandbox.gateway.report import GatewayLog, pack
+from sandbox.gateway.session import AgentSession
 from sandbox.gateway.spec import GatewaySpec, listing
-from sandbox.gateway.upstream import Upstream
+from sandbox.gateway.upstream import WorldServers
 from sandbox.world import frames
 
 SECONDS = 10.0
@@ -49,13 +49,13 @@ async def _play() -> None:
     ours, worlds = socket.socketpair()
     spec = GatewaySpec("r", "", listing(["filesystem.list_allowed_directories"]), ("filesystem", "git"), 4)
     spec = GatewaySpec.from_bytes(spec.to_bytes())
-    book = Book()
+    book = GatewayLog()
 
     def emit(entry: Mapping[str, Any]) -> None:
         book.feed(pack(entry))
 
-    upstream = Upstream(spec.servers, ours, emit)
-    session = Session(spec, upstream, emit)
+    upstream = WorldServers(spec.servers, ours, emit)
+    session = AgentSession(spec, upstream, emit)
     app = App(session)
     async with app.running(), anyio.create_task_group() as group:
         group.start_soon(upstream.run)
@@ -131,7 +131,7 @@ async def _answer_as_server(worlds: socket.socket) -> None:
     """Be the first server of a world: answer each request with something of its form. The second one ends at once."""
     reader, writer = await asyncio.open_connection(sock=worlds)
     writer.write(frames.pack(2, b""))
-    cutter = frames.Reader()
+    cutter = frames.FrameReader()
     try:
         while data := await reader.read(65536):
             for channel, payload in cutter.feed(data):

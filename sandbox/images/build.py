@@ -27,7 +27,7 @@ NOT_BUILT_IN = {"__pycache__", "node_modules", "README.md"}
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class ImageSource:
     """One image of ours.
 
     Attributes:
@@ -42,7 +42,7 @@ class Image:
     folder: Path
     beside: tuple[tuple[str, Path], ...] = ()
     without: frozenset[str] = frozenset()
-    on: Image | None = None
+    on: ImageSource | None = None
 
     def tag(self, base: str) -> str:
         """Give the reference of what the folder is built into on this base."""
@@ -75,8 +75,8 @@ HERE = Path(__file__).parent
 IN_WORLD = HERE / "world"
 LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in the world's folder
 FOLDERS = HERE.parent / "servers"  # one a server
-RELAY = Image("quarterturn-relay", HERE / "relay")
-SERVERS = Image(
+RELAY = ImageSource("quarterturn-relay", HERE / "relay")
+SERVERS = ImageSource(
     "quarterturn-servers",
     HERE / "servers",
     (
@@ -84,7 +84,7 @@ SERVERS = Image(
         *((f"python/{path.parent.name}.txt", path) for path in sorted(FOLDERS.glob("*/requirements.txt"))),
     ),
 )
-WORLD = Image(
+WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
     beside=(
@@ -94,12 +94,12 @@ WORLD = Image(
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )
-RULEBOOK = Image("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
-LLM = Image("quarterturn-agent-llm", HERE.parents[1] / "examples" / "agents" / "llm")
+RULEBOOK = ImageSource("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
+LLM = ImageSource("quarterturn-agent-llm", HERE.parents[1] / "examples" / "agents" / "llm")
 IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes before it
 
 
-def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str, str]:
+def ensure(reach: Reach, say: Say, images: Sequence[ImageSource] = IMAGES) -> dict[str, str]:
     """Build what is missing, and give each image's tag by its name.
 
     Raises:
@@ -117,7 +117,7 @@ def ensure(reach: Reach, say: Say, images: Sequence[Image] = IMAGES) -> dict[str
     return {image.name: tag for image, tag in tags.items()}
 
 
-def absent(images: Sequence[Image] = IMAGES) -> list[Image]:
+def absent(images: Sequence[ImageSource] = IMAGES) -> list[ImageSource]:
     """Give those of the images that the engine does not have.
 
     Raises:
@@ -140,7 +140,7 @@ def _alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> None:
+def _build_all(images: Sequence[ImageSource], base: str, reach: Reach, say: Say) -> None:
     make_base(base, say)
     fetching = any(image.on is None for image in images)
     with build_base(base, reach) if fetching else nullcontext("") as stages:
@@ -150,7 +150,7 @@ def _build_all(images: Sequence[Image], base: str, reach: Reach, say: Say) -> No
             _build(image, tag, base, stages)
 
 
-def _build(image: Image, tag: str, base: str, stages: str) -> None:
+def _build(image: ImageSource, tag: str, base: str, stages: str) -> None:
     values = {"SERVERS": image.on.tag(base)} if image.on else {"BASE": base, "BUILD_BASE": stages}
     arguments = [word for name, value in values.items() for word in ("--build-arg", f"{name}={value}")]
     # The host's network, because the builder's own has neither a loopback proxy nor, always, a way out.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox.judge.asking import Question
-from sandbox.judge.judging import JUDGING, WORKER, Judged, Judging
+from sandbox.judge.judging import JUDGING, WORKER, Judgement, Judging
 from sandbox.judge.process import Broke
 
-__all__ = ["JUDGING", "WORKER", "Broke", "Judged", "Judging", "Question"]
+__all__ = ["JUDGING", "WORKER", "Broke", "Judgement", "Judging", "Question"]

@@ -39,7 +39,7 @@ A_LOOK = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judgement:
     """Verdict with its evidence, and what it cost.
 
     Attributes:
@@ -93,7 +93,7 @@ class Judging:
         answer: str | None,
         seed: Callable[[], FrozenState],
         read_back: Callable[[FrozenState], FrozenState] = as_it_is,
-    ) -> Judged:
+    ) -> Judgement:
         """Judge what was left.
 
         Args:
@@ -117,7 +117,7 @@ class Judging:
         except Broke:
             self._must_judge(question, read_back, seed)
             said = replies.Said(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
-        return Judged(said.evidence, time.monotonic() - started, said.spent, asking.again)
+        return Judgement(said.evidence, time.monotonic() - started, said.spent, asking.again)
 
     def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
         """Make sure that a state is one.

@@ -33,7 +33,7 @@ from sandbox.judge.loading import prepare
 from sandbox.mutations.make import Mutant
 from sandbox.mutations.make import mutants as mutants_of
 from sandbox.mutations.mutators import MUTATORS
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed as NoState
 from verifiers.formats.archive import tree_from_tar
 from verifiers.formats.snapshot import FILE
@@ -41,7 +41,7 @@ from verifiers.language import predicate as predicates
 from verifiers.normal_form import NormalState, encode
 from verifiers.states.readers import KINDS
 from verifiers.states.readers import read as normal_form
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 MAX_READING = 128 * 1024 * 1024
 """Bytes of all normal forms of a reading together; what is larger is unreadable."""
@@ -61,7 +61,7 @@ def extract(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Cut one folder out."""
     root = header["root"]
     folder = tree_from_tar(io.BytesIO(parts[0])).below(root)
-    return message.answer("done", part=Tree({root: DIRECTORY, **folder.under(root)}).to_tar())
+    return message.answer("done", part=FileTree({root: DIRECTORY, **folder.under(root)}).to_tar())
 
 
 def look(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -95,7 +95,7 @@ def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read it after some changes."""
     trees = _trees(header["roots"], header["dumps"], parts)
     for server, change in header["changes"]:
-        trees[server] = MUTATORS[server](trees.get(server, Tree({})), change)
+        trees[server] = MUTATORS[server](trees.get(server, FileTree({})), change)
     return message.answer("done", part=_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
 
 
@@ -124,27 +124,27 @@ class _Forms:
         self._names = [name for name in looked_at if name in KINDS]
         self._parts: list[bytes] = []
         self._numbers: dict[tuple[str, int], int] = {}
-        self._kept: list[Tree] = []  # so that no other tree ever has one's id
+        self._kept: list[FileTree] = []  # so that no other tree ever has one's id
         self._room = MAX_READING
 
-    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, Tree]]]) -> bytes:
+    def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, FileTree]]]) -> bytes:
         """Write cases down."""
         said = [
             {
                 "name": mutant.name,
                 "kind": mutant.kind,
                 "answer": mutant.answer,
-                "states": self._numbered(trees, Budget()),
+                "states": self._numbered(trees, ReadingBudget()),
             }
             for mutant, trees in cases
         ]
         return message.pack({"cases": said}, *self._parts)
 
-    def _numbered(self, trees: Mapping[str, Tree], budget: Budget) -> dict[str, int]:
+    def _numbered(self, trees: Mapping[str, FileTree], budget: ReadingBudget) -> dict[str, int]:
         """Number the normal forms of one case, whose namespaces share a budget."""
         return {name: self._number(name, trees[name], budget) for name in self._names if name in trees}
 
-    def _number(self, name: str, tree: Tree, budget: Budget) -> int:
+    def _number(self, name: str, tree: FileTree, budget: ReadingBudget) -> int:
         if (name, id(tree)) not in self._numbers:
             part = self._written(name, normal_form(name, tree, budget))
             if len(part) > self._room:
@@ -164,11 +164,11 @@ class _Forms:
             return encode({name: NormalState(unreadable=f"it has no normal form ({type(error).__name__})")})
 
 
-def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, Tree]:
+def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
     tar, *documents = parts
     whole = tree_from_tar(io.BytesIO(tar))
-    said = {name: Tree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
+    said = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
     return {name: whole.below(root) for name, root in roots.items()} | said
 
 
@@ -196,7 +196,7 @@ OPERATIONS = {operation.__name__: _guarded(operation) for operation in _ALL}
 
 def _prepare() -> None:
     """Read every kind of state once, so that all that it needs is loaded."""
-    tar = Tree({f"{name}/a": Node("file", b"a") for name in KINDS}).to_tar()
+    tar = FileTree({f"{name}/a": Node("file", b"a") for name in KINDS}).to_tar()
     roots = {name: name for name in KINDS}
     OPERATIONS["read"]({"roots": roots, "dumps": [], "looked_at": list(KINDS)}, [tar])
     changes = [["filesystem", {"remove": "a"}]]

@@ -34,7 +34,7 @@ class Reserved:
 
 
 @dataclass
-class Budget:
+class TokenBudget:
     """The tokens of one task."""
 
     tokens: int

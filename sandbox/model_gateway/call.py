@@ -10,7 +10,7 @@ from sandbox.transcript import ModelOutcome
 
 
 @dataclass
-class Call:
+class UpstreamCall:
     """A request that was sent.
 
     Attributes:

@@ -19,7 +19,7 @@ from sandbox.errors import Malformed
 from sandbox.model_gateway.formats.shape import Unfit
 from sandbox.model_gateway.formats.wire import Document, Wire
 from sandbox.model_gateway.formats.wires import WIRES
-from sandbox.model_gateway.link import CHUNK, Reader, pack
+from sandbox.model_gateway.link import CHUNK, LinkReader, pack
 from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict
 
@@ -53,7 +53,7 @@ class Front:
     async def run(self) -> None:
         """Carry what comes back until the link ends."""
         reader, self._writer = await asyncio.open_connection(sock=self._link)
-        messages = Reader()
+        messages = LinkReader()
         with suppress(OSError, Malformed):
             while data := await reader.read(CHUNK):
                 for message in messages.feed(data):

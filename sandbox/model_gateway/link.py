@@ -33,7 +33,7 @@ def pack(message: Mapping[str, Any]) -> bytes:
     return LENGTH.pack(len(data)) + data
 
 
-class Reader:
+class LinkReader:
     """Cuts a byte stream into messages; holds at most one that has not come in whole."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from typing import Self
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.model_gateway.link import CHUNK
-from sandbox.model_gateway.record import Book
+from sandbox.model_gateway.record import ModelCallLog
 from sandbox.model_gateway.session import JUDGE_SECONDS
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.transcript import ModelCall
@@ -173,7 +173,7 @@ class ModelSession:
     def __init__(self, gateway_end: socket.socket, log: socket.socket) -> None:
         self.gateway_end = gateway_end
         self._log = log
-        self._book = Book()
+        self._book = ModelCallLog()
         self._broken = False
         self._thread = threading.Thread(target=self._keep_log, name="model-log", daemon=True)
         self._thread.start()

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway.link import Reader
+from sandbox.model_gateway.link import LinkReader
 from sandbox.transcript import ModelCall, ModelOutcome
 
 MAX_CALLS = 10_000
@@ -46,7 +46,7 @@ def repeated(earlier: Mapping[str, Any] | None, later: Mapping[str, Any], histor
     return same
 
 
-class Book:
+class ModelCallLog:
     """Runner's copy of the log, parsed from a model process's bytes.
 
     Attributes:
@@ -55,7 +55,7 @@ class Book:
 
     def __init__(self) -> None:
         self.ended = False
-        self._reader = Reader()
+        self._reader = LinkReader()
         self._calls: dict[int, ModelCall] = {}
         self._total = 0
 

@@ -29,7 +29,7 @@ from sandbox.isolation.confine import own_processes
 from sandbox.model_gateway.confine import confine
 from sandbox.model_gateway.formats.wires import BY_NAME
 from sandbox.model_gateway.link import pack
-from sandbox.model_gateway.session import Session
+from sandbox.model_gateway.session import UpstreamSession
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.model_gateway.upstream import Upstream
 
@@ -86,7 +86,7 @@ async def _session(upstream: Upstream, cache_key: str, link: socket.socket, log:
         log.sendall(pack(entry))  # the runner's thread reads at once; a log that cannot be written ends the session
 
     with suppress(OSError):
-        await Session(upstream, cache_key, await asyncio.open_connection(sock=link), emit).run()
+        await UpstreamSession(upstream, cache_key, await asyncio.open_connection(sock=link), emit).run()
 
 
 async def _rehearse(spec: UpstreamSpec) -> None:

@@ -19,15 +19,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway.budget import Budget
-from sandbox.model_gateway.call import Call
+from sandbox.model_gateway.budget import TokenBudget
+from sandbox.model_gateway.call import UpstreamCall
 from sandbox.model_gateway.formats import sse
 from sandbox.model_gateway.formats.shape import Unfit
 from sandbox.model_gateway.formats.wire import Document, Grant, Wire
 from sandbox.model_gateway.formats.wires import BY_NAME
-from sandbox.model_gateway.link import CHUNK, Reader, pack
+from sandbox.model_gateway.link import CHUNK, LinkReader, pack
 from sandbox.model_gateway.record import repeated
-from sandbox.model_gateway.upstream import Answer, Failed, Upstream
+from sandbox.model_gateway.upstream import Upstream, UpstreamFailed, UpstreamResponse
 from sandbox.model_gateway.upstream_failure import SAID_NO, Judge
 
 MAX_LOG = 16 * 1024 * 1024
@@ -46,7 +46,7 @@ class _Refused(Exception):
         self.status, self.sentence = status, sentence
 
 
-class Session:
+class UpstreamSession:
     """The requests of one task.
 
     Args:
@@ -65,7 +65,7 @@ class Session:
     ) -> None:
         self._upstream, self._cache_key, self._log = upstream, cache_key, log
         self._reader, self._writer = link
-        self._budget = Budget(upstream.spec.tokens)
+        self._budget = TokenBudget(upstream.spec.tokens)
         self._together = asyncio.Semaphore(MAX_TOGETHER)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._judging: set[int] = set()
@@ -75,7 +75,7 @@ class Session:
 
     async def run(self) -> None:
         """Serve until the gateway is gone, and say that nothing more will come."""
-        messages = Reader()
+        messages = LinkReader()
         try:
             while data := await self._reader.read(CHUNK):
                 for message in messages.feed(data):
@@ -129,7 +129,7 @@ class Session:
 
     # -- what goes out ------------------------------------------------------------------------------------------------
 
-    def _begin(self, ident: int, wire: Wire, request: Any) -> Call:
+    def _begin(self, ident: int, wire: Wire, request: Any) -> UpstreamCall:
         try:
             rebuilt = wire.rebuild(request, self._upstream.spec.models)  # 1
         except Unfit as error:
@@ -145,11 +145,11 @@ class Session:
             raise _Refused(403, f"too little is left of this task's {self._budget.tokens} tokens for this request")
         self._requests += 1
         document = wire.prepared(rebuilt, Grant(reserved.written, self._cache_key))
-        call = Call(self._requests, ident, wire, rebuilt, document, reserved)
+        call = UpstreamCall(self._requests, ident, wire, rebuilt, document, reserved)
         self._write_down(call, repeats)  # 3
         return call
 
-    def _write_down(self, call: Call, repeats: int) -> None:
+    def _write_down(self, call: UpstreamCall, repeats: int) -> None:
         history = call.request.get(call.wire.history)
         fresh = {call.wire.history: history[repeats:]} if isinstance(history, list) else {}
         sent = call.document | fresh
@@ -160,7 +160,7 @@ class Session:
 
     # -- what comes back ----------------------------------------------------------------------------------------------
 
-    async def _exchange(self, call: Call) -> None:
+    async def _exchange(self, call: UpstreamCall) -> None:
         """Send it and hand on what comes (4); then judge it, where it failed (6)."""
         try:
             async with self._upstream.opened(call.wire, call.document) as answer:
@@ -169,7 +169,7 @@ class Session:
                 else:
                     await self._whole(call, answer)
             call.outcome = "ok"
-        except Failed as failed:
+        except UpstreamFailed as failed:
             call.detail = f"{failed.status}: {failed.detail}"
             call.outcome = "broke"  # which nobody can settle, unless we find out more before the session is over
             begun = call.begun
@@ -180,10 +180,10 @@ class Session:
             finally:
                 self._judging.discard(call.ident)
 
-    async def _whole(self, call: Call, answer: Answer) -> None:
+    async def _whole(self, call: UpstreamCall, answer: UpstreamResponse) -> None:
         document = await answer.whole()
         if call.wire.failed(document):
-            raise Failed(None, json.dumps(document))
+            raise UpstreamFailed(None, json.dumps(document))
         call.usage = call.wire.usage(document)
         rebuilt = call.wire.answered(document, call.request["model"], call.number)
         call.say(call.wire.pieces(rebuilt))
@@ -192,14 +192,14 @@ class Session:
         await self._writer.drain()
         self._tell(call, {"end": True})
 
-    async def _stream(self, call: Call, answer: Answer) -> None:
+    async def _stream(self, call: UpstreamCall, answer: UpstreamResponse) -> None:
         wire, ended = call.wire, False
         async for document in answer.events():
             if document is None:
                 ended = ended or not wire.named_events
                 break
             if wire.failed(document):
-                raise Failed(None, json.dumps(document))
+                raise UpstreamFailed(None, json.dumps(document))
             call.usage = call.usage.later(wire.usage(document))
             built = wire.event(document, call.request["model"], call.number)
             if built is None:
@@ -212,12 +212,12 @@ class Session:
             if ended := wire.ends(document):
                 break
         if not ended:
-            raise Failed(None, "the stream ended before its end")
+            raise UpstreamFailed(None, "the stream ended before its end")
         if not wire.named_events:
             self._tell_event(call, sse.DONE)
         self._tell(call, {"end": True})
 
-    def _end(self, call: Call) -> None:
+    def _end(self, call: UpstreamCall) -> None:
         read, written, estimated = call.cost()  # 5
         self._budget.settle(call.reserved, read, written)
         self._log(
@@ -234,11 +234,11 @@ class Session:
 
     # -- to the gateway -----------------------------------------------------------------------------------------------
 
-    def _tell(self, call: Call, message: Mapping[str, Any]) -> None:
+    def _tell(self, call: UpstreamCall, message: Mapping[str, Any]) -> None:
         call.begun = True
         self._write(call.ident, message)
 
-    def _tell_event(self, call: Call, text: str) -> None:
+    def _tell_event(self, call: UpstreamCall, text: str) -> None:
         if not call.begun:
             self._tell(call, {"status": 200, "stream": True})
         self._tell(call, {"data": text})
@@ -248,7 +248,7 @@ class Session:
         self._write(ident, {"data": json.dumps(wire.error(status, sentence))})
         self._write(ident, {"end": True})
 
-    def _fail(self, call: Call, status: int, sentence: str) -> None:
+    def _fail(self, call: UpstreamCall, status: int, sentence: str) -> None:
         """Tell the agent of a failure, in the stream where there is one already."""
         if not call.begun:
             self._tell_error(call.ident, call.wire, status, sentence)
@@ -261,7 +261,7 @@ class Session:
             self._writer.write(pack({"id": ident, **message}))
 
 
-def _told(failed: Failed) -> tuple[int, str]:
+def _told(failed: UpstreamFailed) -> tuple[int, str]:
     """Give the status and sentence that an agent hears; an upstream's own words may tell of other runs."""
     if failed.status in SAID_NO:
         return failed.status, f"the upstream refused this request with status {failed.status}"

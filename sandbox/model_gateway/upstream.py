@@ -41,7 +41,7 @@ VERSION = "2023-06-01"  # of Anthropic's interface
 _OK = 200
 
 
-class Failed(Exception):
+class UpstreamFailed(Exception):
     """The upstream gave no answer.
 
     Attributes:
@@ -81,7 +81,9 @@ class Upstream:
         await self._client.aclose()
 
     @asynccontextmanager
-    async def opened(self, wire: Wire, document: Document, pauses: Sequence[float] = PAUSES) -> AsyncIterator[Answer]:
+    async def opened(
+        self, wire: Wire, document: Document, pauses: Sequence[float] = PAUSES
+    ) -> AsyncIterator[UpstreamResponse]:
         """Send a request, and give the answer whose head has come in.
 
         Raises:
@@ -91,12 +93,12 @@ class Upstream:
             try:
                 response = await self._sent(wire, document)
                 break
-            except Failed as failed:
+            except UpstreamFailed as failed:
                 if pause is None or not (failed.status is None or failed.status in PASSING):
                     raise
                 await self._sleep(pause)
         try:
-            yield Answer(response)
+            yield UpstreamResponse(response)
         finally:
             await response.aclose()
 
@@ -107,7 +109,7 @@ class Upstream:
                 await answer.whole()
         except TimeoutError:
             return None
-        except Failed as failed:
+        except UpstreamFailed as failed:
             return None if failed.status in CROWDED else False
         return True
 
@@ -127,17 +129,17 @@ class Upstream:
         try:
             response = await self._client.send(request, stream=True)
         except httpx2.HTTPError as error:
-            raise Failed(None, type(error).__name__) from None
+            raise UpstreamFailed(None, type(error).__name__) from None
         if response.status_code == _OK and response.headers.get("content-encoding", "identity") == "identity":
             return response
         try:
             detail = await _some(response)
         finally:
             await response.aclose()
-        raise Failed(response.status_code, detail)
+        raise UpstreamFailed(response.status_code, detail)
 
 
-class Answer:
+class UpstreamResponse:
     """An answer whose head has come in.
 
     Attributes:
@@ -171,24 +173,24 @@ class Answer:
                 for data in parser.feed(chunk):
                     yield None if data.strip() == b"[DONE]" else _object(data)
             except Malformed as error:
-                raise Failed(None, str(error)) from None
+                raise UpstreamFailed(None, str(error)) from None
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._response.aiter_raw():
                 self.received += len(chunk)
                 if self.received > MAX_ANSWER:
-                    raise Failed(None, f"the answer is longer than {MAX_ANSWER} bytes")
+                    raise UpstreamFailed(None, f"the answer is longer than {MAX_ANSWER} bytes")
                 yield chunk
         except httpx2.HTTPError as error:
-            raise Failed(None, type(error).__name__) from None
+            raise UpstreamFailed(None, type(error).__name__) from None
 
 
 def _object(data: bytes) -> dict[str, Any]:
     try:
         return parse_object(data, "the upstream's answer", max_size=MAX_ANSWER)
     except NotStrict as error:
-        raise Failed(None, str(error)) from None
+        raise UpstreamFailed(None, str(error)) from None
 
 
 async def _some(response: httpx2.Response) -> str:

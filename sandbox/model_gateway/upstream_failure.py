@@ -11,8 +11,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 
-from sandbox.model_gateway.call import Call
-from sandbox.model_gateway.upstream import Failed, Upstream
+from sandbox.model_gateway.call import UpstreamCall
+from sandbox.model_gateway.upstream import Upstream, UpstreamFailed
 from sandbox.transcript import ModelOutcome
 
 MAX_JUDGED = 3
@@ -29,7 +29,7 @@ class Judge:
         self._asked: Counter[bool] = Counter()
         self._outcomes: dict[bool, ModelOutcome] = {}
 
-    async def outcome(self, call: Call, failed: Failed, *, begun: bool) -> ModelOutcome:
+    async def outcome(self, call: UpstreamCall, failed: UpstreamFailed, *, begun: bool) -> ModelOutcome:
         """Find out, or take the last word on a failure of the same kind; `begun` says that part of an answer came."""
         said_no = failed.status in SAID_NO
         async with self._turn:
@@ -38,12 +38,12 @@ class Judge:
                 self._outcomes[said_no] = await self._found_out(call, broke=failed.status is None or begun)
             return self._outcomes.get(said_no, "broke")
 
-    async def _found_out(self, call: Call, *, broke: bool) -> ModelOutcome:
+    async def _found_out(self, call: UpstreamCall, *, broke: bool) -> ModelOutcome:
         if broke and await self._works_again(call):
             return "broke"
         return _COMES_TO[await self._upstream.answers(call.wire, call.request["model"])]
 
-    async def _works_again(self, call: Call) -> bool:
+    async def _works_again(self, call: UpstreamCall) -> bool:
         """Play a request again that broke, for nobody to see."""
         try:
             async with self._upstream.opened(call.wire, call.document, ()) as answer:
@@ -54,6 +54,6 @@ class Judge:
                         return True
                     if call.wire.failed(document):
                         return False
-        except Failed:
+        except UpstreamFailed:
             pass
         return False

@@ -23,7 +23,7 @@ from sandbox.servers.redis import mutations as redis
 from sandbox.servers.spreadsheet import mutations as spreadsheet
 from sandbox.servers.sqlite import mutations as sqlite
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -61,7 +61,7 @@ class Mutant:
 
 
 def mutants(
-    predicate: Predicate, before: Mapping[str, Tree], after: Mapping[str, Tree], said: str | None
+    predicate: Predicate, before: Mapping[str, FileTree], after: Mapping[str, FileTree], said: str | None
 ) -> list[Mutant]:
     """Give all mutants of a final state.
 
@@ -113,10 +113,10 @@ def _way(name: str, arguments: Mapping[str, Any]) -> Change | str | None:
     return (server, table[name](arguments)) if name in table else None
 
 
-def _mistakes(before: Mapping[str, Tree], after: Mapping[str, Tree], said: str | None) -> Iterator[Mutant]:
+def _mistakes(before: Mapping[str, FileTree], after: Mapping[str, FileTree], said: str | None) -> Iterator[Mutant]:
     for server, module in _BY_SERVER.items():
         if server in after:
-            for name, change in module.mistakes(before.get(server, Tree({})), after[server]):
+            for name, change in module.mistakes(before.get(server, FileTree({})), after[server]):
                 yield Mutant(f"{server}: {name}", "mistake", ((server, change),))
     for name, answer in answers.mistakes(said) if said is not None else ():
         yield Mutant(f"answer: {name}", "mistake", answer=answer)

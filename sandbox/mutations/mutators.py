@@ -15,9 +15,9 @@ from sandbox.servers.postgres import mutators as postgres
 from sandbox.servers.redis import mutators as redis
 from sandbox.servers.spreadsheet import mutators as spreadsheet
 from sandbox.servers.sqlite import server as sqlite
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
-Mutator: TypeAlias = Callable[[Tree, Mapping[str, Any]], Tree]
+Mutator: TypeAlias = Callable[[FileTree, Mapping[str, Any]], FileTree]
 
 MUTATORS: Mapping[str, Mutator] = {
     "calendar": calendar.mutate,

@@ -53,7 +53,7 @@ class Stage(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AttemptFacts:
     """Known facts about an attempt that ended, or about its check.
 
     Attributes:
@@ -72,8 +72,8 @@ class Facts:
 
     stage: Stage
     ended: Ended | None = None
-    agent: box.Facts | None = None
-    world: box.Facts | None = None
+    agent: box.ExitFacts | None = None
+    world: box.ExitFacts | None = None
     too_large: bool = False
     unjudged: bool = False
     servers_missed: int = 0
@@ -95,80 +95,88 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FailureRule:
     """One row of the table: a sentence for the reader, a condition, and what follows."""
 
     says: str
-    holds: Callable[[Facts], bool]
+    holds: Callable[[AttemptFacts], bool]
     ruling: Ruling
 
 
-def _lost(facts: Facts) -> bool:
+def _lost(facts: AttemptFacts) -> bool:
     return any(one is not None and one.lost for one in (facts.agent, facts.world))
 
 
-def _world_died(facts: Facts) -> bool:
+def _world_died(facts: AttemptFacts) -> bool:
     return facts.world is not None and not facts.world.running
 
 
-def _unreadable(facts: Facts) -> bool:
+def _unreadable(facts: AttemptFacts) -> bool:
     return facts.stage in (Stage.AGENT, Stage.SESSION) or facts.too_large
 
 
-def _undone(facts: Facts) -> bool:
+def _undone(facts: AttemptFacts) -> bool:
     """What is lost on the way to a task that is done after all has stood in nobody's way."""
     return facts.verdict is not Verdict.TRUE
 
 
-def _relay_died(facts: Facts) -> bool:
+def _relay_died(facts: AttemptFacts) -> bool:
     return facts.agent is not None and facts.agent.relay_died and _undone(facts)
 
 
-def _server_missed(facts: Facts) -> bool:
+def _server_missed(facts: AttemptFacts) -> bool:
     return facts.servers_missed > 0 and _undone(facts)
 
 
-TABLE: tuple[Row, ...] = (
+TABLE: tuple[FailureRule, ...] = (
     # So far no agent was let go: nothing was served.
-    Row("the world never started", lambda f: f.stage == Stage.NOTHING, Ruling("ours", "world-not-started")),
-    Row("the gateway never became ready", lambda f: f.stage == Stage.WORLD, Ruling("ours", "gateway-not-ready")),
-    Row("the agent's place could not be made", lambda f: f.stage == Stage.GATEWAY, Ruling("ours", "place-not-ready")),
+    FailureRule("the world never started", lambda f: f.stage == Stage.NOTHING, Ruling("ours", "world-not-started")),
+    FailureRule(
+        "the gateway never became ready", lambda f: f.stage == Stage.WORLD, Ruling("ours", "gateway-not-ready")
+    ),
+    FailureRule(
+        "the agent's place could not be made", lambda f: f.stage == Stage.GATEWAY, Ruling("ours", "place-not-ready")
+    ),
     # From here on everything may be hostile.
-    Row("the engine could not be asked", _lost, Ruling("ours", "engine-lost")),
-    Row("the agent could not be started", lambda f: f.stage == Stage.SERVED, Ruling("unclear", "agent-not-started")),
+    FailureRule("the engine could not be asked", _lost, Ruling("ours", "engine-lost")),
+    FailureRule(
+        "the agent could not be started", lambda f: f.stage == Stage.SERVED, Ruling("unclear", "agent-not-started")
+    ),
     # An agent talks to the gateway and the relay, so it may have killed them; and what it said cannot be checked.
-    Row("the gateway is gone", lambda f: f.ended in (None, "gateway-lost"), Ruling("unclear", "gateway-lost")),
-    Row("the world died", _world_died, Ruling("check", "world-died")),
-    Row("the world's state is too large, or none", lambda f: f.too_large, Ruling("check", "state-too-large")),
-    Row("the world did not give its state", _unreadable, Ruling("check", "not-frozen")),
-    Row("a server was lost, or did not answer in time", _server_missed, Ruling("check", "server-lost")),
-    Row("the relay is gone", _relay_died, Ruling("unclear", "relay-lost")),
+    FailureRule("the gateway is gone", lambda f: f.ended in (None, "gateway-lost"), Ruling("unclear", "gateway-lost")),
+    FailureRule("the world died", _world_died, Ruling("check", "world-died")),
+    FailureRule("the world's state is too large, or none", lambda f: f.too_large, Ruling("check", "state-too-large")),
+    FailureRule("the world did not give its state", _unreadable, Ruling("check", "not-frozen")),
+    FailureRule("a server was lost, or did not answer in time", _server_missed, Ruling("check", "server-lost")),
+    FailureRule("the relay is gone", _relay_died, Ruling("unclear", "relay-lost")),
     # Requests may crash an upstream, or use its quota up.
-    Row(
+    FailureRule(
         "the model's upstream was down",
         lambda f: f.upstream == "down" and _undone(f),
         Ruling("unclear", "upstream-down"),
     ),
-    Row(
+    FailureRule(
         "the model's upstream broke on a request, once",
         lambda f: f.upstream == "broke" and _undone(f),
         Ruling("unclear", "upstream-broke"),
     ),
-    Row("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
-    Row("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
+    FailureRule("it made a call too many", lambda f: f.ended == "steps-exceeded", Ruling("theirs", "steps-exceeded")),
+    FailureRule("its time ran out", lambda f: f.ended == "time-exceeded", Ruling("theirs", "time-exceeded")),
     # What is read may be made to take long, or to be unreadable.
-    Row(
+    FailureRule(
         "a reader or a judge failed, twice, the second time alone",
         lambda f: f.unjudged,
         Ruling("unclear", "judge-lost"),
     ),
-    Row("the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("unclear", "not-evaluated")),
-    Row(
+    FailureRule(
+        "the predicate could not be evaluated", lambda f: f.stage == Stage.FROZEN, Ruling("unclear", "not-evaluated")
+    ),
+    FailureRule(
         "a probe of the predicate could not be made",
         lambda f: f.verdict is Verdict.UNKNOWN,
         Ruling("unclear", "verdict-unknown"),
     ),
-    Row("the session came to its end", lambda f: f.stage == Stage.VERDICT, Ruling(None, "finished")),
+    FailureRule("the session came to its end", lambda f: f.stage == Stage.VERDICT, Ruling(None, "finished")),
 )
 
 UNSERVED: frozenset[str] = frozenset({"world-not-started", "gateway-not-ready", "place-not-ready"})
@@ -176,7 +184,7 @@ UNSERVED: frozenset[str] = frozenset({"world-not-started", "gateway-not-ready", 
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class RunStop:
     """One way in which a whole run stops before each of its tasks has a result.
 
     Attributes:
@@ -191,14 +199,14 @@ class Stop:
     goes_on: bool = True
 
 
-STOPS: Mapping[str, Stop] = {
-    "worker-lost": Stop("its worker died, or was silent for longer than its lease", closed_list=False),
-    "mistake": Stop("a mistake of ours ended it", closed_list=False),
-    "cancelled": Stop("its owner took it back", closed_list=False, goes_on=False),
-    "worker-stopped": Stop("the operator stopped the worker, or the command", closed_list=True),
-    "machine": Stop("the box, the database or the disk of the log could not be had", closed_list=True),
-    "upstream-down": Stop("the upstream of its model answered nobody", closed_list=False),
-    "turn": Stop("the month turned", closed_list=False, goes_on=False),
+STOPS: Mapping[str, RunStop] = {
+    "worker-lost": RunStop("its worker died, or was silent for longer than its lease", closed_list=False),
+    "mistake": RunStop("a mistake of ours ended it", closed_list=False),
+    "cancelled": RunStop("its owner took it back", closed_list=False, goes_on=False),
+    "worker-stopped": RunStop("the operator stopped the worker, or the command", closed_list=True),
+    "machine": RunStop("the box, the database or the disk of the log could not be had", closed_list=True),
+    "upstream-down": RunStop("the upstream of its model answered nobody", closed_list=False),
+    "turn": RunStop("the month turned", closed_list=False, goes_on=False),
 }
 """What stops a run, by its code."""
 
@@ -206,7 +214,7 @@ CODES: frozenset[str] = frozenset(row.ruling.code for row in TABLE) | STOPS.keys
 """The fixed list: all that a failed private run ever tells its owner."""
 
 
-def classify(facts: Facts, check: Facts | None = None) -> Ruling:
+def classify(facts: AttemptFacts, check: AttemptFacts | None = None) -> Ruling:
     """Say whose failure it is; with the facts of its check nothing is left to check."""
     ruling = _first(facts)
     if ruling.blame != "check" or check is None:
@@ -214,5 +222,5 @@ def classify(facts: Facts, check: Facts | None = None) -> Ruling:
     return replace(ruling, blame="unclear" if _first(check).blame is None else "ours")
 
 
-def _first(facts: Facts) -> Ruling:
+def _first(facts: AttemptFacts) -> Ruling:
     return next(row.ruling for row in TABLE if row.holds(facts))

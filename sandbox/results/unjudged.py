@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sandbox.boxes import box
-from sandbox.results.failure import Facts, Stage
+from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.outcome import TaskRun, transcript_from_json
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
@@ -37,7 +37,7 @@ class Left:
 
     task_id: str
     state: FrozenState = field(repr=False)
-    facts: Facts = field(repr=False)
+    facts: AttemptFacts = field(repr=False)
     transcript: Transcript = field(repr=False)
     output: str = field(default="", repr=False)
     phases: Mapping[str, float] = field(default_factory=dict, repr=False)
@@ -69,6 +69,6 @@ class Left:
         return cls(**{**value, **read})
 
 
-def _facts(value: Mapping[str, Any]) -> Facts:
-    ends = {name: value[name] and box.Facts(**value[name]) for name in ("agent", "world")}
-    return Facts(**{**value, **ends, "stage": Stage(value["stage"])})
+def _facts(value: Mapping[str, Any]) -> AttemptFacts:
+    ends = {name: value[name] and box.ExitFacts(**value[name]) for name in ("agent", "world")}
+    return AttemptFacts(**{**value, **ends, "stage": Stage(value["stage"])})

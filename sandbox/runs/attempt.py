@@ -35,7 +35,7 @@ from pathlib import Path
 from sandbox.boxes import box as boxes
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.judge import WORKER
-from sandbox.results.failure import Facts, Ruling, Stage, classify
+from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.results.outcome import RUN, TaskRun
 from sandbox.results.unjudged import Left
 from sandbox.runs.job import Job
@@ -59,8 +59,8 @@ class _Seen:
     """What an attempt brought to light so far; each step adds its own."""
 
     transcript: Transcript | None = None
-    agent: boxes.Facts | None = None
-    world: boxes.Facts | None = None
+    agent: boxes.ExitFacts | None = None
+    world: boxes.ExitFacts | None = None
     late: bool = False
     servers_missed: int = 0
     too_large: bool = False
@@ -134,7 +134,7 @@ def judged_later(job: Job, left: Left) -> TaskRun:
     return _settled(job, seen, facts, {**left.phases, **meter.seconds})
 
 
-def _settled(job: Job, seen: _Seen, facts: Facts, phases: Mapping[str, float]) -> TaskRun:
+def _settled(job: Job, seen: _Seen, facts: AttemptFacts, phases: Mapping[str, float]) -> TaskRun:
     """Say whose an attempt's failure is, after a check of the machinery where it takes one, and what it came to."""
     ruling = classify(facts)
     if ruling.blame == "check" and seen.transcript:
@@ -176,7 +176,7 @@ def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     scene.stage = Stage.SESSION
 
 
-def _wait(job: Job, agent: boxes.Agent, scene: Scene) -> tuple[boxes.Facts, bool]:
+def _wait(job: Job, agent: boxes.RunningAgent, scene: Scene) -> tuple[boxes.ExitFacts, bool]:
     """Give the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
     deadline, look = started + job.terms.agent.wall, started + LOOK
@@ -233,9 +233,9 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
         seen.judged, seen.evidence = True, judged.evidence
 
 
-def _facts(scene: Scene, seen: _Seen) -> Facts:
+def _facts(scene: Scene, seen: _Seen) -> AttemptFacts:
     transcript = seen.transcript
-    return Facts(
+    return AttemptFacts(
         stage=scene.stage,
         ended=transcript.ended if transcript else None,
         agent=seen.agent,

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sandbox.boxes.box import Box, Limits, Places
+from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, Judging
 from sandbox.model_gateway.process import ModelGateway
@@ -21,7 +21,7 @@ from sandbox.runs.scene import Patience
 from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
 from sandbox.shared_lock import Turns
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.task.document import Task
 
 
@@ -29,7 +29,7 @@ from vault.task.document import Task
 class Solution:
     """A reference solution, served to the reference agent and to nobody else."""
 
-    calls: Sequence[Call] = field(repr=False)
+    calls: Sequence[ToolCall] = field(repr=False)
     answer: str | None = field(default=None, repr=False)
 
 
@@ -46,8 +46,8 @@ class Terms:
         judging: who reads and judges what is left.
     """
 
-    world: Limits = field(default_factory=Limits)
-    agent: Limits = field(default_factory=Limits)
+    world: ResourceLimits = field(default_factory=ResourceLimits)
+    agent: ResourceLimits = field(default_factory=ResourceLimits)
     patience: Patience = field(default_factory=Patience)
     clock: Clock = time.monotonic
     models: ModelGateway | None = None
@@ -70,7 +70,7 @@ class Job:
     task: Task
     submission: Submission
     box: Box
-    places: Places
+    places: AgentLauncher
     alias: str
     terms: Terms
     solution: Solution | None

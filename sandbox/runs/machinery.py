@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from sandbox.errors import Lost, Malformed, Unavailable
-from sandbox.results.failure import Facts, Stage, classify
+from sandbox.results.failure import AttemptFacts, Stage, classify
 from sandbox.runs.job import Job
 from sandbox.runs.scene import Scene, specify
 from sandbox.runs.stopwatch import Meter
@@ -26,14 +26,14 @@ POLL = 0.5
 BROKEN = (Lost, Unavailable, OSError)
 
 
-def check(job: Job, transcript: Transcript) -> Facts:
+def check(job: Job, transcript: Transcript) -> AttemptFacts:
     """Start each server that an agent called (the task's own, if it called none), freeze it, and give the facts.
 
     They are those of the first that broke, or of the last. It waits until no agent of the run is at work, and keeps
     others from beginning meanwhile.
     """
     used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on} or {job.task.server}
-    servers, facts = servers_of(job.task.document), Facts(Stage.NOTHING)
+    servers, facts = servers_of(job.task.document), AttemptFacts(Stage.NOTHING)
     with job.turns.alone():
         for server in [one for one in servers if one.name in used] or servers:
             facts = _woken(job, server)
@@ -42,12 +42,12 @@ def check(job: Job, transcript: Transcript) -> Facts:
     return facts
 
 
-def _woken(job: Job, server: Server) -> Facts:
+def _woken(job: Job, server: Server) -> AttemptFacts:
     task, terms = job.task, job.terms
     wall, call = terms.agent.wall, terms.patience.call
     spec = specify(task, alias=job.alias, wall=wall, servers=[server], script=(), call_seconds=call)
     scene = Scene(job.box, spec, [server], seed(task.document), terms.world, terms.patience, Meter(terms.clock))
-    facts = Facts(Stage.NOTHING)
+    facts = AttemptFacts(Stage.NOTHING)
     with scene:
         try:
             gateway = scene.open().gateway
@@ -56,7 +56,7 @@ def _woken(job: Job, server: Server) -> Facts:
                 pass
             ended = gateway.finish(terms.patience.finish if gateway.over() else 0).ended
             missed, world = len(gateway.missed), scene.world.facts()
-            facts = Facts(Stage.SESSION, ended=ended, servers_missed=missed, world=world)
+            facts = AttemptFacts(Stage.SESSION, ended=ended, servers_missed=missed, world=world)
             terms.judging.check(scene.freeze(), partial(untouched, task.document))
         except Malformed:
             return replace(facts, too_large=True)

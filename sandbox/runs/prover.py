@@ -25,7 +25,7 @@ from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
 from sandbox.servers.registry import SERVERS, tool_table
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
@@ -40,7 +40,7 @@ class Final:
     answer: str | None = field(repr=False)
 
 
-class Ended(Protocol):
+class HasFinalState(Protocol):
     """Protocol of a proof, whatever its class is elsewhere: it carries the final state that came from here."""
 
     @property
@@ -50,7 +50,7 @@ class Ended(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class ProvedSolution:
     """Result of playing a solution.
 
     Attributes:
@@ -76,7 +76,7 @@ class Proved:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoiled:
+class MutantResult:
     """Verdict of the predicate on a final state that is wrong in one way (`sandbox.mutations`)."""
 
     name: str = field(repr=False)
@@ -122,7 +122,9 @@ class BoxProver:
             raise NotFound(f"no pinned server has a tool {unknown[0]!r}")
         return {tool: str(table[tool]["description"]) for tool in tools}
 
-    def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+    def prove(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
+    ) -> ProvedSolution:
         """Play calls in a fresh world and evaluate the predicate on what they leave; no calls is the null agent.
 
         Raises:
@@ -133,10 +135,12 @@ class BoxProver:
                 return self._play(document, calls, answer)
         return self._play(document, calls, answer)
 
-    def _play(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Proved:
+    def _play(
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
+    ) -> ProvedSolution:
         task, terms = Task.parse(document), self._terms
         terms.judging.warm()
-        script = [Call(call["tool"], call.get("arguments", {})) for call in calls]
+        script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
         servers = [server for server in servers_of(task.document) if server.name in used]
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
@@ -155,7 +159,7 @@ class BoxProver:
         log = transcript.as_json()["calls"]
         judged = terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
         made, errors = len(transcript.calls), transcript.errors
-        return Proved(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
+        return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
 
     def _start(self, task: Task) -> FrozenState:
         return self._with_dumps(task, untouched(task.document))
@@ -167,7 +171,7 @@ class BoxProver:
         except Broke as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
-    def mutated(self, document: Mapping[str, Any], proved: Ended, mutant: Mapping[str, Any]) -> Evidence:
+    def mutated(self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any]) -> Evidence:
         """Evaluate the predicate on a proved state with one thing changed: a server's data, or the answer.
 
         Raises:
@@ -182,9 +186,9 @@ class BoxProver:
         changes = [(mutant["server"], mutant["change"])]
         return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
 
-    def spoiled(self, document: Mapping[str, Any], proved: Ended) -> list[Spoiled]:
+    def spoiled(self, document: Mapping[str, Any], proved: HasFinalState) -> list[MutantResult]:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
         final: Final = proved.state
         made = self._terms.judging.mutants(question_of(task), self._start(task), final.state, final.answer)
-        return [Spoiled(name, kind, verdict) for name, kind, verdict in made]
+        return [MutantResult(name, kind, verdict) for name, kind, verdict in made]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Self
 
-from sandbox.boxes.box import Box, Limits
+from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import Judging
@@ -70,4 +70,4 @@ class JudgeAgain:
     def _back(self, box: str, task: Task) -> Callable[[FrozenState], FrozenState]:
         if not read_by(task):
             return as_it_is
-        return lambda state: read_back(self._box(box), task, state, Limits(), self._judging)
+        return lambda state: read_back(self._box(box), task, state, ResourceLimits(), self._judging)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import replace
 
-from sandbox.boxes.box import Box, Places
+from sandbox.boxes.box import AgentLauncher, Box
 from sandbox.errors import NotAllowed
 from sandbox.results.failure import PREPARATIONS, RETRIES, UNSERVED
 from sandbox.results.outcome import TaskRun
@@ -38,7 +38,7 @@ def run_task(
     box: Box,
     *,
     alias: str,
-    places: Places | None = None,
+    places: AgentLauncher | None = None,
     solution: Solution | None = None,
     terms: Terms | None = None,
 ) -> TaskRun:
@@ -60,7 +60,7 @@ def run_set(
     submission: Submission,
     box: Box,
     *,
-    places: Places | None = None,
+    places: AgentLauncher | None = None,
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
     on_serve: Callable[[str], None] = lambda _: None,

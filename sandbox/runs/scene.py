@@ -18,14 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sandbox.boxes.box import Box, Limits, Place, World
+from sandbox.boxes.box import Box, Place, ResourceLimits, World
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
 from sandbox.runner import own_folder
 from sandbox.runs.stopwatch import Meter
 from sandbox.servers.registry import Server
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from sandbox.world.frozen import FrozenState, Seed
 from vault.task.document import Task
 
@@ -59,7 +59,7 @@ class Scene:
     spec: GatewaySpec
     servers: Sequence[Server]
     seed: Seed = field(repr=False)
-    limits: Limits
+    limits: ResourceLimits
     patience: Patience
     meter: Meter
     setting: Callable[[Path], Place] | None = None
@@ -144,7 +144,7 @@ def specify(
     wall: float,
     servers: Sequence[Server],
     solution: Mapping[str, Any] | None = None,
-    script: Sequence[Call] | None = None,
+    script: Sequence[ToolCall] | None = None,
     models: ModelGateway | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> GatewaySpec:

@@ -21,7 +21,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
-from sandbox.boxes.box import Box, Limits
+from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed
 from sandbox.judge import Judging
 from sandbox.runs.task_world import servers_of
@@ -30,7 +30,7 @@ from sandbox.world import frames
 from sandbox.world.frozen import FrozenState, Seed
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.tree import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, FileTree
 
 SECONDS = 90.0
 MAX_BYTES = 64 * 1024 * 1024
@@ -38,7 +38,7 @@ ROOM = 3  # a reader has the copy, and what its backend writes beside it
 WRECKAGE = json.dumps({"wreckage": "its reader gives no account of it, and does of a sound one"}).encode()
 
 
-def read_back(box: Box, task: Task, state: FrozenState, limits: Limits, judging: Judging) -> FrozenState:
+def read_back(box: Box, task: Task, state: FrozenState, limits: ResourceLimits, judging: Judging) -> FrozenState:
     """Put what the readers say beside a world's frozen data, for those servers that the task's predicate looks at.
 
     Raises:
@@ -59,7 +59,7 @@ def read_by(task: Task) -> list[Server]:
 
 
 def snapshot(
-    box: Box, server: Server, folder: Seed, judging: Judging, *, limits: Limits, seconds: float = SECONDS
+    box: Box, server: Server, folder: Seed, judging: Judging, *, limits: ResourceLimits, seconds: float = SECONDS
 ) -> bytes:
     """Give the document that stands for what is in one server's folder.
 
@@ -79,12 +79,12 @@ def snapshot(
     return WRECKAGE
 
 
-def in_data(server: Server, folder: Tree) -> Tree:
+def in_data(server: Server, folder: FileTree) -> FileTree:
     """Put a server's folder where it lies in the data folder."""
-    return Tree({server.root: DIRECTORY, **folder.under(server.root)})
+    return FileTree({server.root: DIRECTORY, **folder.under(server.root)})
 
 
-def _read(box: Box, server: Server, folder: Seed, limits: Limits, seconds: float) -> bytes | None:
+def _read(box: Box, server: Server, folder: Seed, limits: ResourceLimits, seconds: float) -> bytes | None:
     """Ask the reader once, and give what it wrote, or None where it did not end in time."""
     reader = replace(server, command=server.reader, backend=None, on_demand=False)
     room = replace(limits, tmpfs=limits.tmpfs * ROOM, memory=limits.memory + limits.tmpfs * ROOM, wall=seconds)
@@ -103,7 +103,7 @@ def _heard(channel: socket.socket, seconds: float) -> bytes:
     Raises:
         Malformed: it did not end in time or said too much, or the world went away.
     """
-    reader, said, deadline = frames.Reader(), bytearray(), time.monotonic() + seconds
+    reader, said, deadline = frames.FrameReader(), bytearray(), time.monotonic() + seconds
     channel.settimeout(0)
     while True:
         left = deadline - time.monotonic()

@@ -35,7 +35,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import Left
 from sandbox.runs.submission import Submission
 from sandbox.runs.tables import ResultRow, RunRow
-from vault.database import joined
+from vault.database import join_or_begin
 from vault.store.tasks import Vault
 
 
@@ -129,7 +129,7 @@ class Runs:
         """
         if tasks < 1:
             raise Refused(f"a run of {submission.name} has no task; activate a set first")
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             last = own.exec(select(func.max(RunRow.number))).one()
             row = RunRow(
                 number=(last or 0) + 1,
@@ -162,7 +162,7 @@ class Runs:
             Refused: the task has its result already, or the run has as many as it has tasks.
         """
         blob = _result(number, run.task_id)
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             row = _held(own, number, attempt)
             if own.exec(select(ResultRow).where(ResultRow.run == number, ResultRow.task == run.task_id)).first():
                 raise Refused(f"run {number} has a result for task {run.task_id} already; it was left as it is")
@@ -180,7 +180,7 @@ class Runs:
         Raises:
             NotAllowed: the run is not running, or another attempt has taken over.
         """
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             _held(own, number, attempt)
             self._vault.drop_blobs(_left(number, left.task_id), session=own)
             self._vault.seal_blob(f"{_left(number, left.task_id)}{attempt}", left.to_bytes(), session=own)
@@ -201,7 +201,7 @@ class Runs:
     def drop_left(self, number: int, but: Collection[str] = ()) -> None:
         """Take out what the attempts of a run left, but of some tasks; nothing is opened."""
         gone = sorted(self.left(number) - frozenset(but))
-        with joined(self._engine, None) as own:
+        with join_or_begin(self._engine, None) as own:
             for task_id in gone:
                 self._vault.drop_blobs(_left(number, task_id), session=own)
 
@@ -215,7 +215,7 @@ class Runs:
         Raises:
             NotAllowed: another attempt has taken over, or results are missing.
         """
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             row = _held(own, number, attempt)
             found = len(_results(own, number))
             if found < row.tasks:
@@ -224,13 +224,13 @@ class Runs:
 
     def fail(self, number: int, attempt: int, code: str, session: Session | None = None) -> RunRecord:
         """End a run that came to nothing, with one code of the fixed list."""
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             self._vault.drop_blobs(f"left/{number}/", session=own)
             return self._move(_record(_held(own, number, attempt)), "fail", own, code=code, ended_at=self._now())
 
     def abort(self, number: int, reason: str, session: Session | None = None) -> RunRecord:
         """End a run from outside, whoever holds it; what it had written stays sealed and counts for nothing."""
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             self._vault.drop_blobs(f"left/{number}/", session=own)
             return self._move(self.get(number, own), "abort", own, code=reason, ended_at=self._now())
 
@@ -308,7 +308,7 @@ class Runs:
             col(RunRow.state) == before.state.value,
             col(RunRow.attempt) == before.attempt,
         )
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             if own.exec(change.values(state=after.value, **changes)).rowcount != 1:
                 raise NotAllowed(f"run {before.number} was {before.state} and is no longer; look at it again")
             row = _found(own, before.number)

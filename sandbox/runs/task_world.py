@@ -16,7 +16,7 @@ from sandbox.servers.registry import SERVERS, Server
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 
 def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
@@ -33,7 +33,7 @@ def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
     return tuple(SERVERS[name] for name in names)
 
 
-def seed(document: Mapping[str, Any]) -> Tree:
+def seed(document: Mapping[str, Any]) -> FileTree:
     """Build the whole data folder of a task's world.
 
     Raises:
@@ -49,7 +49,7 @@ def seed(document: Mapping[str, Any]) -> Tree:
         state = states.get(server.name, {})
         check(server.state_schema, state, f"the initial state of {server.name}")
         nodes |= {server.root: DIRECTORY, **server.seed(state).under(server.root)}
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
 def untouched(document: Mapping[str, Any]) -> FrozenState:

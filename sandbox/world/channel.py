@@ -79,7 +79,7 @@ class _Frozen:
     ended: bool = False
 
 
-class Channel:
+class WorldChannel:
     """One world's stream, pumped from `open` until `freeze` or `close`.
 
     Args:
@@ -93,7 +93,7 @@ class Channel:
         self._ours, self._gateways = socket.socketpair()
         self._handed_over = False
         self._to_world, self._to_gateway = bytearray(), bytearray()
-        self._from_world, self._from_gateway = frames.Reader(), frames.Reader()
+        self._from_world, self._from_gateway = frames.FrameReader(), frames.FrameReader()
         self._freezing = False
         self._frozen = _Frozen()
         self._failure: str | None = None

@@ -32,7 +32,7 @@ def pack(channel: int, payload: bytes) -> bytes:
     return HEADER.pack(channel, len(payload)) + payload
 
 
-class Reader:
+class FrameReader:
     """Cuts a byte stream into frames; holds at most one frame that has not come in whole."""
 
     def __init__(self) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
-Seed: TypeAlias = Tree | bytes
+Seed: TypeAlias = FileTree | bytes
 """What a fresh world's data folder is filled with: a tree of ours, or a tar that nobody here has read."""
 
 

@@ -1,9 +1,9 @@
 """Appending to the log and proving from it at four sizes, beside bare `hashlib` and beside `pymerkle`.
 
 A tree of n leaves cannot be made with fewer than 2n - 1 hashes, and no proof be checked with fewer than its path has:
-that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.tree.merkle.Tree`. *On disk* is `LogWriter`:
-tiles and entry bundles, each written, fsynced and renamed, and a signed head. `pymerkle` is an in-memory tree by
-others; its lines say how long it takes beside ours, so above 1 ours is the faster one.
+that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.tree.merkle.MerkleTree`. *On disk* is
+`LogWriter`: tiles and entry bundles, each written, fsynced and renamed, and a signed head. `pymerkle` is an in-memory
+tree by others; its lines say how long it takes beside ours, so above 1 ours is the faster one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from report import Found, Line
 
 from vault.ledger.signatures.note import Signer
 from vault.ledger.tree import merkle
-from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 from vault.ledger.write.append import LogWriter
 
 ROUNDS = 7
@@ -53,7 +53,7 @@ def _at(size: int, rounds: int) -> Iterator[Line]:
     rounds = rounds or ROUNDS
     what = f"{size:,} leaves"
     floor = timed(lambda: bare_root(leaves), units=size, clock=CPU)
-    tree = Tree(leaf_hash(leaf) for leaf in leaves)
+    tree = MerkleTree(leaf_hash(leaf) for leaf in leaves)
     yield Line(f"append {what}, in memory", "2n - 1 hashes", interleave(_grown(leaves), floor, few), "leaves")
     path = compare_to_path(lambda number: inclusion_proof(tree.node, number, size), size, rounds)
     yield Line(f"prove one of {what}, in memory", "the hashes of its path", path, "proofs")
@@ -91,7 +91,7 @@ def bare_root(leaves: Sequence[bytes]) -> bytes:
 
 
 def _grown(leaves: Sequence[bytes]) -> Side:
-    return timed(lambda: Tree(leaf_hash(leaf) for leaf in leaves).root(len(leaves)), units=len(leaves), clock=CPU)
+    return timed(lambda: MerkleTree(leaf_hash(leaf) for leaf in leaves).root(len(leaves)), units=len(leaves), clock=CPU)
 
 
 def _written(leaves: Sequence[bytes]) -> Side:
@@ -146,7 +146,7 @@ def _one_more(log: LogWriter, folder: str, rounds: int) -> Comparison:
     return compare(lambda: log.append([bytes(LEAF)], next(numbers)), bare, rounds)
 
 
-def _others(leaves: Sequence[bytes], tree: Tree, rounds: int) -> Iterator[Line]:
+def _others(leaves: Sequence[bytes], tree: MerkleTree, rounds: int) -> Iterator[Line]:
     from pymerkle import InmemoryTree, verify_inclusion
 
     size, root = len(leaves), tree.root(len(leaves))

@@ -22,7 +22,7 @@ from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Tree, Views
+from verifiers.tree import FileTree, JudgeInput
 
 ROUNDS = 15
 FILES = 100
@@ -45,7 +45,7 @@ def _files(rounds: int) -> Line:
     def direct() -> bool:
         return tree["notes/42.txt"].data.decode() == TEXT
 
-    return _line(predicate, Views({"filesystem": tree}), direct, "bytes of the tree compared", rounds)
+    return _line(predicate, JudgeInput({"filesystem": tree}), direct, "bytes of the tree compared", rounds)
 
 
 def _git(folder: Path, rounds: int) -> Line:
@@ -61,7 +61,7 @@ def _git(folder: Path, rounds: int) -> Line:
         return len(set(subprocess.run(command, capture_output=True, check=True).stdout.split())) == 1
 
     predicate = {"git.branchAt": {"repository": "site", "branch": "spare", "same_as": "HEAD"}}
-    return _line(predicate, Views({"git": tree}), direct, "one git rev-parse", rounds)
+    return _line(predicate, JudgeInput({"git": tree}), direct, "one git rev-parse", rounds)
 
 
 def _sqlite(rounds: int) -> Line:
@@ -76,15 +76,17 @@ def _sqlite(rounds: int) -> Line:
             return connection.execute("SELECT 1 FROM people WHERE id = 42 AND name = 'Person 42'").fetchone() == (1,)
 
     predicate = {"sqlite.rowExists": {"table": "people", "where": {"id": 42, "name": "Person 42"}}}
-    return _line(predicate, Views({"sqlite": tree}), direct, "one query on the same bytes", rounds)
+    return _line(predicate, JudgeInput({"sqlite": tree}), direct, "one query on the same bytes", rounds)
 
 
 def _answer(rounds: int) -> Line:
     predicate = {"answer.equals": {"text": ANSWER}}
-    return _line(predicate, Views(answer=ANSWER), lambda: ANSWER.strip() == ANSWER, "two texts compared", rounds)
+    return _line(predicate, JudgeInput(answer=ANSWER), lambda: ANSWER.strip() == ANSWER, "two texts compared", rounds)
 
 
-def _line(predicate: Mapping[str, Any], views: Views, direct: Callable[[], bool], beside: str, rounds: int) -> Line:
+def _line(
+    predicate: Mapping[str, Any], views: JudgeInput, direct: Callable[[], bool], beside: str, rounds: int
+) -> Line:
     parsed = parse(predicate)
     if judge(parsed, views).verdict is not Verdict.TRUE or not direct():
         raise Failed(f"{next(iter(predicate))} and its floor do not agree that the fact holds")
@@ -92,7 +94,7 @@ def _line(predicate: Mapping[str, Any], views: Views, direct: Callable[[], bool]
     return Line(next(iter(predicate)), beside, seen, "evaluations")
 
 
-def write(tree: Tree, folder: Path) -> None:
+def write(tree: FileTree, folder: Path) -> None:
     """Write a tree of files and folders out."""
     for path, node in tree.items():
         place = folder / path

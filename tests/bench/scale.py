@@ -35,7 +35,7 @@ from grammars.language.grammar import Draft
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
 from quarterturn.keys.rekeying import KeyFiles
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import COHORTS, SetSpec, Stratum
@@ -66,7 +66,7 @@ def bench(rounds: int = 0) -> Found:
 def _measured(size: int) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
         home = Path(folder) / "home"
-        create(home, Settings(benchmark=Benchmark(first_month=str(MONTH))), None)
+        create(home, Settings(benchmark=BenchmarkSettings(first_month=str(MONTH))), None)
         for work in PIECES:
             command = [sys.executable, __file__, work, home, str(size)]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)

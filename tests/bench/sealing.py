@@ -32,7 +32,7 @@ from vault.commitment import new_salt
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
 from vault.keys.seal import seal, unseal
-from vault.store.opened import Opened
+from vault.store.opened import OpenedTask
 from vault.store.tasks import Vault
 from vault.task.document import Task
 
@@ -68,9 +68,9 @@ def _layers(ring: FileKeyRing, rounds: int) -> Iterator[Line]:
         parse(unseal(seal(canonical(document), CONTEXT, ring), CONTEXT, ring))
 
     def promised_both() -> None:
-        opened = Opened(Task.trusted(canonical(document)), new_salt(), PROVENANCE, new_salt())
+        opened = OpenedTask(Task.trusted(canonical(document)), new_salt(), PROVENANCE, new_salt())
         promised = opened.commitment, opened.provenance_commitment
-        Opened.unpack(unseal(seal(opened.pack(), CONTEXT, ring), CONTEXT, ring), *promised)
+        OpenedTask.unpack(unseal(seal(opened.pack(), CONTEXT, ring), CONTEXT, ring), *promised)
 
     def bare_both() -> None:
         bare_open(*bare_seal(document))

@@ -34,8 +34,8 @@ from quarterturn.accounts.tables import AccountRow
 from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import public_view, scores
 from quarterturn.leaderboard.tables import ScoreRow
-from quarterturn.runs.local_executor import Embedded
-from quarterturn.submissions.requests import Wish
+from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.submissions.requests import SubmissionRequest
 from quarterturn.submissions.tables import SubmissionRow
 from sandbox.results.interval import Figure
 from sandbox.results.score import Score
@@ -159,7 +159,7 @@ def drained(home: Path, count: int) -> list[Line]:
     with transaction(house.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
     took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", WISH, month="2026-12") for n in range(count)])
-    embedded = Embedded(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
+    embedded = LocalExecutor(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
     left = lambda: len(house.queue.waiting())  # noqa: E731
 
     def drain() -> None:
@@ -211,7 +211,7 @@ def _require(held: bool) -> None:
 
 # -- a home -----------------------------------------------------------------------------------------------------------
 
-WISH = Wish("dev", image="sha256:" + "0" * 64)
+WISH = SubmissionRequest("dev", image="sha256:" + "0" * 64)
 FIGURE = Figure(0.5, 20, 0.4, 0.6)
 SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
 

@@ -25,7 +25,7 @@ from sandbox.runs import submission
 from sandbox.runs.job import Solution
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.run import run_set
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.ledger.statements.spot_check import ONE_IN
 from vault.task.document import Task
 
@@ -74,4 +74,6 @@ def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[st
 
 
 def _solution(solution: dict[str, Any]) -> Solution:
-    return Solution([Call(call["tool"], call.get("arguments", {})) for call in solution["calls"]], solution["answer"])
+    return Solution(
+        [ToolCall(call["tool"], call.get("arguments", {})) for call in solution["calls"]], solution["answer"]
+    )

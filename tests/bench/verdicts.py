@@ -23,7 +23,7 @@ from verifiers.formats.archive import tree_from_tar
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 ROUNDS = 15
 PEOPLE = {
@@ -66,7 +66,7 @@ def _sides(name: str, state: Any, predicate: Any) -> tuple[Callable[[], Any], Ca
 
     def floor() -> Verdict:
         tree = tree_from_tar(io.BytesIO(left.tar)).below(name)
-        return judge(parsed, Views({name: tree})).verdict
+        return judge(parsed, JudgeInput({name: tree})).verdict
 
     if ours() is not Verdict.TRUE or floor() is not Verdict.TRUE:
         raise Failed(f"the verdict on {name} and its floor do not agree that the predicate holds")

@@ -17,21 +17,21 @@ from typing import Any
 
 from report import Failed, Found, Table
 
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
 from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
 from quarterturn import clock
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
-from quarterturn.settings import Benchmark, Run, Settings
+from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from quarterturn.tasks import dev_sets, replenish, review
-from quarterturn.tasks.yield_stats import Tally, Yield
+from quarterturn.tasks.yield_stats import TemplateYield, YieldStats
 from rotation.calendar import Month
 from rotation.month.sets import COHORTS, MCPBENCH
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 WORKERS = 2
 COLUMNS = ("server", "drawn", "admitted", "mutated states", "of them false", "smallest template", "bits")
@@ -45,7 +45,8 @@ def bench(rounds: int = 0) -> Found:
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
         month = Month.of(clock.now())
         chosen = Settings(
-            benchmark=Benchmark(first_month=str(month), set=MCPBENCH.name), run=Run(box="bwrap", workers=WORKERS)
+            benchmark=BenchmarkSettings(first_month=str(month), set=MCPBENCH.name),
+            run=RunSettings(box="bwrap", workers=WORKERS),
         )
         create(Path(folder, "home"), chosen, None)
         house = House(Path(folder, "home"), None)
@@ -60,7 +61,7 @@ def bench(rounds: int = 0) -> Found:
     return Found(f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), tally.lines(), [table])
 
 
-def _made(house: House, cohorts: int, month: Month) -> tuple[Tally, int]:
+def _made(house: House, cohorts: int, month: Month) -> tuple[YieldStats, int]:
     """Draw, prove, review and, where it is all of it, turn; give the tally and how many tasks are live."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
     tally = replenish.fill(house, wanted, box=BwrapBox(), author=AUTHOR)
@@ -68,21 +69,21 @@ def _made(house: House, cohorts: int, month: Month) -> tuple[Tally, int]:
         review.decide(house, task_id, REVIEWER, None)
     if cohorts == COHORTS:
         house.rotation.run(month.plus(-1))
-    live = len(house.vault.records(State.LIVE))
+    live = len(house.vault.records(TaskState.LIVE))
     if len(tally.admitted) != sum(wanted.values()) or live not in {0, MCPBENCH.size}:
         raise Failed(f"{len(tally.admitted)} tasks were admitted and {live} are live")
     return tally, live
 
 
-def _dev(grammars: Mapping[str, Grammar], tally: Tally) -> None:
+def _dev(grammars: Mapping[str, Grammar], tally: YieldStats) -> None:
     """Take the dev set through the gates too."""
     prover, drafts = BoxProver(BwrapBox()), dev_sets.draw(grammars, MCPBENCH)
     with ThreadPoolExecutor(WORKERS) as pool:
-        for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, Around()), drafts), strict=True):
+        for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, TaskIndex()), drafts), strict=True):
             tally.count(draft, admission)
 
 
-def _about(tally: Tally, live: int, private: float, whole: float) -> str:
+def _about(tally: YieldStats, live: int, private: float, whole: float) -> str:
     shut = ", ".join(f"{gate} {count / tally.drawn:.1%}" for gate, count in sorted(tally.shut.items())) or "none"
     each = whole / max(len(tally.admitted), 1)
     return (
@@ -92,13 +93,15 @@ def _about(tally: Tally, live: int, private: float, whole: float) -> str:
     )
 
 
-def _rows(grammars: Mapping[str, Grammar], tally: Tally) -> list[dict[str, Any]]:
+def _rows(grammars: Mapping[str, Grammar], tally: YieldStats) -> list[dict[str, Any]]:
     return [dict(zip(COLUMNS, _row(server, grammars[server], tally), strict=True)) for server in MCPBENCH.servers]
 
 
-def _row(server: str, grammar: Grammar, tally: Tally) -> Iterator[Any]:
+def _row(server: str, grammar: Grammar, tally: YieldStats) -> Iterator[Any]:
     mine = [one for name, one in tally.templates.items() if name.partition("/")[0] == server]
-    whole = Yield(*(sum(getattr(one, name) for one in mine) for name in ("drawn", "stayed_out", "mutants", "survived")))
+    whole = TemplateYield(
+        *(sum(getattr(one, name) for one in mine) for name in ("drawn", "stayed_out", "mutants", "survived"))
+    )
     bits, smallest = min(_bits(grammar))
     yield from (server, whole.drawn, whole.drawn - whole.stayed_out, whole.mutants)
     yield f"{whole.mutation_score:.2%}" if whole.mutation_score is not None else "-"

@@ -30,7 +30,7 @@ from sandbox.runs.scene import Scene, specify
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed
 from sandbox.servers.registry import SERVERS
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.task.document import Task
 
 ROUNDS = 5
@@ -57,7 +57,7 @@ def _draft(server: str) -> Draft:
     return base(sample(load(server), Random(1), category="single-tool", difficulty="easy"))
 
 
-def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str, Any], list[Call]]:
+def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str, Any], list[ToolCall]]:
     """Put the servers' parts of their tasks into one, with the first call to each."""
     states, calls, tools = {}, [], []
     for name in servers:
@@ -65,7 +65,7 @@ def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str
         if name in draft.task["initial_state"]:
             states[name] = draft.task["initial_state"][name]
         first = next(c for c in draft.provenance["solutions"][0]["calls"] if c["tool"].startswith(f"{name}."))
-        calls.append(Call(first["tool"], first.get("arguments", {})))
+        calls.append(ToolCall(first["tool"], first.get("arguments", {})))
         tools.append(first["tool"])
     others = (f"{name}.{tool}" for name in (*servers, "filesystem") for tool in sorted(SERVERS[name].tools))
     for tool in others:
@@ -75,7 +75,7 @@ def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str
     return a_document(**changes), calls
 
 
-def _start(document: Mapping[str, Any], calls: Sequence[Call], names: Sequence[str]) -> dict[str, float]:
+def _start(document: Mapping[str, Any], calls: Sequence[ToolCall], names: Sequence[str]) -> dict[str, float]:
     terms, task = Terms(), Task.parse(document)
     meter, servers = Meter(terms.clock), [SERVERS[name] for name in names]
     with meter.phase("seed"):

@@ -27,10 +27,10 @@ from quarterturn.accounts.roles import ROLES
 from quarterturn.composition.wiring import House
 from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
-from quarterturn.runs.local_executor import Embedded
-from quarterturn.settings import Service
+from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
-from rotation.findings.store import Found, Look
+from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.sets import DEMO
 from vault.canonical import canonical
 
@@ -116,11 +116,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     house = House(home, None, lambda: NOW)
     play(house, 9)
     month = Month.parse("2027-01")
-    found = [Found("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
-    house.books.findings.keep([Look(month, NOW, 6, 4, None)], found, NOW)
-    house.settings = house.settings.model_copy(update={"service": Service(images=("",), requests_per_minute=100_000)})
+    found = [NewFinding("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
+    house.books.findings.keep([ScanRecord(month, NOW, 6, 4, None)], found, NOW)
+    house.settings = house.settings.model_copy(
+        update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
+    )
     tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
-    app = create(house, Embedded(house, 0))
+    app = create(house, LocalExecutor(house, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
 from sandbox.servers.common.server import Server
 from sandbox.world import frames
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ..frozen import content
 from ..patience import PATIENCE, until
@@ -29,7 +29,7 @@ from ..patience import PATIENCE, until
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
-LIMITS = Limits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=60.0, output=4096)
+LIMITS = ResourceLimits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=60.0, output=4096)
 BOXES = {"fake": FakeBox, "bwrap": BwrapBox, "docker": DockerBox}
 WALLED = [pytest.param("bwrap", marks=pytest.mark.box), pytest.param("docker", marks=pytest.mark.engine)]
 MADE = {}
@@ -69,14 +69,14 @@ def server(name, *command, root="files"):
         environment={"TOLD": name},
         tools={},
         state_schema={},
-        seed=lambda state: Tree({}),
+        seed=lambda state: FileTree({}),
         mutations={},
     )
 
 
 ANSWERING = ("/bin/cat", "/usr/bin/tr")
 
-SEED = Tree(
+SEED = FileTree(
     {
         "files": DIRECTORY,
         "files/a.txt": Node("file", data=b"first\n"),
@@ -86,14 +86,14 @@ SEED = Tree(
         "files/" + "n" * 90 + "/" + "ö" * 60: Node("file", data=bytes(range(256)) * 100),
     }
 )
-SEED = Tree(dict(SEED) | {"files/" + "n" * 90: DIRECTORY})
+SEED = FileTree(dict(SEED) | {"files/" + "n" * 90: DIRECTORY})
 
 
 class Talk:
     """The gateway's end of a channel, read frame by frame."""
 
     def __init__(self, end):
-        self.end, self.reader, self.heard = end, frames.Reader(), {}
+        self.end, self.reader, self.heard = end, frames.FrameReader(), {}
         end.settimeout(PATIENCE)
 
     def say(self, channel, data):

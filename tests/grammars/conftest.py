@@ -11,13 +11,13 @@ from grammars.draw.sample import sample
 from grammars.language.grammar import Draft, Grammar
 from grammars.language.load import parse
 from sandbox.mutations.mutators import MUTATORS
-from sandbox.runs.prover import Spoiled
+from sandbox.runs.prover import MutantResult
 from sandbox.servers.filesystem.server import FILESYSTEM
 from vault.task.document import Task
 from verifiers.language import predicate
 from verifiers.language.in_process import judge
 from verifiers.language.verdict import Evidence, Verdict
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 SMALL = """
 grammar: filesystem
@@ -69,7 +69,7 @@ class Played:
     calls: int
     errors: int
     spent: float
-    state: Tree
+    state: FileTree
     log: Sequence[Any]
 
     @property
@@ -83,7 +83,7 @@ class MemoryProver:
     def __init__(self) -> None:
         self.known = {"filesystem.write_file", "filesystem.read_text_file"}
         self.text = "Writes a file."
-        self.more: list[Spoiled] = []
+        self.more: list[MutantResult] = []
         self.spent = 0.25
 
     def check(self, document: Mapping[str, Any]) -> None:
@@ -104,7 +104,7 @@ class MemoryProver:
             elif call["tool"] == "filesystem.write_file":
                 path = call["arguments"]["path"].removeprefix("/data/files/")
                 nodes[path] = Node("file", data=call["arguments"]["content"].encode())
-        tree = Tree(nodes)
+        tree = FileTree(nodes)
         return Played(_judge(document, tree, answer), len(calls), errors, self.spent, tree, list(calls))
 
     def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
@@ -112,12 +112,12 @@ class MemoryProver:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, MUTATORS["filesystem"](proved.state, mutant["change"]), None)
 
-    def spoiled(self, document: Mapping[str, Any], proved: Any) -> Sequence[Spoiled]:
-        return [Spoiled("gone", "broken", _judge(document, Tree({}), None).verdict), *self.more]
+    def spoiled(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
+        return [MutantResult("gone", "broken", _judge(document, FileTree({}), None).verdict), *self.more]
 
 
-def _judge(document: Mapping[str, Any], tree: Tree, answer: str | None) -> Evidence:
-    return judge(predicate.parse(document["success_predicate"]), Views({"filesystem": tree}, answer))
+def _judge(document: Mapping[str, Any], tree: FileTree, answer: str | None) -> Evidence:
+    return judge(predicate.parse(document["success_predicate"]), JudgeInput({"filesystem": tree}, answer))
 
 
 @pytest.fixture

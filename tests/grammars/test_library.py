@@ -12,7 +12,7 @@ import pytest
 
 from grammars.admission.coverage import check
 from grammars.admission.duplicates import Neighbours, Sketch, wording
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit, needed_tools
 from grammars.draw.sample import draw, sample, skeletons
 from grammars.draw.variants import base, free_of
@@ -283,5 +283,5 @@ def test_one_draw_of_each_template_is_admitted_by_execution(server, name):
     draft = draw(GRAMMARS[server], skeleton, level, Random(name)).draft
     if IN_VARIANTS[server] != name:
         draft = base(draft)  # the bench `set` plays the variants of two hundred
-    admission = admit(draft, BoxProver(BwrapBox()), Around())
+    admission = admit(draft, BoxProver(BwrapBox()), TaskIndex())
     assert admission.ok, (draft.skeleton, admission.failed)

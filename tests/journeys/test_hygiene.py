@@ -24,7 +24,7 @@ from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.keys import signing
 from vault.store.blobs import OwnKey
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..patience import until
 from .leaks import Files, Hit, Needles, Processes, content_of, files_below, forms
@@ -188,7 +188,7 @@ class Month:
     def published(self) -> set[str]:
         """Give the numbers of the tasks that were published."""
         with self.house() as house:
-            ids = [record.id for record in house.vault.records(State.PUBLISHED)]
+            ids = [record.id for record in house.vault.records(TaskState.PUBLISHED)]
             goals = [house.vault.open(task_id, who="tester", why="hygiene").task.goal for task_id in ids]
         return {re.search(r"number-(\d+)", goal)[1] for goal in goals}
 

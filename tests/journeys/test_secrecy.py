@@ -12,7 +12,7 @@ import pytest
 from grammars.language.grammar import Draft
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.month.sets import DEMO, Stratum
 from sandbox.servers.registry import SERVERS
 from vault.errors import VaultError
@@ -53,7 +53,7 @@ def test_nothing_that_holds_a_task_shows_it(stratum: Stratum, tmp_path: Path) ->
     plain = document(stratum, 1)
     task = Task.parse(plain)
     draft = Draft(plain, {"skeleton": "s", "template": "t", "note": STATE})
-    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     house = House(tmp_path / "home", None)
     record = house.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, skeleton="s", template="t")
     opened = house.vault.open(task.id, who="tester", why="secrecy")

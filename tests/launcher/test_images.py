@@ -14,7 +14,7 @@ import pytest
 from quarterturn.launcher.images import build, reach
 from quarterturn.launcher.pip_settings import PipSettings
 from sandbox.images.bases import CERTIFICATES, PULLED, Reach
-from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, Image
+from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, ImageSource
 
 
 def in_image(reference: str, script: str) -> str:
@@ -30,7 +30,7 @@ def inspect(reference: str, template: str) -> str:
 
 
 def test_a_tag_names_what_the_image_is_built_from(tmp_path: Path) -> None:
-    image = Image("quarterturn-test", tmp_path)
+    image = ImageSource("quarterturn-test", tmp_path)
     (tmp_path / "Dockerfile").write_text("FROM scratch\n")
     first = image.tag("a-base")
     assert first.startswith("quarterturn-test:")
@@ -44,7 +44,7 @@ def test_a_tag_names_what_the_image_is_built_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("image", [image for image in IMAGES if image.on is None], ids=lambda image: image.name)
-def test_a_dockerfile_builds_with_the_public_base_and_with_ours(image: Image) -> None:
+def test_a_dockerfile_builds_with_the_public_base_and_with_ours(image: ImageSource) -> None:
     lines = (image.folder / "Dockerfile").read_text(encoding="utf-8").splitlines()
     assert f"ARG BASE={PULLED}" in lines
     assert "ARG BUILD_BASE=${BASE}" in lines

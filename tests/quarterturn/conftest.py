@@ -19,7 +19,7 @@ import pytest
 from quarterturn.cli import run
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
-from quarterturn.settings import Benchmark, Database, Service, Settings, dump, load
+from quarterturn.settings import BenchmarkSettings, DatabaseSettings, ServiceSettings, Settings, dump, load
 from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month import sets
@@ -31,7 +31,7 @@ from vault.task.document import Task
 from ..postgres import Server
 
 MONTH = "2026-12"
-SQLITE = Database()
+SQLITE = DatabaseSettings()
 _FEW = {Stratum("filesystem", "single-tool", "easy"): 1, Stratum("git", "composition", "medium"): 1}
 FEW = SetSpec("few", _FEW, _FEW)
 """A set for what plays it in a real box: one task with files and one with a repository in a cohort."""
@@ -156,10 +156,16 @@ def stocked_up(
 
 
 def make(
-    folder: Path, *, of: str = "demo", tasks: int = 0, live: bool = False, database: Database = SQLITE, **how: Any
+    folder: Path,
+    *,
+    of: str = "demo",
+    tasks: int = 0,
+    live: bool = False,
+    database: DatabaseSettings = SQLITE,
+    **how: Any,
 ) -> Path:
     """Make a home of a set with so many reviewed tasks of each stratum, and a live set if it is wanted."""
-    benchmark, anybodys = Benchmark(first_month=MONTH, set=of), Service(images=("",))
+    benchmark, anybodys = BenchmarkSettings(first_month=MONTH, set=of), ServiceSettings(images=("",))
     create(folder, Settings(benchmark=benchmark, service=anybodys, database=database), None)
     house = House(folder, None)
     stocked_up(house, tasks, **how)
@@ -217,11 +223,11 @@ def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any
     """Give such a home whose rows are in a database of its own on the server."""
     kind = f"{name}-on-postgresql"
     if not (templates / kind).exists():
-        how["database"] = Database(url=server.make())
+        how["database"] = DatabaseSettings(url=server.make())
     copy = copy_of(templates, kind, to, **how)
     settings = load(copy / "quarterturn.toml")
     with server.copy(settings.database.url) as url:
-        moved = settings.model_copy(update={"database": Database(url=url)})
+        moved = settings.model_copy(update={"database": DatabaseSettings(url=url)})
         (copy / "quarterturn.toml").write_text(dump(moved))
         yield copy
 

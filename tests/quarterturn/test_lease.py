@@ -12,7 +12,7 @@ import pytest
 from quarterturn.composition.wiring import House
 from quarterturn.runs import jobs
 from quarterturn.submissions.queue import LEASE, pause
-from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.requests import SubmissionRequest
 from sandbox.boxes.box import Program
 from sandbox.errors import Unavailable
 from sandbox.runs.submission import Submission
@@ -33,7 +33,7 @@ class Box:
 def house(home: Path, clock: Clock) -> Iterator[House]:
     house = House(home, None, clock)
     house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", Wish("private", image="agent:1"), month=MONTH)
+    house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=MONTH)
     yield house
     house.close()
 
@@ -55,7 +55,7 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_whoever_had_it(house, c
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    assert [jobs.Beat(house, one, threading.Event()).standing() for one in (dead, alive)] == ["lost", "held"]
+    assert [jobs.LeaseHeartbeat(house, one, threading.Event()).standing() for one in (dead, alive)] == ["lost", "held"]
 
 
 def test_what_our_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):
@@ -64,7 +64,7 @@ def test_what_our_machine_cannot_run_is_set_aside_also_once_its_run_is_open(smal
 
     house = House(small, None, clock)
     house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", Wish("private", image="agent:1"), month=MONTH)
+    house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=MONTH)
     monkeypatch.setattr(house, "box", fails)
     claim = house.queue.claim("worker")
     agent = Submission("image", "agent", "ada", Program(image="agent:1"), "sha256:" + "0" * 64)

@@ -16,8 +16,8 @@ import pytest
 from quarterturn import logs
 from quarterturn.composition.wiring import House
 from quarterturn.redactor import DROPPED, KEYS, Redactor
-from quarterturn.runs.local_executor import Embedded
-from quarterturn.submissions.requests import Wish
+from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.submissions.requests import SubmissionRequest
 from vault.task.document import Task
 
 from ..patience import PATIENCE, until
@@ -86,7 +86,7 @@ def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live, 
     house, opened, tried = House(live, None), [], threading.Event()
     monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
     house.accounts.create("ada", "submitter")
-    house.submissions.take("ada", Wish("private", image="ada/agent:1"), month="2026-12")
+    house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
 
     def work(house, claim, stopping) -> None:
         tasks = [house.vault.open(record.id, who="runner", why="run 1").task for record in house.vault.records("live")]
@@ -102,7 +102,7 @@ def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live, 
             tried.set()
             raise
 
-    executor = Embedded(house, 1, work)
+    executor = LocalExecutor(house, 1, work)
     executor.start()
     assert tried.wait(PATIENCE)
     until(lambda: any(line["logger"] == "quarterturn.worker" for line in written()), "a worker's line")

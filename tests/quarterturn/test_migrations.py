@@ -16,7 +16,7 @@ from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
 from quarterturn.migrations.scripts.metadata import METADATA
 from quarterturn.runs import submission_service
-from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.requests import SubmissionRequest
 from vault.database import open_engine, transaction
 
 from .children import Child, Gate
@@ -81,7 +81,9 @@ def test_a_home_with_data_goes_down_and_up(live):
     try:
         assert house.vault.records("live")
         house.accounts.create("ada", "submitter")
-        submission_service.submit(house, "ada", Wish("private", image="agent:1"), once=None, enqueue=lambda *_: None)
+        submission_service.submit(
+            house, "ada", SubmissionRequest("private", image="agent:1"), once=None, enqueue=lambda *_: None
+        )
         migrations.downgrade(house.engine)
         assert tables(house.engine) == set()
         migrations.upgrade(house.engine)

@@ -11,9 +11,9 @@ import pytest
 
 from quarterturn.cli.terminal.output import Output
 from quarterturn.composition.wiring import House
-from quarterturn.home.home import Places, create, month_key
+from quarterturn.home.home import HomePaths, create, month_key
 from quarterturn.keys import rekeying
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from vault.errors import Broken
 from vault.keys import signing
@@ -25,7 +25,7 @@ from .conftest import stocked_up
 
 pytestmark = pytest.mark.slow
 
-CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
+CHOSEN = Settings(benchmark=BenchmarkSettings(first_month="2026-12"))
 FIRST, SECOND = "2026-11", "2026-12"
 
 
@@ -45,7 +45,7 @@ def turned(live: Path, say) -> Path:
 
 def test_a_new_home_has_a_key_of_its_own_for_months_sealed_and_open_to_nobody_else(tmp_path):
     create(tmp_path / "home", CHOSEN, b"passphrase")
-    places = Places(tmp_path / "home")
+    places = HomePaths(tmp_path / "home")
     assert stat.S_IMODE(places.month_key.stat().st_mode) == 0o600
     ring = FileKeyRing.open(places.ring, b"passphrase")
     key = month_key(places, ring)

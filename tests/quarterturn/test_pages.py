@@ -10,7 +10,7 @@ import pytest
 
 from quarterturn.cli import reference
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED
-from quarterturn.settings import Model, Settings
+from quarterturn.settings import ModelSettings, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
@@ -39,7 +39,7 @@ def test_every_setting_is_in_the_guide_as_its_description_says():
     }
     models = (ROOT / "docs" / "how-to" / "let-agents-use-a-model.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `models.NAME.(\w+)` \| (.*) \|$", models, re.MULTILINE))
-    assert rows == {key: field.description for key, field in Model.model_fields.items()}
+    assert rows == {key: field.description for key, field in ModelSettings.model_fields.items()}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

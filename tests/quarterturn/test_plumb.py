@@ -15,14 +15,14 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 from vault.ledger.signatures.proof import Proof
-from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 from vault.ledger.tree.tiles import entries_path, tile_path
 from vault.ledger.write.append import LogWriter
 
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 WITNESS = Cosigner("witness.example/w1", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 LEAVES = [b"leaf %d" % number for number in range(300)]
-TREE = Tree([leaf_hash(leaf) for leaf in LEAVES])
+TREE = MerkleTree([leaf_hash(leaf) for leaf in LEAVES])
 HEAD = Checkpoint("bench.example/log", len(LEAVES), TREE.root(len(LEAVES)))
 NOTE = HEAD.sign(LOG) + WITNESS.cosign(HEAD, 1000)
 ROOT = base64.b64encode(HEAD.root).decode()

@@ -11,7 +11,7 @@ import pytest
 
 from quarterturn.cli.terminal.secrets import PASSPHRASE
 from quarterturn.home.home import create
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 
 WORD = "correct horse battery"
 
@@ -20,7 +20,7 @@ WORD = "correct horse battery"
 def locked(tmp_path_factory):
     """A home with a passphrase; nothing here changes it, and making one is slow on purpose."""
     folder = tmp_path_factory.mktemp("locked") / "home"
-    create(folder, Settings(benchmark=Benchmark(first_month="2026-12")), WORD.encode())
+    create(folder, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), WORD.encode())
     return folder
 
 

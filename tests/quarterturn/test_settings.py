@@ -11,8 +11,8 @@ from grammars.language.grammar import Difficulty as DrawnDifficulty
 from quarterturn import choices, settings
 from quarterturn.composition.boxes import BOXES
 from quarterturn.errors import Malformed, NotFound
-from quarterturn.settings import Benchmark, Run, Settings
-from vault.task.lifecycle import State
+from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
+from vault.task.lifecycle import TaskState
 
 FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
 
@@ -58,11 +58,11 @@ def test_a_missing_file_names_the_verb_that_makes_one(tmp_path):
 
 
 def test_what_is_written_reads_back(tmp_path):
-    benchmark = Benchmark(origin="bench.example/log-2", first_month="2026-12")
+    benchmark = BenchmarkSettings(origin="bench.example/log-2", first_month="2026-12")
     chosen = Settings(
         benchmark=benchmark,
-        database=settings.Database(url='postgresql://u:p"\\#@db/ä'),
-        run=Run(box="bwrap", workers=7, wall_seconds=0.5),
+        database=settings.DatabaseSettings(url='postgresql://u:p"\\#@db/ä'),
+        run=RunSettings(box="bwrap", workers=7, wall_seconds=0.5),
     )
     (tmp_path / "quarterturn.toml").write_text(settings.dump(chosen), encoding="utf-8")
     assert settings.load(tmp_path / "quarterturn.toml") == chosen
@@ -72,4 +72,4 @@ def test_choices_are_those_of_the_rooms():
     assert set(get_args(choices.BoxName)) == {"auto", *BOXES}
     assert get_args(choices.Category) == get_args(DrawnCategory)
     assert get_args(choices.Difficulty) == get_args(DrawnDifficulty)
-    assert set(get_args(choices.State)) == set(State)
+    assert set(get_args(choices.State)) == set(TaskState)

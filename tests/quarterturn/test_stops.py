@@ -15,9 +15,9 @@ from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound, Refused
 from quarterturn.leaderboard import public_view, standings
 from quarterturn.runs import jobs, running, submission_service
-from quarterturn.runs.running import Choice, Hold
+from quarterturn.runs.running import RunControl, RunRequest
 from quarterturn.submissions.queue import TRIES, pause
-from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
@@ -54,13 +54,13 @@ def played(house, monkeypatch):
     def give(story=solve):
         box, agent = in_memory(story)
         monkeypatch.setattr(house, "box", lambda _name: box)
-        monkeypatch.setattr(running.Choice, "submission", lambda *_: (agent, box))
+        monkeypatch.setattr(running.RunRequest, "submission", lambda *_: (agent, box))
         return box, agent
 
     return give
 
 
-class Heard(jobs.Silent):
+class Heard(jobs.NullProgress):
     """Keeps what is said."""
 
     def __init__(self):
@@ -71,7 +71,7 @@ class Heard(jobs.Silent):
 
 
 def submitted(house):
-    wish = Wish("private", image="ada/agent:1")
+    wish = SubmissionRequest("private", image="ada/agent:1")
     return submission_service.submit(house, "ada", wish, once=None, enqueue=lambda *_: None)[0]
 
 
@@ -111,7 +111,7 @@ def test_a_command_that_is_interrupted_says_how_it_is_gone_on_with(house, played
     assert len(heard.said) == 1
     assert "--resume 1" in heard.said[0]
     assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
-    opened, results = running.play(house, agent, box, heard, hold=Hold(1))
+    opened, results = running.play(house, agent, box, heard, hold=RunControl(1))
     assert (opened.record.number, len(results)) == (1, house.spec.size)
     assert came_to(house) == {"true finished": house.spec.size}
     assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
@@ -304,7 +304,7 @@ def test_what_was_submitted_and_is_gone_when_a_run_is_gone_on_with_is_its_owners
 
     made = submitted(house)
     stopped(house, made, played)
-    monkeypatch.setattr(running.Choice, "submission", gone)
+    monkeypatch.setattr(running.RunRequest, "submission", gone)
     jobs.work(house, house.queue.claim("w"), threading.Event())
     house.rotation.run(house.official.month())
     assert came_to(house) == {unserved: house.spec.size}
@@ -315,7 +315,7 @@ def test_what_became_another_submission_is_its_owners_affair(house, played, monk
     stopped(house, made, played)
     box, agent = played()
     other = replace(agent, digest="sha256:" + "0" * 64)
-    monkeypatch.setattr(running.Choice, "submission", lambda *_: (other, box))
+    monkeypatch.setattr(running.RunRequest, "submission", lambda *_: (other, box))
     jobs.work(house, house.queue.claim("w"), threading.Event())
     house.rotation.run(house.official.month())
     assert came_to(house) == {"false turn": house.spec.size}
@@ -336,17 +336,17 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
     """The command would take it from the worker, and what that is playing would be failed."""
     made = submitted(house)
     stopped(house, made, played)
-    chosen = Choice(image="ada/agent:1", agent=None, submitter="ada", box=None)
+    chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
-        running.private(house, chosen, jobs.Silent(), Hold(1))
+        running.private(house, chosen, jobs.NullProgress(), RunControl(1))
 
 
 def test_a_run_that_has_ended_is_not_resumed(house, played):
     box, agent = played()
-    running.play(house, agent, box, jobs.Silent())
-    chosen = Choice(image="ada/agent:1", agent=None, submitter="ada", box=None)
+    running.play(house, agent, box, jobs.NullProgress())
+    chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
-        running.private(house, chosen, jobs.Silent(), Hold(1))
+        running.private(house, chosen, jobs.NullProgress(), RunControl(1))
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ import pytest
 from quarterturn import retry_loop
 from quarterturn.composition.wiring import House
 from quarterturn.runs import local_executor, postgres_executor, submission_service
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions import queue
 from quarterturn.submissions.queue import Claim
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from vault import database as db
 from vault.errors import Unavailable
 
@@ -31,7 +31,7 @@ from .children import Child, Gate
 
 pytestmark = pytest.mark.slow
 
-WISH = Wish("dev", image="agent:1")
+WISH = SubmissionRequest("dev", image="agent:1")
 
 
 class Crowd:
@@ -66,13 +66,17 @@ class Crowd:
             if house.queue.finish(claim, None):
                 noted("", claim.number)
 
-        def failed(troubled: retry_loop.Steady, error: Exception) -> None:
+        def failed(troubled: retry_loop.RetryLoop, error: Exception) -> None:
             noted(".failures", type(error).__name__)
             say(troubled, error)
 
-        say, retry_loop.Steady.say = retry_loop.Steady.say, failed
+        say, retry_loop.RetryLoop.say = retry_loop.RetryLoop.say, failed
         house = House(self.house.home, None, database=database or None)
-        executor = postgres_executor.Bells if house.engine.dialect.name == "postgresql" else local_executor.Embedded
+        executor = (
+            postgres_executor.PostgresExecutor
+            if house.engine.dialect.name == "postgresql"
+            else local_executor.LocalExecutor
+        )
         executor(house, 2, work).start()
         ready.open()
         threading.Event().wait()
@@ -128,7 +132,7 @@ class Crowd:
 @pytest.fixture
 def house(home) -> Iterator[House]:
     house = House(home, None)
-    service = Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)
+    service = ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)
     house.settings = house.settings.model_copy(update={"service": service})
     (home / "quarterturn.toml").write_text(
         (home / "quarterturn.toml").read_text().replace("at_once = 1\n", "at_once = 16\n")

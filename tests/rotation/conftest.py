@@ -20,9 +20,9 @@ from rotation.calendar import Month
 from rotation.exposure.store import Exposures
 from rotation.findings.store import Findings
 from rotation.month.sets import DEMO, SetSpec, Stratum
-from rotation.month.store import Months
+from rotation.month.store import MonthStore
 from rotation.runs.books import Books
-from rotation.runs.official import Official, OpenRun
+from rotation.runs.official import OfficialRuns, OpenRun
 from rotation.turn.attestation import Attester
 from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
@@ -38,7 +38,7 @@ from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.leaf import Statement
 from vault.ledger.write.append import LogWriter
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -162,15 +162,15 @@ class Benchmark:
         self.books = Books(
             engine=engine,
             vault=vault,
-            ledger=Ledger(engine, log, self.clock),
+            ledger=PublicLog(engine, log, self.clock),
             log=log,
-            months=Months(engine),
+            months=MonthStore(engine),
             runs=Runs(engine, vault, self.clock),
             exposures=Exposures(engine),
             findings=Findings(engine),
             clock=self.clock,
         )
-        self.official = Official(self.books)
+        self.official = OfficialRuns(self.books)
         self.releases = self.home / "public" / "releases"
         self.public, self.month_key = self.home / "public", Ed25519PrivateKey.from_private_bytes(b"m" * 32)
         self.again = Words()

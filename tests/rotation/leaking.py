@@ -13,7 +13,7 @@ from typing import Any
 
 from grammars.draw.sample import sample
 from grammars.language.load import library, load
-from rotation.detection.tracing import Recipient, Served
+from rotation.detection.tracing import Recipient, ServedTask
 from vault.task import variant
 from vault.task.document import Task, texts
 
@@ -36,7 +36,7 @@ class Shown:
     """A task that was drawn, and what `rotation.detection.tracing` knows of it."""
 
     task: Task
-    served: Served
+    served: ServedTask
 
     def text(self, values: Mapping[str, str], *, world: bool) -> str:
         """Give what a run was shown: the goal, and all that stood in its world."""
@@ -55,7 +55,7 @@ def drawn(dice: Random, tasks: int, submitters: int, months: Sequence[str] = MON
         if variant.traceable(task.free):
             key = variant.task_key(b"test-master-key", task.id)
             shown = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
-            out.append(Shown(task, Served(task.id, task.goal, task.free, shown)))
+            out.append(Shown(task, ServedTask(task.id, task.goal, task.free, shown)))
     return out
 
 

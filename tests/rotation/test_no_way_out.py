@@ -21,14 +21,14 @@ from quarterturn.accounts.accounts import Accounts
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
 from quarterturn.leaderboard.standings import counting
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.queue import LEASE, Queue
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from rotation.errors import NotAllowed
 from sandbox import errors as sandbox_errors
-from sandbox.boxes.box import Facts as Ends
-from sandbox.results.failure import RETRIES, STOPS, UNSERVED, Facts, Stage, classify
+from sandbox.boxes.box import ExitFacts as Ends
+from sandbox.results.failure import RETRIES, STOPS, UNSERVED, AttemptFacts, Stage, classify
 from sandbox.results.outcome import unplayed
 from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunState
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.slow
 ACCOUNTS = {"ada": "ada", "countess": "ada", "bob": "bob"}
 QUOTA = 2
 ENDED, LOST = Ends(running=False, exit_code=0), Ends(running=False, lost=True)
-PLAYED = Facts(Stage.VERDICT, ended="answered", agent=ENDED, world=Ends(running=True))
+PLAYED = AttemptFacts(Stage.VERDICT, ended="answered", agent=ENDED, world=Ends(running=True))
 HELD = replace(PLAYED, ended="agent-exited")
 
 # How a serving may end, with the facts of its check: all but the first is what an agent would try, or what we might do.
@@ -84,7 +84,7 @@ class Month:
         self.home, self.late = home, timedelta()
         clock = lambda: home.clock() + self.late  # noqa: E731
         books = home.books
-        limits = Service(private_per_month=QUOTA, waiting=50, at_once=2)
+        limits = ServiceSettings(private_per_month=QUOTA, waiting=50, at_once=2)
         self.accounts = Accounts(books.engine, clock)
         for name, party in ACCOUNTS.items():
             self.accounts.create(name, "submitter")
@@ -103,7 +103,9 @@ class Month:
     def submit(self, place, *, named=False):
         account = list(ACCOUNTS)[place % len(ACCOUNTS)]
         with suppress(OverQuota, NotTaken):
-            taken, _ = self.door.take(account, Wish("private", image="agent:1", counts=named), month=str(FIRST))
+            taken, _ = self.door.take(
+                account, SubmissionRequest("private", image="agent:1", counts=named), month=str(FIRST)
+            )
             self.taken.append(taken)
 
     def name(self, place):

@@ -7,7 +7,7 @@ from itertools import islice
 import pytest
 
 from grammars.admission.duplicates import wording
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.language.load import library, load
 from quarterturn.tasks import dev_sets
 from quarterturn.tasks.generate import MOST_TOLD
@@ -55,7 +55,7 @@ def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_a
     grammars, mix = {server: load(server)}, of_server(MCPBENCH.per_cohort, server)
     spec = SetSpec(server, mix)
     used, said = known_to_everybody(grammars, server)
-    public, cohorts, goals, around = set(used), [], [*said], Around(said=said)
+    public, cohorts, goals, around = set(used), [], [*said], TaskIndex(said=said)
     for month in range(MONTHS + 1):
         names = [f"cohort-{month}-{n}" for n in range(1 if month else COHORTS)]
         found = drawn(

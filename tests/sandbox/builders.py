@@ -19,7 +19,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import Solution, run_task
 from sandbox.servers.registry import SERVERS
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from vault.task.document import Task
 from verifiers.tree import DIRECTORY, Node
 
@@ -61,8 +61,8 @@ def a_task(server: str = "filesystem", *, number: int = 2, **changes: Any) -> Ta
     return Task.parse(document | changes)
 
 
-WRITE = Call("filesystem.write_file", {"path": "/data/files/colour.txt", "content": "heliotrope"})
-SOLVED = Solution([Call("filesystem.list_directory", {"path": "/data/files"}), WRITE], "2")
+WRITE = ToolCall("filesystem.write_file", {"path": "/data/files/colour.txt", "content": "heliotrope"})
+SOLVED = Solution([ToolCall("filesystem.list_directory", {"path": "/data/files"}), WRITE], "2")
 
 
 def a_written_task(number: int = 2) -> Task:
@@ -89,7 +89,7 @@ def a_git_task() -> tuple[Task, Solution]:
         success_predicate={"git.branchAt": {"repository": "site", "branch": "spare", "same_as": "main"}},
     )
     arguments = {"repo_path": "/data/repos/site", "branch_name": "spare", "base_branch": "main"}
-    return task, Solution([Call("git.git_create_branch", arguments)])
+    return task, Solution([ToolCall("git.git_create_branch", arguments)])
 
 
 def an_sqlite_task(number: int = 2) -> tuple[Task, Solution]:
@@ -104,7 +104,7 @@ def an_sqlite_task(number: int = 2) -> tuple[Task, Solution]:
         success_predicate={"sqlite.rowExists": {"table": "people", "where": {"id": 2, "name": "Grace"}}},
     )
     query = "INSERT INTO people (id, name) VALUES (2, 'Grace')"
-    return task, Solution([Call("sqlite.write_query", {"query": query})])
+    return task, Solution([ToolCall("sqlite.write_query", {"query": query})])
 
 
 # ---- agents that are programs ----

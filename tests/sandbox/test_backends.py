@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.servers.common.server import Backend, Server
 from sandbox.world import frames
-from verifiers.tree import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, FileTree
 
 from ..frozen import content
 from ..patience import PATIENCE, until
@@ -40,7 +40,7 @@ def a_server(keeper, **more):
         root="kept",
         command=(sys.executable, "-I", "-S", "-c", SERVER),
         environment={},
-        seed=lambda state: Tree({}),
+        seed=lambda state: FileTree({}),
         backend=Backend((sys.executable, "-I", "-S", "-c", keeper)),
         **nothing,
         **more,
@@ -52,7 +52,7 @@ def world():
     made = []
 
     def make(keeper, **more):
-        made.append(FakeBox().world([a_server(keeper, **more)], Tree({"kept": DIRECTORY}), Limits()))
+        made.append(FakeBox().world([a_server(keeper, **more)], FileTree({"kept": DIRECTORY}), ResourceLimits()))
         return made[-1]
 
     yield make
@@ -62,7 +62,7 @@ def world():
 
 def hear(channel):
     """Give the first frame that comes."""
-    reader = frames.Reader()
+    reader = frames.FrameReader()
     channel.settimeout(PATIENCE)
     while True:
         for frame in reader.feed(channel.recv(1 << 16)):

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import runner as runners
-from sandbox.boxes.box import Facts, Limits
+from sandbox.boxes.box import ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.boxes.memory_box import MemoryBox
@@ -43,7 +43,7 @@ from ..sampling import sample
 from .builders import Hands, a_task, an_agent, an_sqlite_task, in_memory, run, tools
 
 SQLITE, _ = an_sqlite_task()
-CUT_OFF = Facts(running=False, relay_died=True)
+CUT_OFF = ExitFacts(running=False, relay_died=True)
 
 
 def told(outcome: TaskRun) -> tuple[list[str], bool]:
@@ -267,7 +267,7 @@ def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_firs
     ("facts", "codes", "passed"),
     [
         (CUT_OFF, ["unclear: relay-lost"], False),
-        (Facts(running=False, lost=True), ["ours: engine-lost", "None: finished"], True),
+        (ExitFacts(running=False, lost=True), ["ours: engine-lost", "None: finished"], True),
     ],
 )
 def test_only_an_engine_that_is_lost_serves_an_agent_again(facts, codes, passed):
@@ -429,7 +429,7 @@ def test_a_state_that_really_is_beyond_the_caps_is_a_fail(box, tmp_path):
 @pytest.mark.needs("root")
 def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
     """A server starts with its first call; that it cannot is no doing of the call, and the check tells the two."""
-    terms = Terms(world=Limits(memory=48 * 1024 * 1024))
+    terms = Terms(world=ResourceLimits(memory=48 * 1024 * 1024))
     codes, passed = told(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
     assert not passed
     assert len(codes) == failure.RETRIES + 1
@@ -440,7 +440,7 @@ def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
 @pytest.mark.slow
 def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
     task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
-    terms = Terms(world=Limits(tmpfs=64 * 1024))
+    terms = Terms(world=ResourceLimits(tmpfs=64 * 1024))
     assert told(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (
         ["ours: world-died"] * (failure.RETRIES + 1),
         False,

@@ -22,7 +22,7 @@ import pytest
 
 from quarterturn import cli
 from quarterturn.cli.terminal.exits import exit_code
-from sandbox.boxes.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.docker import engine as engines
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
 from sandbox.boxes.docker.walls import RUNNER_LABEL
@@ -37,7 +37,7 @@ from .builders import a_written_task, an_agent, listening, unpack
 pytestmark = pytest.mark.engine
 
 GIB = 1 << 30
-LIMITS = Limits(memory=96 << 20, pids=40, tmpfs=8 << 20)
+LIMITS = ResourceLimits(memory=96 << 20, pids=40, tmpfs=8 << 20)
 
 
 class OwnEngine:
@@ -285,7 +285,7 @@ def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, mo
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener, tempfile.TemporaryDirectory() as name:
         listener.bind(f"{name}/{SOCKET_NAME}")
         listener.listen()
-        place = box.place(Program(command=("python3", "-c", look)), Path(name), Limits())
+        place = box.place(Program(command=("python3", "-c", look)), Path(name), ResourceLimits())
         try:
             seen = place.start()
             seen.wait(PATIENCE)

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from vault.database import transaction
 from vault.keys.locks.passphrase import Cost
-from vault.ledger.audit.report import Report
+from vault.ledger.audit.report import AuditReport
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 
@@ -81,7 +81,7 @@ def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
 
 
-def refused(report: Report, step: str, *words: str) -> None:
+def refused(report: AuditReport, step: str, *words: str) -> None:
     """Expect that an audit stopped at a step, and that these words are in its sentence."""
     assert report.failed is not None, [one.detail for one in report.steps]
     assert report.failed.name == step, (report.failed.name, report.failed.detail)

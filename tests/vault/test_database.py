@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
 from vault import database
-from vault.database import joined, open_engine, transaction
+from vault.database import join_or_begin, open_engine, transaction
 from vault.errors import Malformed, Unavailable
 from vault.store.tables import LeafRow
 
@@ -238,10 +238,10 @@ def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(eng
 @pytest.mark.both_databases
 def test_whoever_joins_a_transaction_shares_its_end(engine):
     with suppress(ZeroDivisionError), transaction(engine) as session:
-        with joined(engine, session) as same:
+        with join_or_begin(engine, session) as same:
             same.add(row(0))
         raise ZeroDivisionError
-    with joined(engine, None) as own:
+    with join_or_begin(engine, None) as own:
         own.add(row(1))
     assert numbers(engine) == [1]
 

@@ -13,7 +13,7 @@ from vault.database import transaction
 from vault.store import tasks
 from vault.store.tables import LeafRow
 from vault.store.tasks import Vault
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 FEW, MANY = 5, 60
 
@@ -43,7 +43,7 @@ def admitted(vault: Vault, add: Callable[..., Any], numbers: range) -> list[Any]
 
 def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine, add):
     def ask() -> list[str]:
-        with closing(vault.by_commitment(State.ADMITTED, leaf="commit/")) as found:
+        with closing(vault.by_commitment(TaskState.ADMITTED, leaf="commit/")) as found:
             return [task.id for task in found]
 
     first = admitted(vault, add, range(2 * FEW))
@@ -61,7 +61,7 @@ def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine,
 @pytest.mark.slow
 def test_the_first_in_order_are_found_without_a_look_at_the_rest(vault, engine, add, monkeypatch):
     def ask() -> list[bytes]:
-        with closing(vault.by_commitment(State.ADMITTED)) as found:
+        with closing(vault.by_commitment(TaskState.ADMITTED)) as found:
             return [task.commitment for task in islice(found, FEW)]
 
     monkeypatch.setattr(tasks, "_AT_ONCE", FEW)

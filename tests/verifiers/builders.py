@@ -5,7 +5,7 @@ from typing import Any
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Evidence, Verdict
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 
 class Asked:
@@ -14,20 +14,20 @@ class Asked:
     def __init__(self, namespace: str, **always: Any) -> None:
         self.namespace, self.always = namespace, always
 
-    def evidence(self, views: Views, name: str, /, **arguments: Any) -> Evidence:
+    def evidence(self, views: JudgeInput, name: str, /, **arguments: Any) -> Evidence:
         return judge(parse(self._probe(name, arguments)), views)
 
-    def denied(self, views: Views, name: str, /, **arguments: Any) -> Verdict:
+    def denied(self, views: JudgeInput, name: str, /, **arguments: Any) -> Verdict:
         """Ask whether it does not hold."""
         return judge(parse({"not": self._probe(name, arguments)}), views).verdict
 
-    def __call__(self, views: Views, name: str, /, **arguments: Any) -> bool:
+    def __call__(self, views: JudgeInput, name: str, /, **arguments: Any) -> bool:
         """Say whether it holds, which has to be known."""
         found = self.evidence(views, name, **arguments)
         assert found.verdict is not Verdict.UNKNOWN, found.found
         return found.verdict is Verdict.TRUE
 
-    def wins_nothing(self, views: Views, name: str, /, **arguments: Any) -> None:
+    def wins_nothing(self, views: JudgeInput, name: str, /, **arguments: Any) -> None:
         """Expect wreckage: it is false, and so is its opposite."""
         assert self.evidence(views, name, **arguments).verdict is Verdict.FALSE
         assert self.denied(views, name, **arguments) is Verdict.FALSE

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from verifiers.tree import Tree, Views
+from verifiers.tree import FileTree, JudgeInput
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def real(tmp_path):
             self.git("commit", "-q", "-m", message)
 
         def views(self):
-            return Views({"git": Tree.from_directory(self.folder.parent)})
+            return JudgeInput({"git": FileTree.from_directory(self.folder.parent)})
 
     made = Real()
     made.folder.mkdir(parents=True)

@@ -23,9 +23,9 @@ from verifiers.states.calendar.entries import HOME
 from verifiers.states.forge.examples import forge
 from verifiers.states.git.examples import repository
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.workbook.model import Cell, Sheet, Workbook
+from verifiers.states.workbook.model import Sheet, Workbook, WorkbookCell
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.tree import Node, Tree, tree_of
+from verifiers.tree import FileTree, Node, tree_of
 
 FOLDER = Path(__file__).parents[1] / "vectors" / "hostile"
 PLACES = {
@@ -51,7 +51,7 @@ def _site(**files: bytes) -> bytes:
     tip = tree["site/.git/refs/heads/main"].data
     for path, data in files.items():
         tree["site/.git/" + path.replace("__", "/")] = Node("file", data.replace(b"{tip}", tip.strip()))
-    return Tree(tree).to_tar()
+    return FileTree(tree).to_tar()
 
 
 def _objects(*contents: tuple[str, bytes]) -> tuple[dict[str, bytes], str]:
@@ -243,9 +243,9 @@ def _formulas(*formulas: str, **texts: str | float) -> Callable[[], bytes]:
     """Give a workbook with formulas in column B of the sheet that predicates look at, and values in other cells."""
 
     def made() -> bytes:
-        cells = {(1, 1): Cell("item"), (1, 2): Cell("n"), (2, 1): Cell("tea")}
-        cells |= {(row, 2): Cell(None, text) for row, text in enumerate(formulas, 2)}
-        cells |= {(row, 4): Cell(value) for row, value in enumerate(texts.values(), 1)}
+        cells = {(1, 1): WorkbookCell("item"), (1, 2): WorkbookCell("n"), (2, 1): WorkbookCell("tea")}
+        cells |= {(row, 2): WorkbookCell(None, text) for row, text in enumerate(formulas, 2)}
+        cells |= {(row, 4): WorkbookCell(value) for row, value in enumerate(texts.values(), 1)}
         return write_workbook(Workbook((Sheet("Stock", cells),)))
 
     return made
@@ -255,7 +255,7 @@ def _parts(**parts: str) -> bytes:
     """Give a workbook with some of its parts replaced; a name's `__` stands for a slash, and `_xml` for its ending."""
     out = io.BytesIO()
     named = {name.replace("__", "/").replace("_xml", ".xml"): text for name, text in parts.items()}
-    sound = write_workbook(Workbook((Sheet("Stock", {(1, 1): Cell("n"), (2, 1): Cell(1)}),)))
+    sound = write_workbook(Workbook((Sheet("Stock", {(1, 1): WorkbookCell("n"), (2, 1): WorkbookCell(1)}),)))
     with zipfile.ZipFile(io.BytesIO(sound)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
         for name in dict.fromkeys([*old.namelist(), *named]):
             new.writestr(zipfile.ZipInfo(name), named.get(name) or old.read(name).decode(), zipfile.ZIP_DEFLATED)
@@ -427,7 +427,7 @@ FILES: Made = {
     "name-that-is-not-utf-8.tar": lambda: tree_of({"out/a\udcff\u2028.txt": b"\xff", "a": b"\xff\xfe\n" * 50}).to_tar(),
     "number-of-5000-digits.json": lambda: b'{"n": [%s]}' % (b"9" * 5000),
     "number-of-4000-digits.json": lambda: b'{"n": [%s]}' % (b"9" * 4000),
-    "path-through-a-file.tar": lambda: Tree({"a": Node("file", b"x"), "a/b": Node("file", b"y")}).to_tar(),
+    "path-through-a-file.tar": lambda: FileTree({"a": Node("file", b"x"), "a/b": Node("file", b"y")}).to_tar(),
 }
 
 CASES: Mapping[str, Made] = {
@@ -451,13 +451,13 @@ def vectors() -> Iterator[tuple[str, str, bytes]]:
             yield kind, name, make()
 
 
-def state(kind: str, name: str, data: bytes) -> Tree:
+def state(kind: str, name: str, data: bytes) -> FileTree:
     """Give the state in which a file of the corpus stands."""
     ending = name.rpartition(".")[2]
     if ending == "tar":
         return tree_from_tar(io.BytesIO(data))
     sound = dict(forge().states["github"]) if kind == "github" else {}
-    return Tree({**sound, PLACES[kind, ending]: Node("file", data)})
+    return FileTree({**sound, PLACES[kind, ending]: Node("file", data)})
 
 
 if __name__ == "__main__":

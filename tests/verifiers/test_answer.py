@@ -2,7 +2,7 @@
 
 import pytest
 
-from verifiers.answer.examples import said
+from verifiers.answer.examples import answer_views
 from verifiers.answer.predicates import items_in, numbers_in
 
 from .builders import Asked
@@ -33,18 +33,18 @@ asked = Asked("answer")
     ],
 )
 def test_one_number_and_only_that_one(answer, holds):
-    assert asked(said(answer), "number", value=42) is holds
+    assert asked(answer_views(answer), "number", value=42) is holds
 
 
 def test_numbers_are_decimals_and_tolerances_are_explicit():
-    assert asked(said("0.30"), "number", value=0.1 + 0.2, tolerance=1e-12)
-    assert not asked(said("0.3"), "number", value=0.1 + 0.2)
-    assert asked(said("0.3"), "number", value=0.3)
-    assert asked(said("1,234,567.5"), "number", value=1234567.5)
-    assert asked(said("9.95"), "number", value=10, tolerance=0.05)
-    assert not asked(said("9.949"), "number", value=10, tolerance=0.05)
-    assert not asked(said("9" * 5000), "number", value=9)
-    assert asked(said("-7"), "number", value=-7)
+    assert asked(answer_views("0.30"), "number", value=0.1 + 0.2, tolerance=1e-12)
+    assert not asked(answer_views("0.3"), "number", value=0.1 + 0.2)
+    assert asked(answer_views("0.3"), "number", value=0.3)
+    assert asked(answer_views("1,234,567.5"), "number", value=1234567.5)
+    assert asked(answer_views("9.95"), "number", value=10, tolerance=0.05)
+    assert not asked(answer_views("9.949"), "number", value=10, tolerance=0.05)
+    assert not asked(answer_views("9" * 5000), "number", value=9)
+    assert asked(answer_views("-7"), "number", value=-7)
 
 
 def test_a_flood_of_digits_and_signs_is_read_in_good_time():
@@ -52,12 +52,12 @@ def test_a_flood_of_digits_and_signs_is_read_in_good_time():
 
 
 def test_texts_mind_case_unless_told_not_to():
-    assert not asked(said("blue"), "equals", text="Blue")
-    assert asked(said("  bLUE "), "equals", text="Blue", ignore_case=True)
-    assert asked(said("STRASSE"), "equals", text="straße", ignore_case=True)
-    assert asked(said("x is IN A.TXT"), "contains", text="a.txt", ignore_case=True)
-    assert not asked(said("x"), "contains", text="X")
-    assert asked(said("MAY 4"), "oneOf", texts=["4 May", "May 4"], ignore_case=True)
+    assert not asked(answer_views("blue"), "equals", text="Blue")
+    assert asked(answer_views("  bLUE "), "equals", text="Blue", ignore_case=True)
+    assert asked(answer_views("STRASSE"), "equals", text="straße", ignore_case=True)
+    assert asked(answer_views("x is IN A.TXT"), "contains", text="a.txt", ignore_case=True)
+    assert not asked(answer_views("x"), "contains", text="X")
+    assert asked(answer_views("MAY 4"), "oneOf", texts=["4 May", "May 4"], ignore_case=True)
 
 
 @pytest.mark.parametrize(
@@ -73,20 +73,20 @@ def test_texts_mind_case_unless_told_not_to():
     ],
 )
 def test_a_list_may_be_written_in_several_ways(answer):
-    assert asked(said(answer), "set", items=["a.txt", "b.txt"])
+    assert asked(answer_views(answer), "set", items=["a.txt", "b.txt"])
 
 
 @pytest.mark.parametrize(
     "answer", ["a.txt", "a.txt, b.txt, c.txt", "a.txt b.txt", "A.txt, b.txt", '[["a.txt"], "b.txt"]', ""]
 )
 def test_a_list_names_all_of_them_and_no_others(answer):
-    assert not asked(said(answer), "set", items=["a.txt", "b.txt"])
+    assert not asked(answer_views(answer), "set", items=["a.txt", "b.txt"])
 
 
 def test_an_ordered_list_minds_order_and_repeats():
-    assert asked(said("x\ny\nx"), "list", items=["x", "y", "x"])
-    assert not asked(said("x\nx\ny"), "list", items=["x", "y", "x"])
-    assert asked(said("X; Y"), "list", items=["x", "y"], ignore_case=True)
+    assert asked(answer_views("x\ny\nx"), "list", items=["x", "y", "x"])
+    assert not asked(answer_views("x\nx\ny"), "list", items=["x", "y", "x"])
+    assert asked(answer_views("X; Y"), "list", items=["x", "y"], ignore_case=True)
 
 
 def test_items_keep_their_commas_where_each_has_a_line():
@@ -95,9 +95,9 @@ def test_items_keep_their_commas_where_each_has_a_line():
 
 
 def test_a_json_answer_is_compared_by_value():
-    assert asked(said(' {"b": [1], "a": null}\n'), "json", value={"a": None, "b": [1.0]})
-    assert not asked(said('{"b": [1], "a": null, "c": 0}'), "json", value={"a": None, "b": [1.0]})
-    assert not asked(said('{"b": [1]}'), "json", value={"a": None, "b": [1.0]})
-    assert not asked(said('{"b": [1, 1], "a": null}'), "json", value={"a": None, "b": [1.0]})
-    assert not asked(said("[" * 100_000), "json", value=[])
-    assert not asked(said("```json\n{}\n```"), "json", value={})
+    assert asked(answer_views(' {"b": [1], "a": null}\n'), "json", value={"a": None, "b": [1.0]})
+    assert not asked(answer_views('{"b": [1], "a": null, "c": 0}'), "json", value={"a": None, "b": [1.0]})
+    assert not asked(answer_views('{"b": [1]}'), "json", value={"a": None, "b": [1.0]})
+    assert not asked(answer_views('{"b": [1, 1], "a": null}'), "json", value={"a": None, "b": [1.0]})
+    assert not asked(answer_views("[" * 100_000), "json", value=[])
+    assert not asked(answer_views("```json\n{}\n```"), "json", value={})

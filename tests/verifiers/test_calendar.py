@@ -10,7 +10,7 @@ from verifiers.states.calendar.examples import calendars
 from verifiers.states.calendar.ics import read_item
 from verifiers.states.calendar.items import Item, later, normal
 from verifiers.states.calendar.writer import write_item
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -82,15 +82,15 @@ WRECKAGE = {
 
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
 def test_what_is_no_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
-    views = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("file", data)})})
+    views = JudgeInput({"calendar": FileTree({f"{HOME}/plans/e1.ics": Node("file", data)})})
     holds.wins_nothing(views, "eventExists", summary="Plan")
 
 
 def test_a_link_is_wreckage_and_what_is_hidden_or_elsewhere_is_not_looked_at():
-    link = Views({"calendar": Tree({f"{HOME}/plans/e1.ics": Node("symlink", target="/etc/passwd")})})
+    link = JudgeInput({"calendar": FileTree({f"{HOME}/plans/e1.ics": Node("symlink", target="/etc/passwd")})})
     assert holds.denied(link, "eventExists", summary="x") is Verdict.FALSE
     hidden = [f"{HOME}/plans/.Radicale.cache/item/e1.ics", f"{HOME}/.hidden/e1.ics", "collection-root/bob/plans/e1.ics"]
-    views = Views({"calendar": Tree({path: Node("file", b"x") for path in hidden})})
+    views = JudgeInput({"calendar": FileTree({path: Node("file", b"x") for path in hidden})})
     assert holds(views, "eventCount", count=0)
 
 

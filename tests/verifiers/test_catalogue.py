@@ -13,7 +13,7 @@ from verifiers.language.in_process import judge
 from verifiers.language.predicate import in_words, parse
 from verifiers.language.verdict import Verdict
 from verifiers.predicates.registry import TEXT, Example, predicate
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
 
@@ -57,7 +57,7 @@ def test_the_reference_page_is_what_the_catalogue_says():
 
 
 def test_a_predicate_that_says_nothing_or_is_there_already_cannot_be_registered():
-    example = Example({}, Views, Views)
+    example = Example({}, JudgeInput, JudgeInput)
 
     def silent(context):
         raise NotImplementedError

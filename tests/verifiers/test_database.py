@@ -6,13 +6,13 @@ from contextlib import closing
 
 import pytest
 
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.readers import read
 from verifiers.states.sqlite.examples import database
-from verifiers.tree import Node, Tree, Views, tree_of
+from verifiers.tree import FileTree, JudgeInput, Node, tree_of
 
 from .builders import Asked
 
@@ -22,7 +22,7 @@ STOCK = ["CREATE TABLE stock (id INTEGER PRIMARY KEY, item TEXT, price)", "INSER
 
 
 def left(**content):
-    return Views({"sqlite": tree_of({name.replace("_", "."): data for name, data in content.items()})})
+    return JudgeInput({"sqlite": tree_of({name.replace("_", "."): data for name, data in content.items()})})
 
 
 def test_an_empty_file_is_an_empty_database():
@@ -35,12 +35,12 @@ def test_what_is_still_in_the_write_ahead_log_counts(tmp_path):
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE t (v)")
         connection.execute("INSERT INTO t VALUES (42)")
-        whole = Views({"sqlite": Tree.from_directory(tmp_path)})
+        whole = JudgeInput({"sqlite": FileTree.from_directory(tmp_path)})
     assert whole.states["sqlite"]["main.db-wal"].data
     assert ask(whole, "rowExists", table="t", where={"v": 42})
-    bare = Views({"sqlite": Tree({"main.db": whole.states["sqlite"]["main.db"]})})
+    bare = JudgeInput({"sqlite": FileTree({"main.db": whole.states["sqlite"]["main.db"]})})
     assert not ask(bare, "tableExists", table="t")
-    folded = Views({"sqlite": Tree.from_directory(tmp_path)})  # closing folded the log into the file
+    folded = JudgeInput({"sqlite": FileTree.from_directory(tmp_path)})  # closing folded the log into the file
     assert folded.states["sqlite"]["main.db"].data[18:20] == b"\2\2"
     assert ask(folded, "rowExists", table="t", where={"v": 42})
 
@@ -52,7 +52,7 @@ def test_an_unfinished_transaction_does_not_count(tmp_path):
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("BEGIN")
         connection.execute("UPDATE t SET v = 'after'")
-        torn = Views({"sqlite": Tree.from_directory(tmp_path)})
+        torn = JudgeInput({"sqlite": FileTree.from_directory(tmp_path)})
         connection.execute("COMMIT")
     assert torn.states["sqlite"]["main.db-journal"].data
     assert ask(torn, "rowCount", table="t", where={"v": "before" * 100}, count=400)
@@ -69,7 +69,7 @@ def leave(folder, mode):
         connection.execute("BEGIN")
         connection.execute("UPDATE t SET v = 'after'")
         connection.execute("DELETE FROM t WHERE id > 5")
-        return Tree.from_directory(folder)
+        return FileTree.from_directory(folder)
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
@@ -82,7 +82,7 @@ def test_a_log_or_a_journal_that_was_damaged_is_read_as_sqlite_reads_it(tmp_path
             del data[dice.randrange(len(data)) :]
         elif number:
             data[dice.randrange(len(data)) if number % 4 else dice.randrange(60)] ^= 1 << dice.randrange(8)
-        tree = Tree({"main.db": whole["main.db"], beside: Node("file", bytes(data))})
+        tree = FileTree({"main.db": whole["main.db"], beside: Node("file", bytes(data))})
         place = tmp_path / str(number)
         place.mkdir()
         for name, node in tree.items():
@@ -204,7 +204,7 @@ def test_reading_ends_at_a_count_of_steps_and_not_of_seconds():
     )
     views = database(["CREATE TABLE t (v)", rows])
     assert ask(views, "rowCount", table="t", count=5000)
-    few = read("sqlite", views.states["sqlite"], Budget(steps=3000))
+    few = read("sqlite", views.states["sqlite"], ReadingBudget(steps=3000))
     assert few.unreadable == "reading it needs more than 3000 steps"
     assert few.steps == 3000
 
@@ -218,9 +218,9 @@ def test_a_corrupt_database_is_false_and_never_unknown(data):
 
 
 def test_a_missing_or_linked_database_is_wreckage():
-    for tree in (Tree({}), Tree({"main.db": Node("symlink", target="/etc/passwd")})):
-        assert "no database file" in ask.evidence(Views({"sqlite": tree}), "tableExists", table="t").found
-        assert not ask(Views({"sqlite": tree}), "tableExists", table="t")
+    for tree in (FileTree({}), FileTree({"main.db": Node("symlink", target="/etc/passwd")})):
+        assert "no database file" in ask.evidence(JudgeInput({"sqlite": tree}), "tableExists", table="t").found
+        assert not ask(JudgeInput({"sqlite": tree}), "tableExists", table="t")
 
 
 @pytest.mark.slow

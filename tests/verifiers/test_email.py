@@ -5,24 +5,24 @@ import pytest
 from verifiers.language.verdict import Verdict
 from verifiers.states.mailbox.examples import mailbox
 from verifiers.states.mailbox.reader import mail_of
-from verifiers.states.mailbox.writer import Letter
-from verifiers.tree import Node, Tree, Views
+from verifiers.states.mailbox.writer import NewMessage
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
 holds = Asked("email")
 
 BOB, AGENT = "Bob <bob@example.org>", "Agent <agent@example.org>"
-PLAN = Letter("m1@example.org", BOB, [AGENT], "Plan", "Shall we?\n")
+PLAN = NewMessage("m1@example.org", BOB, [AGENT], "Plan", "Shall we?\n")
 INBOX = "Maildir/cur/1.a:2,S"
 
 
 def one(data, path=INBOX):
-    return Views({"email": Tree({path: Node("file", data)})})
+    return JudgeInput({"email": FileTree({path: Node("file", data)})})
 
 
 def parsed(data):
-    return mail_of(Tree({INBOX: Node("file", data)})).kept[0]
+    return mail_of(FileTree({INBOX: Node("file", data)})).kept[0]
 
 
 def test_a_copy_is_not_a_move():
@@ -33,8 +33,8 @@ def test_a_copy_is_not_a_move():
 
 def test_all_that_is_asked_for_is_so_of_one_message():
     letters = [
-        Letter("s1@example.org", AGENT, [BOB], "Plan", "No."),
-        Letter("s2@example.org", AGENT, ["carol@example.org"], "Plan", "Yes."),
+        NewMessage("s1@example.org", AGENT, [BOB], "Plan", "No."),
+        NewMessage("s2@example.org", AGENT, ["carol@example.org"], "Plan", "Yes."),
     ]
     views = mailbox({}, letters)
     assert holds(views, "messageSent", to=["BOB@example.org"], contains="No.")
@@ -45,13 +45,13 @@ def test_all_that_is_asked_for_is_so_of_one_message():
 
 
 def test_what_lies_in_the_folder_sent_was_not_sent():
-    views = mailbox({"Sent": [Letter("s1@example.org", AGENT, [BOB], "Plan", "No.")]})
+    views = mailbox({"Sent": [NewMessage("s1@example.org", AGENT, [BOB], "Plan", "No.")]})
     assert holds(views, "nothingSent")
     assert not holds(views, "messageSent", to=["bob@example.org"])
 
 
 def test_who_got_a_blind_copy_is_on_the_envelope_alone():
-    views = mailbox({}, [Letter("s1@example.org", AGENT, [BOB], "Plan", "x", bcc=["dan@example.org"])])
+    views = mailbox({}, [NewMessage("s1@example.org", AGENT, [BOB], "Plan", "x", bcc=["dan@example.org"])])
     assert holds(views, "messageSent", to=["bob@example.org"], bcc=["dan@example.org"])
     assert not holds(views, "messageSent", to=["bob@example.org"], bcc=[])
     assert b"dan" not in views.states["email"]["outbox/new/1"].data.partition(b"From:")[2]
@@ -112,10 +112,10 @@ def test_a_message_that_is_odd_is_a_message_all_the_same(data):
 
 
 def test_a_link_in_place_of_a_message_is_wreckage():
-    views = Views({"email": Tree({INBOX: Node("symlink", target="/etc/passwd")})})
+    views = JudgeInput({"email": FileTree({INBOX: Node("symlink", target="/etc/passwd")})})
     assert holds.denied(views, "nothingSent") is Verdict.FALSE
 
 
 def test_too_many_messages_are_wreckage():
-    views = Views({"email": Tree({f"Maildir/cur/{n}:2,": Node("file", b"") for n in range(2001)})})
+    views = JudgeInput({"email": FileTree({f"Maildir/cur/{n}:2,": Node("file", b"") for n in range(2001)})})
     assert holds.denied(views, "messageSent", to=["a@b.c"]) is Verdict.FALSE

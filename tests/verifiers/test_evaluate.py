@@ -14,7 +14,7 @@ from verifiers.language.verdict import Verdict, all_of, any_of
 from verifiers.quoting import listed, quoted
 from verifiers.states.files import predicates as filesystem
 from verifiers.states.files.examples import files
-from verifiers.tree import Views, tree_of
+from verifiers.tree import JudgeInput, tree_of
 
 TRUE, FALSE, UNKNOWN = Verdict.TRUE, Verdict.FALSE, Verdict.UNKNOWN
 HERE = {"filesystem.fileExists": {"path": "here"}}
@@ -56,17 +56,17 @@ def test_every_operand_leaves_evidence_also_after_the_decision():
 
 
 def test_a_missing_view_is_unknown_and_says_so():
-    evidence = judge(parse(HERE), Views())
+    evidence = judge(parse(HERE), JudgeInput())
     assert evidence.verdict is UNKNOWN
     assert "the state of filesystem" in evidence.found
 
 
 def test_no_answer_is_a_fail_and_not_unknown():
-    evidence = judge(parse({"answer.contains": {"text": "a"}}), Views())
+    evidence = judge(parse({"answer.contains": {"text": "a"}}), JudgeInput())
     assert (evidence.verdict, evidence.found) == (FALSE, "the agent gave no answer")
 
 
-WRECKED = Views({"sqlite": tree_of({"main.db": b"not a database at all"}), "filesystem": tree_of({"here": ""})})
+WRECKED = JudgeInput({"sqlite": tree_of({"main.db": b"not a database at all"}), "filesystem": tree_of({"here": ""})})
 ROW = {"sqlite.rowExists": {"table": "t", "where": {"id": 1}}}
 
 
@@ -99,7 +99,7 @@ def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
 
 def test_evidence_of_hostile_bytes_is_plain_json():
     hostile = "\udcff\x1b[31m\u202e" * 100
-    views = Views({"filesystem": tree_of({hostile[:9]: b"\xff\xfe" * 999, "a": b"\xff\x00"})}, answer=hostile)
+    views = JudgeInput({"filesystem": tree_of({hostile[:9]: b"\xff\xfe" * 999, "a": b"\xff\x00"})}, answer=hostile)
     document = {
         "all": [
             {"filesystem.directoryHasOnly": {"path": ".", "names": []}},
@@ -117,7 +117,7 @@ def test_evidence_of_hostile_bytes_is_plain_json():
 
 def test_a_sentence_is_cut_and_printable_whatever_a_state_calls_things():
     keys = {"k": {"type": "\u202e\udcff" * 5000, "value": None, "left": None}}
-    views = Views({"redis": written({"keys": keys})})
+    views = JudgeInput({"redis": written({"keys": keys})})
     found = judge(parse({"redis.keyExists": {"key": "k", "type": "list"}}), views).found
     assert found.startswith('"k" is a \\u202e\\udcff')
     assert found.encode()
@@ -138,5 +138,5 @@ def test_whatever_is_quoted_it_is_short_and_nothing_is_raised(value):
 
 
 def test_evidence_keeps_secrets_out_of_its_repr():
-    evidence = judge(parse({"answer.equals": {"text": "xyzzy"}}), Views(answer="xyzzy plugh"))
+    evidence = judge(parse({"answer.equals": {"text": "xyzzy"}}), JudgeInput(answer="xyzzy plugh"))
     assert "xyzzy" not in repr(evidence)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.errors import Lacking, Spoiled, Unreadable
+from verifiers.errors import CorruptState, StateUnavailable, TargetMissing
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
@@ -15,10 +15,10 @@ from verifiers.states.files import predicates as filesystem
 from verifiers.states.readers import KINDS, read
 from verifiers.states.sqlite import tables
 from verifiers.states.sqlite.examples import database as sqlite_state
-from verifiers.tree import Tree, Views, tree_of
+from verifiers.tree import FileTree, JudgeInput, tree_of
 
 NAMES = "abcd"
-OURS = [Unreadable("x"), OSError(28, "no space"), RecursionError(), KeyError("x"), ValueError("x")]
+OURS = [StateUnavailable("x"), OSError(28, "no space"), RecursionError(), KeyError("x"), ValueError("x")]
 READ = filesystem._data
 
 
@@ -46,7 +46,7 @@ def verdict(document, there, faults=None):
         return READ(context, path)
 
     with mock.patch.object(filesystem, "_data", read):
-        return judge(parse(document), Views({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
+        return judge(parse(document), JudgeInput({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_what_is_decided_in_spite_of_a_fault_would_be_so_whatever_was_there(docu
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, wrecked):
-    left = verdict(document, there, {name: Spoiled("x") for name in wrecked})
+    left = verdict(document, there, {name: CorruptState("x") for name in wrecked})
     assert left is not Verdict.UNKNOWN
     if left is Verdict.TRUE:
         for more in itertools.product([False, True], repeat=len(wrecked)):
@@ -81,7 +81,9 @@ def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, w
 @settings(max_examples=100)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
 def test_what_is_lacking_is_as_if_it_were_not_there(document, there, lacking):
-    assert verdict(document, there, {name: Lacking("x") for name in lacking}) is verdict(document, there - lacking)
+    assert verdict(document, there, {name: TargetMissing("x") for name in lacking}) is verdict(
+        document, there - lacking
+    )
 
 
 ROW = {"sqlite.rowExists": {"table": "t", "where": {"v": 1}}}
@@ -90,21 +92,21 @@ SQL = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES (1)"])
 
 @pytest.mark.parametrize("error", [OSError(28, "no space"), RecursionError(), KeyError("x")])
 def test_a_probe_that_breaks_on_the_untouched_state_too_is_our_defect(monkeypatch, error):
-    monkeypatch.setattr(tables.Database, "rows", mock.Mock(side_effect=error))
+    monkeypatch.setattr(tables.SQLiteDatabase, "rows", mock.Mock(side_effect=error))
     for document in (ROW, {"not": ROW}):
         found = judge(parse(document), SQL, SQL.states)
         assert (found.verdict, found.broken) == (Verdict.UNKNOWN, True)
 
 
 def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch):
-    read = tables.Database.rows
+    read = tables.SQLiteDatabase.rows
 
     def rows(base, table, columns, budget):
         if any(cell == "trap" for row in read(base, table, columns, budget) for cell in row):
             raise RuntimeError
         return read(base, table, columns, budget)
 
-    monkeypatch.setattr(tables.Database, "rows", rows)
+    monkeypatch.setattr(tables.SQLiteDatabase, "rows", rows)
     left = sqlite_state(["CREATE TABLE t (v)", "INSERT INTO t VALUES ('trap')"])
     for document in (ROW, {"not": ROW}, {"all": [ROW, {"not": ROW}]}):
         found = judge(parse(document), left, SQL.states)
@@ -115,7 +117,7 @@ def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch
 
 def breaking(error):
     """Make a tree that nobody can look at."""
-    tree = mock.MagicMock(spec=Tree)
+    tree = mock.MagicMock(spec=FileTree)
     tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = error
     return tree
 
@@ -132,7 +134,7 @@ def test_an_end_of_memory_says_nothing_about_a_state(space):
 
 
 def test_an_end_of_memory_says_nothing_about_a_probe(monkeypatch):
-    monkeypatch.setattr(tables.Database, "rows", mock.Mock(side_effect=MemoryError))
+    monkeypatch.setattr(tables.SQLiteDatabase, "rows", mock.Mock(side_effect=MemoryError))
     for seed in (None, SQL.states):
         with pytest.raises(MemoryError):
             judge(parse(ROW), SQL, seed)

@@ -3,16 +3,16 @@
 import pytest
 
 from verifiers.states.files.examples import files
-from verifiers.tree import DIRECTORY, Node, Tree, Views, tree_of
+from verifiers.tree import DIRECTORY, FileTree, JudgeInput, Node, tree_of
 
 from .builders import Asked
 
 holds = Asked("filesystem")
 
 
-LINKED = Views(
+LINKED = JudgeInput(
     {
-        "filesystem": Tree(
+        "filesystem": FileTree(
             {
                 "real": Node("file", b"hi"),
                 "link": Node("symlink", target="real"),
@@ -40,7 +40,7 @@ def test_a_link_does_not_lend_its_targets_content():
 
 
 def test_a_folder_is_there_also_where_only_its_files_were_archived():
-    views = Views({"filesystem": Tree({"a/b/c": Node("file")})})
+    views = JudgeInput({"filesystem": FileTree({"a/b/c": Node("file")})})
     assert holds(views, "directoryExists", path="a/b")
     assert not holds(views, "pathAbsent", path="a")
     assert not holds(views, "directoryExists", path="a/b/c")
@@ -50,7 +50,7 @@ def test_a_folder_is_there_also_where_only_its_files_were_archived():
 def test_the_root_folder_can_be_listed():
     assert holds(LINKED, "directoryHasOnly", path=".", names=["real", "link", "out", "pipe", "empty"])
     assert holds(LINKED, "directoryHasOnly", path="empty", names=[])
-    assert holds(Views({"filesystem": Tree({})}), "directoryHasOnly", path=".", names=[])
+    assert holds(JudgeInput({"filesystem": FileTree({})}), "directoryHasOnly", path=".", names=[])
 
 
 def test_a_folder_that_holds_too_much_or_too_little_says_which():
@@ -66,7 +66,7 @@ def test_a_folder_that_holds_too_much_or_too_little_says_which():
     [(b"", 0), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2), (b"a\r\nb\r\n", 2), (b"a\x0cb", 1)],
 )
 def test_lines_are_counted_by_their_line_feeds(data, count):
-    views = Views({"filesystem": tree_of({"a": data})})
+    views = JudgeInput({"filesystem": tree_of({"a": data})})
     assert holds(views, "fileLineCount", path="a", count=count)
     assert not holds(views, "fileLineCount", path="a", count=count + 1)
 

@@ -7,7 +7,7 @@ import pytest
 from verifiers.language.verdict import Verdict
 from verifiers.states.forge.examples import ISSUE, PULL, forge
 from verifiers.states.forge.state import FILE
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -20,7 +20,7 @@ def with_state(views, change):
     data = json.loads(tree[FILE].data)
     changed = change(data)
     data = changed if isinstance(changed, bytes) else json.dumps(data).encode()
-    return Views({"github": Tree({**tree, FILE: Node("file", data)})})
+    return JudgeInput({"github": FileTree({**tree, FILE: Node("file", data)})})
 
 
 def test_a_repository_is_found_whatever_its_case():
@@ -166,7 +166,7 @@ def test_a_state_file_out_of_shape_wins_nothing(change):
 
 def test_a_repository_without_its_git_part_wins_nothing():
     tree = forge().states["github"]
-    views = Views({"github": Tree({path: node for path, node in tree.items() if not path.endswith("HEAD")})})
+    views = JudgeInput({"github": FileTree({path: node for path, node in tree.items() if not path.endswith("HEAD")})})
     asked.wins_nothing(views, "branchExists", branch="draft")
     assert asked(views, "issueState", issue=1, state="open"), "the rest can still be read"
 
@@ -180,4 +180,4 @@ def test_a_merge_without_a_commit_wins_nothing():
 
 
 def test_a_state_that_was_not_read_is_unknown():
-    assert asked.evidence(Views({}), "issueState", issue=1, state="open").verdict is Verdict.UNKNOWN
+    assert asked.evidence(JudgeInput({}), "issueState", issue=1, state="open").verdict is Verdict.UNKNOWN

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifiers.budget import MAX_BYTES, MAX_STEPS, Budget
+from verifiers.budget import MAX_BYTES, MAX_STEPS, ReadingBudget
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import parse
@@ -22,7 +22,7 @@ from verifiers.predicates.values import exact_sum
 from verifiers.states import READERS, readers
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.readers import KINDS, read, read_all
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 from . import hostile
 
@@ -115,7 +115,7 @@ def mutated(draw, kind):
                     tree[path] = Node("symlink", target="/etc/passwd")
                     continue
         tree[path] = Node("file", bytes(data), mode=tree[path].mode)
-    return Tree(tree)
+    return FileTree(tree)
 
 
 def holds_for_any(kind, data):
@@ -193,7 +193,7 @@ def stock(*prices, base="numeric"):
 def cost(document, states, answer=None):
     """Judge a predicate, and say how many steps that took."""
     spent = []
-    with mock.patch.object(Budget, "step", autospec=True, side_effect=lambda _, number=1: spent.append(number)):
+    with mock.patch.object(ReadingBudget, "step", autospec=True, side_effect=lambda _, number=1: spent.append(number)):
         found = evaluate(parse(document), states, answer)
     assert found.verdict is not Verdict.UNKNOWN, found.found
     return sum(spent)
@@ -238,7 +238,7 @@ def test_states_share_a_budget():
     left = {"redis": STATES["redis"][0], "postgres": STATES["postgres"][0]}
     alone = sum(read(kind, tree).steps for kind, tree in left.items())
     assert sum(state.steps for state in read_all(left).values()) == alone
-    with mock.patch.object(readers, "Budget", return_value=Budget(alone - 1)):
+    with mock.patch.object(readers, "ReadingBudget", return_value=ReadingBudget(alone - 1)):
         assert [bool(state.unreadable) for state in read_all(left).values()] == [False, True]
 
 
@@ -247,7 +247,7 @@ def test_what_was_read_fits_into_its_text(text):
     for letters in (1_900_000, 2_500_000, 26_000_000):
         document = {"keys": {"a": {"type": "string", "value": text * letters, "left": None}}}
         data = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        state = read("redis", Tree({"snapshot.json": Node("file", data)}))
+        state = read("redis", FileTree({"snapshot.json": Node("file", data)}))
         assert len(encode({"redis": state})) <= MAX_DOCUMENT + MAX_SENTENCE
         assert state.unreadable or letters < 26_000_000
 

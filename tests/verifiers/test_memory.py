@@ -6,7 +6,7 @@ import pytest
 
 from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -43,7 +43,7 @@ def test_of_an_entity_that_is_there_twice_nothing_can_be_said():
 
 
 def test_no_file_is_an_empty_graph():
-    assert holds(Views({"memory": Tree({})}), "entityCount", count=0)
+    assert holds(JudgeInput({"memory": FileTree({})}), "entityCount", count=0)
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,18 @@ def test_no_file_is_an_empty_graph():
     ],
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
-    views = Views({"memory": Tree({"memory.jsonl": Node("file", content)})})
+    views = JudgeInput({"memory": FileTree({"memory.jsonl": Node("file", content)})})
     holds.wins_nothing(views, "entityExists", name="Ann")
 
 
 def test_a_link_in_place_of_the_file_is_wreckage():
-    views = Views({"memory": Tree({"memory.jsonl": Node("symlink", target="/etc/passwd")})})
+    views = JudgeInput({"memory": FileTree({"memory.jsonl": Node("symlink", target="/etc/passwd")})})
     assert holds.denied(views, "entityExists", name="Ann") is Verdict.FALSE
 
 
 def test_an_empty_line_and_other_keys_do_not_count():
     lines = [{"type": "entity", "name": "Ann", "entityType": "x", "observations": [], "more": 1}, None]
     text = "\n\n".join(json.dumps(line) if line else "" for line in lines)
-    assert holds(Views({"memory": Tree({"memory.jsonl": Node("file", text.encode())})}), "entityExists", name="Ann")
+    assert holds(
+        JudgeInput({"memory": FileTree({"memory.jsonl": Node("file", text.encode())})}), "entityExists", name="Ann"
+    )

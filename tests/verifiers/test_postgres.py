@@ -7,7 +7,7 @@ import pytest
 from verifiers.formats.snapshot import FILE, written
 from verifiers.language.verdict import Verdict
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -25,7 +25,7 @@ def changed(table):
     """Give the shop with the document's table put through a function."""
     document = json.loads(shop().states["postgres"][FILE].data)
     table(document["tables"][0])
-    return Views({"postgres": written(document)})
+    return JudgeInput({"postgres": written(document)})
 
 
 @pytest.mark.parametrize(
@@ -144,12 +144,17 @@ def test_a_column_of_a_strange_type_counts_against_the_agent_on_either_side_of_a
     ],
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
-    views = Views({"postgres": Tree({FILE: Node("file", content)})})
+    views = JudgeInput({"postgres": FileTree({FILE: Node("file", content)})})
     holds.wins_nothing(views, "tableExists")
 
 
 @pytest.mark.parametrize(
-    "views", [Views(), Views({"postgres": Tree({})}), Views({"postgres": Tree({"cluster": Node("directory")})})]
+    "views",
+    [
+        JudgeInput(),
+        JudgeInput({"postgres": FileTree({})}),
+        JudgeInput({"postgres": FileTree({"cluster": Node("directory")})}),
+    ],
 )
 def test_a_state_that_nobody_read_back_is_unknown(views):
     assert holds.denied(views, "tableExists") is Verdict.UNKNOWN

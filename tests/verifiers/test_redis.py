@@ -5,7 +5,7 @@ import pytest
 from verifiers.formats.snapshot import FILE
 from verifiers.language.verdict import Verdict
 from verifiers.states.redis.examples import redis_keys
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -85,6 +85,6 @@ def test_a_key_that_runs_out_was_given_about_that_long(left, arguments, there):
     ],
 )
 def test_wreckage_counts_against_the_agent_on_either_side_of_a_not(content):
-    views = Views({"redis": Tree({FILE: Node("file", content)})})
+    views = JudgeInput({"redis": FileTree({FILE: Node("file", content)})})
     asked.wins_nothing(views, "keyExists", key="k")
-    assert asked.denied(Views({"redis": Tree({})}), "keyExists", key="k") is Verdict.UNKNOWN
+    assert asked.denied(JudgeInput({"redis": FileTree({})}), "keyExists", key="k") is Verdict.UNKNOWN

@@ -12,7 +12,7 @@ from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.git import history, objects
 from verifiers.states.git.examples import repository
-from verifiers.tree import Node, Tree, Views, tree_of
+from verifiers.tree import FileTree, JudgeInput, Node, tree_of
 
 from .builders import Asked
 
@@ -27,7 +27,7 @@ def changed(views, **nodes):
     tree = dict(views.states["git"])
     for path, node in nodes.items():
         tree["site/" + path.replace("__", "/")] = node if isinstance(node, Node) else Node("file", node)
-    return Views({"git": Tree(tree)})
+    return JudgeInput({"git": FileTree(tree)})
 
 
 def test_nothing_that_the_repository_says_is_run(real, tmp_path):
@@ -142,7 +142,7 @@ def test_a_broken_repository_is_false_and_never_unknown(path, data):
 
 @pytest.mark.parametrize("content", [{"elsewhere/a": "x"}, {"site/.git": "gitdir: /etc\n"}, {"site/.git/config": ""}])
 def test_a_missing_repository_is_wreckage_on_either_side_of_a_not(content):
-    views = Views({"git": tree_of(content)})
+    views = JudgeInput({"git": tree_of(content)})
     ask.wins_nothing(views, "branchExists", branch="b")
 
 
@@ -207,7 +207,7 @@ def test_any_damaged_byte_is_a_verdict():
         path = dice.choice(paths)
         data = bytearray(views.states["git"][path].data)
         data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
-        damaged = Views({"git": Tree({**views.states["git"], path: Node("file", bytes(data))})})
+        damaged = JudgeInput({"git": FileTree({**views.states["git"], path: Node("file", bytes(data))})})
         assert judge(question, damaged).verdict in {Verdict.FALSE, Verdict.TRUE}, path
 
 

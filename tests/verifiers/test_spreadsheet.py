@@ -4,7 +4,7 @@ import pytest
 
 from verifiers.language.verdict import Verdict
 from verifiers.states.workbook.examples import workbook
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
@@ -58,17 +58,17 @@ def test_a_tolerance_is_for_numbers_alone(views):
 
 def test_a_workbook_that_is_not_there_is_no_wreckage_and_a_link_is_none(views):
     assert holds.denied(views, "workbookExists", path="b.xlsx") is Verdict.TRUE
-    link = Views({"spreadsheet": Tree({"b.xlsx": Node("symlink", target="a.xlsx")})})
+    link = JudgeInput({"spreadsheet": FileTree({"b.xlsx": Node("symlink", target="a.xlsx")})})
     assert not holds(link, "workbookExists", path="b.xlsx")
     assert not holds(link, "workbookAbsent", path="b.xlsx")
 
 
 def test_a_file_that_is_left_over_is_noticed_and_a_folder_is_none(views):
     assert holds(views, "workbooksAre", paths=["a.xlsx"])
-    tree = Tree({"in": Node("directory"), "in/b.xlsx": Node("file"), "in/a.csv": Node("file")})
-    assert holds(Views({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx", "in/a.csv"])
-    assert not holds(Views({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx"])
+    tree = FileTree({"in": Node("directory"), "in/b.xlsx": Node("file"), "in/a.csv": Node("file")})
+    assert holds(JudgeInput({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx", "in/a.csv"])
+    assert not holds(JudgeInput({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx"])
 
 
 def test_where_the_state_was_not_read_nobody_can_say():
-    assert holds.evidence(Views(), "workbookExists", path="a.xlsx").verdict is Verdict.UNKNOWN
+    assert holds.evidence(JudgeInput(), "workbookExists", path="a.xlsx").verdict is Verdict.UNKNOWN

@@ -9,7 +9,7 @@ import pytest
 
 from verifiers.errors import Malformed
 from verifiers.formats.archive import MAX_HEADERS, tree_from_tar
-from verifiers.tree import DIRECTORY, Node, Tree, tree_of
+from verifiers.tree import DIRECTORY, FileTree, Node, tree_of
 
 from . import hostile
 
@@ -30,7 +30,9 @@ def a_file(name, data=b"x"):
 
 
 def test_a_tree_survives_an_archive():
-    tree = Tree({**tree_of({"a/b": b"\0\xff"}), "empty": DIRECTORY, "l": Node("symlink", target="../x", mode=0o777)})
+    tree = FileTree(
+        {**tree_of({"a/b": b"\0\xff"}), "empty": DIRECTORY, "l": Node("symlink", target="../x", mode=0o777)}
+    )
     assert dict(tree_from_tar(io.BytesIO(tree.to_tar()))) == dict(tree)
 
 
@@ -74,7 +76,7 @@ def test_a_stream_that_was_cut_is_malformed(cut):
 
 def test_any_damaged_stream_is_a_tree_or_malformed():
     dice = random.Random(20261204)
-    whole = Tree({"a": Node("file", b"x" * 700), "d": DIRECTORY, "d/l": Node("symlink", target="../a")}).to_tar()
+    whole = FileTree({"a": Node("file", b"x" * 700), "d": DIRECTORY, "d/l": Node("symlink", target="../a")}).to_tar()
     for _ in range(1500):
         data = bytearray(whole)
         for _ in range(dice.randrange(1, 6)):
@@ -101,7 +103,7 @@ def test_a_folder_is_read_without_following_links(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/f").write_bytes(b"x")
     (tmp_path / "in/l").symlink_to("/etc")
-    tree = Tree.from_directory(tmp_path)
+    tree = FileTree.from_directory(tmp_path)
     assert [(path, node.kind) for path, node in tree.items()] == [
         ("in", "directory"),
         ("in/f", "file"),
@@ -109,7 +111,7 @@ def test_a_folder_is_read_without_following_links(tmp_path):
     ]
     (tmp_path / "sly").symlink_to("in")
     with pytest.raises(Malformed, match="not a directory"):
-        Tree.from_directory(tmp_path / "sly")
+        FileTree.from_directory(tmp_path / "sly")
 
 
 def test_a_tree_can_be_moved_and_cut():

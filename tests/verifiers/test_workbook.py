@@ -8,21 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifiers.errors import Spoiled
+from verifiers.errors import CorruptState
 from verifiers.states.workbook.book import same_formula
 from verifiers.states.workbook.formula import Calculator
-from verifiers.states.workbook.model import Cell, Sheet, Workbook, area_of, name_of, place_of
+from verifiers.states.workbook.model import Sheet, Workbook, WorkbookCell, area_of, name_of, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.states.workbook.wildcard import Wildcard
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 from .builders import Asked
 
 asked = Asked("spreadsheet", path="a.xlsx", sheet="S")
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
-SOUND = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("a")}),)))
+SOUND = write_workbook(Workbook((Sheet("S", {(1, 1): WorkbookCell("a")}),)))
 SHEET = "xl/worksheets/sheet1.xml"
 
 
@@ -64,9 +64,9 @@ WRECKAGE = {
 @pytest.mark.slow
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
 def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
-    with pytest.raises(Spoiled):
+    with pytest.raises(CorruptState):
         read_workbook(data)
-    views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
+    views = JudgeInput({"spreadsheet": FileTree({"a.xlsx": Node("file", data)})})
     asked.wins_nothing(views, "cellEquals", cell="A1", value="x")
 
 
@@ -106,7 +106,9 @@ def test_every_kind_of_cell_is_read():
 
 @pytest.mark.parametrize("text", ["plain", "_x000D_", "a<b>&\"'", "tab\tline\n", "\x07", " ends ", "é", ""])
 def test_a_text_is_read_as_it_was_written(text):
-    book = Workbook((Sheet("S & '1'", {(1, 1): Cell(text), (9, 30): Cell(0.1)}),), {"n": "'S & ''1'''!$A$1"})
+    book = Workbook(
+        (Sheet("S & '1'", {(1, 1): WorkbookCell(text), (9, 30): WorkbookCell(0.1)}),), {"n": "'S & ''1'''!$A$1"}
+    )
     assert read_workbook(write_workbook(book)) == book
 
 
@@ -150,7 +152,13 @@ def test_a_place_has_one_name(text, place):
     ],
 )
 def test_a_formula_comes_to(formula, value):
-    cells = {(1, 1): Cell(3), (2, 1): Cell(4.5), (3, 1): Cell("x"), (1, 2): Cell(None, formula), (1, 3): Cell(1.5)}
+    cells = {
+        (1, 1): WorkbookCell(3),
+        (2, 1): WorkbookCell(4.5),
+        (3, 1): WorkbookCell("x"),
+        (1, 2): WorkbookCell(None, formula),
+        (1, 3): WorkbookCell(1.5),
+    }
     book = Calculator(Workbook((Sheet("S", cells),), {"Half": "S!$C$1"}))
     assert book.value("S", (1, 2)) == value
     assert type(book.value("S", (1, 2))) is type(value)
@@ -174,16 +182,16 @@ def test_a_formula_comes_to(formula, value):
     ],
 )
 def test_a_formula_that_we_cannot_calculate_counts_against_whoever_put_it_there(formula):
-    data = write_workbook(Workbook((Sheet("S", {(1, 1): Cell("aaaa"), (1, 2): Cell(None, formula)}),)))
-    views = Views({"spreadsheet": Tree({"a.xlsx": Node("file", data)})})
+    data = write_workbook(Workbook((Sheet("S", {(1, 1): WorkbookCell("aaaa"), (1, 2): WorkbookCell(None, formula)}),)))
+    views = JudgeInput({"spreadsheet": FileTree({"a.xlsx": Node("file", data)})})
     assert not asked(views, "cellEquals", cell="B1", value=1)
     if formula != "9^9^9^9":  # which is an error, as in a spreadsheet, and so not 1
         asked.wins_nothing(views, "cellEquals", cell="B1", value=1)
 
 
 def test_a_circle_and_a_long_chain_end():
-    cells = {(row, 1): Cell(None, f"A{row + 1}+1") for row in range(1, 200)}
-    cells |= {(1, 2): Cell(None, "C1"), (1, 3): Cell(None, "B1")}
+    cells = {(row, 1): WorkbookCell(None, f"A{row + 1}+1") for row in range(1, 200)}
+    cells |= {(1, 2): WorkbookCell(None, "C1"), (1, 3): WorkbookCell(None, "B1")}
     book = Calculator(Workbook((Sheet("S", cells),)))
     assert [repr(book.value("S", place)) for place in ((1, 2), (1, 1))] == ["a value that only a spreadsheet knows"] * 2
 
@@ -195,8 +203,8 @@ def test_a_wildcard_matches_what_a_slow_search_finds(text, pattern):
 
 
 def test_a_text_and_a_number_stay_what_a_cell_can_hold():
-    cells = {(1, 1): Cell("x" * 20_000), (2, 1): Cell(99_999_999), (1, 2): Cell(None, "A1&A1")}
-    cells |= {(row, 3): Cell(None, f"C{row - 1}*C{row - 1}" if row > 1 else "A2*A2") for row in range(1, 9)}
+    cells = {(1, 1): WorkbookCell("x" * 20_000), (2, 1): WorkbookCell(99_999_999), (1, 2): WorkbookCell(None, "A1&A1")}
+    cells |= {(row, 3): WorkbookCell(None, f"C{row - 1}*C{row - 1}" if row > 1 else "A2*A2") for row in range(1, 9)}
     book = Calculator(Workbook((Sheet("S", cells),)))
     assert book.value("S", (1, 2)) == "#VALUE!"
     assert [book.value("S", (row, 3)) for row in (1, 6)] == [9.9999998e15, "#NUM!"]

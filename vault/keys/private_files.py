@@ -58,7 +58,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
         Locked: the place cannot be written to; the old file is as it was.
     """
     try:
-        sweep(path.parent, path.name)
+        remove_abandoned(path.parent, path.name)
         with _kept(path) as old, _written(path, data) as new:
             new.rename(path)
             try:
@@ -71,7 +71,7 @@ def replace(path: Path, data: bytes, what: str) -> None:
 
 
 @contextmanager
-def alone(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]:
+def exclusive_lock(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]:
     """Hold the exclusive lock of a folder, and remove temporary files that dead writers left in it.
 
     Raises:
@@ -84,11 +84,11 @@ def alone(folder: Path, what: str, patience: float = PATIENCE) -> Iterator[None]
         except OSError as error:
             raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
         for each in [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]:
-            sweep(each)
+            remove_abandoned(each)
         yield
 
 
-def sweep(folder: Path, name: str | None = None) -> None:
+def remove_abandoned(folder: Path, name: str | None = None) -> None:
     """Remove temporary files that dead writers left, of one name or of any; those that cannot be removed stay."""
     paths: list[Path] = []
     with suppress(OSError):
@@ -101,8 +101,8 @@ def sweep(folder: Path, name: str | None = None) -> None:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """Make a temporary folder beside `path`, which `sweep` leaves alone until the end of the block."""
-    sweep(path.parent, path.name)
+    """Make a temporary folder beside `path`, which `remove_abandoned` leaves alone until the end of the block."""
+    remove_abandoned(path.parent, path.name)
     with _held(path, lambda place: place.mkdir(mode=FOLDER_MODE)) as beside:
         yield beside
 
@@ -138,7 +138,7 @@ def _create(path: Path, data: bytes) -> None:
     path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     if path.exists() or path.is_symlink():
         raise FileExistsError(path)
-    sweep(path.parent, path.name)
+    remove_abandoned(path.parent, path.name)
     with _written(path, data) as new:
         os.link(new, path)  # unlike a rename, a link never replaces what somebody else made meanwhile
         try:

@@ -27,7 +27,7 @@ from vault.keys import private_files, ring_file
 from vault.keys.locks.file_mode import FileMode
 from vault.keys.locks.lock import Maker, Opener
 from vault.keys.locks.passphrase import DEFAULT_COST, Cost, Passphrase
-from vault.keys.ring_file import NAME_SIZE, WHAT, Entropy, Held, RingKey
+from vault.keys.ring_file import NAME_SIZE, WHAT, Entropy, RingContent, RingKey
 from vault.keys.unlocking import free_name, root_of, sealed_again
 
 KEY_SIZE, NONCE_SIZE, TAG_SIZE = 32, 12, 16
@@ -172,7 +172,7 @@ class FileKeyRing:
             Refused: the ring is full.
         """
 
-        def added(held: Held) -> Held:
+        def added(held: RingContent) -> RingContent:
             if len(held.keys) == MAX_KEYS:
                 raise Refused(f"The key ring holds {MAX_KEYS} keys already: drop those that nothing needs.")
             key = RingKey.of(self._entropy(KEY_SIZE), at)
@@ -188,7 +188,7 @@ class FileKeyRing:
             Refused: it is the primary one.
         """
 
-        def dropped(held: Held) -> Held:
+        def dropped(held: RingContent) -> RingContent:
             if _known(held, key_id).key_id == held.primary:
                 raise Refused(f"{key_id} is the primary key and cannot be dropped: rotate to another key first.")
             return replace(held, keys={name: key for name, key in held.keys.items() if name != key_id})
@@ -219,7 +219,7 @@ class FileKeyRing:
         """
         chosen = ""
 
-        def added(held: Held) -> Held:
+        def added(held: RingContent) -> RingContent:
             nonlocal chosen
             rest = tuple(lock for lock in held.locks if lock["kind"] != FileMode.kind)
             root = held.root if len(rest) == len(held.locks) else self._entropy(KEY_SIZE)
@@ -243,7 +243,7 @@ class FileKeyRing:
         """
         fresh = False
 
-        def removed(held: Held) -> Held:
+        def removed(held: RingContent) -> RingContent:
             nonlocal fresh
             gone = _lock(held, name)
             rest = tuple(lock for lock in held.locks if lock is not gone)
@@ -259,22 +259,22 @@ class FileKeyRing:
 
     # -- the file -----------------------------------------------------------------------------------------------------
 
-    def _now(self) -> Held:
+    def _now(self) -> RingContent:
         if ring_file.stamp(self.path) != self._held.stamp:
             self._former = {**self._former, **self._held.keys}
             self._held = ring_file.hold(self.path, self._held.root, again=True)
         return self._held
 
-    def _change(self, change: Callable[[Held], Held]) -> None:
+    def _change(self, change: Callable[[RingContent], RingContent]) -> None:
         """Read, change and replace the file, under the exclusive lock of its folder."""
-        with private_files.alone(self.path.parent, WHAT):
+        with private_files.exclusive_lock(self.path.parent, WHAT):
             new = change(ring_file.hold(self.path, self._held.root, again=True))
             data = ring_file.written(new.root, list(new.keys.values()), new.primary, new.locks, self._entropy)
             private_files.replace(self.path, data, WHAT)
             self._held = ring_file.hold(self.path, new.root)
 
 
-def _known(held: Held, key_id: str) -> RingKey:
+def _known(held: RingContent, key_id: str) -> RingKey:
     if key_id not in held.keys:
         raise NotFound(f"The key ring holds no key {key_id}.")
     return held.keys[key_id]
@@ -284,7 +284,7 @@ def _raw(key_id: str) -> bytes:
     return bytes.fromhex(key_id.removeprefix("file:"))
 
 
-def _lock(held: Held, name: str) -> Mapping[str, Any]:
+def _lock(held: RingContent, name: str) -> Mapping[str, Any]:
     for lock in held.locks:
         if lock["name"] == name:
             return lock

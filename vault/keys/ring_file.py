@@ -55,7 +55,7 @@ class RingKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RingContent:
     """Content of a ring file, and the stamp that the file had before it was read."""
 
     stamp: tuple[int, ...]
@@ -92,7 +92,7 @@ def stamp(path: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def hold(path: Path, root: bytes, *, again: bool = False) -> Held:
+def hold(path: Path, root: bytes, *, again: bool = False) -> RingContent:
     """Read a ring's file and open its keys; the stamp is taken first, so that a change in between is noticed later.
 
     Args:
@@ -110,7 +110,7 @@ def hold(path: Path, root: bytes, *, again: bool = False) -> Held:
             "changed its locks, restore the file from a copy."
         )
     keys = opened(document, root, what)
-    return Held(before, root, document["primary"], {key.key_id: key for key in keys}, tuple(document["locks"]))
+    return RingContent(before, root, document["primary"], {key.key_id: key for key in keys}, tuple(document["locks"]))
 
 
 def opened(document: Mapping[str, Any], root: bytes, what: str) -> tuple[RingKey, ...]:

@@ -28,7 +28,7 @@ def store(path: Path, key: Ed25519PrivateKey, ring: KeyRing, use: bytes = LOG) -
         Refused: there is a file at `path` already.
         Locked: there is no such folder, or it cannot be written to.
     """
-    with private_files.alone(path.parent, _WHAT):  # as `vault.store.rewrap` asks for
+    with private_files.exclusive_lock(path.parent, _WHAT):  # as `vault.store.rewrap` asks for
         private_files.create(path, seal(key.private_bytes_raw(), use, ring).to_json() + b"\n", _WHAT)
 
 

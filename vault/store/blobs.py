@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from vault.canonical import canonical
-from vault.database import joined
+from vault.database import join_or_begin
 from vault.errors import Refused
 from vault.keys.ring import KeyRing
 from vault.keys.seal import seal, unseal
@@ -76,7 +76,7 @@ class OwnKey:
         return self._key
 
     def _new(self, now: datetime, entropy: Callable[[int], bytes], session: Session | None) -> bytes:
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             row = own.get(BlobRow, self._name)
             return self._opened(row or put(own, self._name, entropy(32), ring=self._ring, now=now, entropy=entropy))
 

@@ -24,7 +24,7 @@ _MAX_PROVENANCE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTask:
     """An opened (unsealed) task; its repr shows the id and the server only.
 
     Attributes:

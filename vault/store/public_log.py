@@ -18,7 +18,7 @@ from itertools import islice
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
-from vault.database import joined
+from vault.database import join_or_begin
 from vault.errors import Broken, Malformed, NotFound, Refused
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.tree.merkle import leaf_hash
@@ -30,7 +30,7 @@ from vault.store.tables import LeafRow
 _MAX_KEY = 300
 
 
-class Ledger:
+class PublicLog:
     """The public log of one home.
 
     Args:
@@ -81,7 +81,7 @@ class Ledger:
         """
         if not 0 < len(key) <= _MAX_KEY or not 0 < len(leaf) <= MAX_LEAF:
             raise Malformed(f"Leaf {key[:40]!r} has {len(leaf)} bytes; 1 to {MAX_LEAF} fit, under a key of {_MAX_KEY}.")
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             known = own.exec(select(LeafRow).where(LeafRow.key == key)).one_or_none()
             if known is None:
                 known = LeafRow(number=_size(own), key=key, leaf=leaf, recorded_at=self._clock().astimezone(UTC))
@@ -98,7 +98,7 @@ class Ledger:
             key: what the leaf is about; one that is recorded already is left as it is.
             leaf_at: makes its bytes from its index.
         """
-        with joined(self._engine, None) as own:
+        with join_or_begin(self._engine, None) as own:
             known = own.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
             return self.record(key, leaf_at(_size(own)), own) if known is None else known
 

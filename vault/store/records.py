@@ -12,7 +12,7 @@ from vault.canonical import canonical
 from vault.errors import Broken
 from vault.keys.seal import Sealed
 from vault.store.tables import TaskRow
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class TaskRecord:
     """
 
     id: str
-    state: State
+    state: TaskState
     server: str
     category: str
     difficulty: str
@@ -56,10 +56,10 @@ class TaskRecord:
         Raises:
             Broken: its state does not exist.
         """
-        if row.state not in set(State):
+        if row.state not in set(TaskState):
             raise Broken(f"Task {row.id} is in the state {row.state!r}, which does not exist: the row was changed.")
         columns = {name: getattr(row, name) for name in cls.__dataclass_fields__}
-        return cls(**columns | {"state": State(row.state)})
+        return cls(**columns | {"state": TaskState(row.state)})
 
     def row(self, sealed: Sealed) -> TaskRow:
         """Make the row that holds this record and a sealed content."""

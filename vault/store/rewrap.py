@@ -11,8 +11,8 @@ Only data keys are unwrapped and wrapped again; no ciphertext is read or written
 Nothing is ever left under a key that was dropped, even if any number of processes seal at the same time:
 
     a. A writer that seals a row holds the lock of all writers (`vault.database.transaction`) until it commits; a writer
-       that seals a file holds the lock of the ring's folder (`vault.keys.private_files.alone`) until the file has its
-       name. The ring reads its own file again before it wraps.
+       that seals a file holds the lock of the ring's folder (`vault.keys.private_files.exclusive_lock`) until the file
+       has its name. The ring reads its own file again before it wraps.
     b. Step 1 holds both locks. So it never happens in the middle of a sealing, and every later sealing uses the new
        key: from then on the counts under older keys only fall.
     c. Step 3 counts after step 1, under the lock of all writers: a count of zero stays zero.
@@ -45,7 +45,7 @@ PART_ROWS, PART_BYTES = 500, 8 << 20
 """How much one transaction wraps again: SQLite writes a row's ciphertext anew with it, though nobody reads it."""
 
 
-class Rotating(KeyRing, Protocol):
+class RotatableRing(KeyRing, Protocol):
     """Protocol of a key ring whose key can be rotated."""
 
     @property
@@ -62,7 +62,7 @@ class Rotating(KeyRing, Protocol):
         ...
 
 
-class Files(Protocol):
+class SealedFiles(Protocol):
     """Protocol of the sealed files, as far as key rotation needs it."""
 
     def under(self) -> Mapping[str, int]:
@@ -75,7 +75,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Protects:
+class WrappedCounts:
     """Numbers of sealed items under one key."""
 
     tasks: int = 0
@@ -128,7 +128,9 @@ class Rewrapping:
         clock: the present moment, with its time zone.
     """
 
-    def __init__(self, engine: Engine, ring: Rotating, files: Files, who: str, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, engine: Engine, ring: RotatableRing, files: SealedFiles, who: str, clock: Callable[[], datetime]
+    ) -> None:
         self._engine, self._ring, self._files = engine, ring, files
         self._who, self._clock = who, clock
         self._failed = ""
@@ -151,7 +153,7 @@ class Rewrapping:
         with Session(self._engine) as session:
             return sum(found.total for found in self._older(session, empty=False).values())
 
-    def rewrap(self, advance: Callable[[int], None] = lambda _: None) -> Protects:
+    def rewrap(self, advance: Callable[[int], None] = lambda _: None) -> WrappedCounts:
         """Wrap again whatever is under an older key (step 2), and say how much that was.
 
         What does not open is left as it is; `finish` says what that is.
@@ -162,7 +164,7 @@ class Rewrapping:
         tasks, others = (sum(self._parts(kind, advance)) for kind in _KINDS)
         files = self._files.rewrap()
         advance(files)
-        return Protects(tasks, others, files)
+        return WrappedCounts(tasks, others, files)
 
     def finish(self) -> tuple[str, ...]:
         """Drop the older keys that nothing needs (step 3), and give their names.
@@ -216,7 +218,7 @@ class Rewrapping:
             return []
         return [{"of": name, "old": row.wrapped_key, "now": key_id, "new": wrapped}]
 
-    def _older(self, session: Session, *, empty: bool) -> dict[str, Protects]:
+    def _older(self, session: Session, *, empty: bool) -> dict[str, WrappedCounts]:
         """Give the keys that are not primary any more and protect nothing, or those that do."""
         protects, primary = protected_by(session, self._ring, self._files), self._ring.key_id
         older = {key_id: protects[key_id] for key_id in self._ring.key_ids if key_id != primary}
@@ -229,12 +231,12 @@ class Rewrapping:
         return self._clock().astimezone(UTC)
 
 
-def protected_by(session: Session, ring: Rotating, files: Files) -> dict[str, Protects]:
+def protected_by(session: Session, ring: RotatableRing, files: SealedFiles) -> dict[str, WrappedCounts]:
     """Count what is under each of a ring's keys, and under others if anything is."""
     tasks, others = (_under(session, kind) for kind in _KINDS)
     held = files.under()
     names = dict.fromkeys([*ring.key_ids, *tasks, *others, *held])
-    return {name: Protects(tasks[name], others[name], held.get(name, 0)) for name in names}
+    return {name: WrappedCounts(tasks[name], others[name], held.get(name, 0)) for name in names}
 
 
 def _last(sizes: Sequence[tuple[str, int]]) -> str | None:

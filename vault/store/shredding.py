@@ -24,16 +24,16 @@ from sqlmodel import Session, col, select
 from vault.errors import NotFound, Refused
 from vault.store import access_log
 from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
-from vault.task.lifecycle import Event, State, advance
+from vault.task.lifecycle import TaskEvent, TaskState, advance
 
 _NOTHING = b"\0"
 _WHY_NOT: Mapping[str, str] = {
-    State.ADMITTED: "it waits for a review; reject it first",
-    State.REVIEWED: "it may stand in a promised reserve, which it leaves by a withdrawal",
-    State.LIVE: "it is promised, and opened once its cohort retires",
-    State.RETIRED: "it is promised, and about to be published",
-    State.PUBLISHED: "everybody has it",
-    State.WITHDRAWN: "it is opened with its cohort, or an audit would have a hole",
+    TaskState.ADMITTED: "it waits for a review; reject it first",
+    TaskState.REVIEWED: "it may stand in a promised reserve, which it leaves by a withdrawal",
+    TaskState.LIVE: "it is promised, and opened once its cohort retires",
+    TaskState.RETIRED: "it is promised, and about to be published",
+    TaskState.PUBLISHED: "everybody has it",
+    TaskState.WITHDRAWN: "it is opened with its cohort, or an audit would have a hole",
 }
 
 
@@ -73,8 +73,8 @@ def shred(session: Session, task_id: str, beside: Sequence[str], *, at: datetime
         return frozenset()
     others = col(BlobRow.name).in_(beside)
     keys = frozenset({row.key_id, *session.exec(select(BlobRow.key_id).where(others)).all()})
-    if row.state == State.DRAFT:
-        row.state = advance(State.DRAFT, Event.REJECT).value
+    if row.state == TaskState.DRAFT:
+        row.state = advance(TaskState.DRAFT, TaskEvent.REJECT).value
     row.key_id, row.wrapped_key = SHREDDED, _NOTHING
     session.add(row)
     session.exec(delete(BlobRow).where(others))

@@ -24,21 +24,21 @@ from sqlalchemy import ColumnElement, Engine, and_, delete, func, update
 from sqlmodel import Session, col, select
 
 from vault.commitment import new_salt
-from vault.database import joined, transaction
+from vault.database import join_or_begin, transaction
 from vault.errors import Broken, NotAllowed, NotFound, Refused
 from vault.keys.ring import KeyRing
 from vault.keys.seal import seal, unseal
 from vault.store import access_log, blobs
 from vault.store.access_log import AccessEntry, Head
 from vault.store.blobs import BlindIndex, OwnKey
-from vault.store.opened import Opened
+from vault.store.opened import OpenedTask
 from vault.store.records import TaskRecord
 from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
 from vault.task import variant
 from vault.task.document import Task
-from vault.task.lifecycle import FIRST, Event, State, advance
+from vault.task.lifecycle import FIRST, TaskEvent, TaskState, advance
 
-__all__ = ["AccessEntry", "Opened", "TaskRecord", "Vault", "from_public_grammars", "in_use"]
+__all__ = ["AccessEntry", "OpenedTask", "TaskRecord", "Vault", "from_public_grammars", "in_use"]
 
 _AT_ONCE = 500  # rows
 
@@ -89,10 +89,10 @@ class Vault:
             Refused: there is a task with this id.
             Malformed: the provenance has no canonical form, or the task names a variant key already.
         """
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             if task.variant_key is not None or variant.traceable(task.free):
                 task = task.keyed(variant.digest(self.variant_key(task.id, own)))
-            opened = Opened(task, new_salt(self._entropy), dict(provenance), new_salt(self._entropy))
+            opened = OpenedTask(task, new_salt(self._entropy), dict(provenance), new_salt(self._entropy))
             if own.get(TaskRow, task.id) is not None:
                 raise Refused(f"There is a task {task.id} already; it was left as it is.")
             record = TaskRecord(
@@ -128,12 +128,12 @@ class Vault:
         with Session(self._engine) as session:
             return session.exec(select(TaskRow.id).where(TaskRow.id == task_id)).first() is not None
 
-    def records(self, state: State | str | None = None) -> list[TaskRecord]:
+    def records(self, state: TaskState | str | None = None) -> list[TaskRecord]:
         """List the tasks in a state, or all, in the order in which they were added."""
         with Session(self._engine) as session:
             return list(_records(session, state, TaskRow.created_at, TaskRow.id))
 
-    def by_commitment(self, state: State, *, leaf: str | None = None) -> Generator[TaskRecord]:
+    def by_commitment(self, state: TaskState, *, leaf: str | None = None) -> Generator[TaskRecord]:
         """Give the tasks in a state in the order of their commitments; close it.
 
         They are read a few at a time, and with `leaf` no more of them than have one, however many stand there.
@@ -148,7 +148,7 @@ class Vault:
             else:
                 yield from sorted(_with_leaf(session, state, leaf), key=lambda task: task.commitment)
 
-    def open(self, task_id: str, *, who: str, why: str) -> Opened:
+    def open(self, task_id: str, *, who: str, why: str) -> OpenedTask:
         """Open a task, after logging who opens it and why.
 
         Raises:
@@ -164,7 +164,7 @@ class Vault:
             record, sealed = TaskRecord.of(row), row.sealed()
             access_log.append(session, self._now(), who=who, what=f"task/{task_id}", why=why)
         data = unseal(sealed, record.context(), self._ring)
-        opened = Opened.unpack(data, record.commitment, record.provenance_commitment)
+        opened = OpenedTask.unpack(data, record.commitment, record.provenance_commitment)
         self._seen(opened.task)
         return opened
 
@@ -188,14 +188,14 @@ class Vault:
         self._seen(filled)
         return filled
 
-    def advance(self, task_id: str, event: Event | str, session: Session | None = None) -> TaskRecord:
+    def advance(self, task_id: str, event: TaskEvent | str, session: Session | None = None) -> TaskRecord:
         """Apply an event to a task and move it to the next state.
 
         Raises:
             NotFound: there is none.
             NotAllowed: the event is not open from its state, or somebody else moved it at the same moment.
         """
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             row = _found(own, task_id)
             before = TaskRecord.of(row).state
             try:
@@ -221,7 +221,7 @@ class Vault:
             Refused: the name is taken, or is one of the vault's own.
         """
         blobs.require_free(name)
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             blobs.put(own, name, data, ring=self._ring, now=self._now(), entropy=self._entropy)
 
     def open_blob(self, name: str, *, who: str, why: str) -> bytes:
@@ -268,7 +268,7 @@ class Vault:
     def drop_blobs(self, prefix: str, session: Session | None = None) -> None:
         """Take out what is kept under names that begin with `prefix`; nothing is opened. A backup may still have it."""
         blobs.require_free(prefix)
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             own.exec(delete(BlobRow).where(self._begins(prefix)))
 
     def has_blob(self, name: str, session: Session | None = None) -> bool:
@@ -311,7 +311,7 @@ class Vault:
         Raises:
             NotAllowed: it was not said who, what or why.
         """
-        with joined(self._engine, session) as own:
+        with join_or_begin(self._engine, session) as own:
             return access_log.append(own, self._now(), who=who, what=what, why=why)
 
     def verify_access_log(self, known: str | None = None, heads: Collection[Head] = ()) -> int:
@@ -358,15 +358,15 @@ def in_use(engine: Engine) -> bool:
     return sealed is not None or promised is not None
 
 
-def _records(session: Session, state: State | str | None, *order: Any) -> Iterator[TaskRecord]:
+def _records(session: Session, state: TaskState | str | None, *order: Any) -> Iterator[TaskRecord]:
     query = _known().order_by(*map(col, order)).execution_options(yield_per=_AT_ONCE)
     if state is not None:
-        query = query.where(TaskRow.state == State(state).value)
+        query = query.where(TaskRow.state == TaskState(state).value)
     with session.exec(query) as rows:
         yield from map(TaskRecord.of, rows)
 
 
-def _with_leaf(session: Session, state: State, leaf: str) -> Iterator[TaskRecord]:
+def _with_leaf(session: Session, state: TaskState, leaf: str) -> Iterator[TaskRecord]:
     """Begin with the leaves: asked about the tasks, a database looks at all of them."""
     keys = session.exec(select(LeafRow.key).where(col(LeafRow.key).startswith(leaf, autoescape=True))).all()
     for first in range(0, len(keys), _AT_ONCE):

@@ -34,7 +34,7 @@ _BETWEEN = re.compile(r"\{\{[a-z][a-z0-9_]{0,31}\}\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ScheduledFault:
     """A scheduled fault: the error that the gateway returns for the `call`-th call (from 1) of `tool`."""
 
     tool: str
@@ -71,7 +71,7 @@ class Task:
     goal: str = field(repr=False)
     initial_state: Mapping[str, Mapping[str, Any]] = field(repr=False)
     available_tools: tuple[str, ...] = field(repr=False)
-    faults: tuple[Fault, ...] = field(repr=False)
+    faults: tuple[ScheduledFault, ...] = field(repr=False)
     free: Mapping[str, tuple[str, ...]] = field(repr=False)
     success_predicate: Mapping[str, Any] = field(repr=False)
     spec: str = field(repr=False)
@@ -102,7 +102,7 @@ class Task:
         return cls(
             **{name: plain[name] for name in _PLAIN},
             available_tools=tuple(plain["available_tools"]),
-            faults=tuple(Fault(**fault) for fault in plain.get("faults", [])),
+            faults=tuple(ScheduledFault(**fault) for fault in plain.get("faults", [])),
             free={name: tuple(choice["from"]) for name, choice in plain.get("free", {}).items()},
             variant_key=plain.get("variant_key"),
             _canonical=raw,

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from vault.errors import Malformed, NotAllowed
 
 
-class State(StrEnum):
+class TaskState(StrEnum):
     """A state of a task."""
 
     DRAFT = "draft"
@@ -26,7 +26,7 @@ class State(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class Event(StrEnum):
+class TaskEvent(StrEnum):
     """An event in the life of a task."""
 
     ADMIT = "admit"  # it passed the admission gates
@@ -38,25 +38,31 @@ class Event(StrEnum):
     WITHDRAW = "withdraw"  # it leaked or is broken; the ledger says why
 
 
-EVENTS = tuple(Event)
-FIRST = State.DRAFT
+EVENTS = tuple(TaskEvent)
+FIRST = TaskState.DRAFT
 
-TRANSITIONS: Mapping[State, Mapping[Event, State]] = MappingProxyType(
+TRANSITIONS: Mapping[TaskState, Mapping[TaskEvent, TaskState]] = MappingProxyType(
     {
-        State.DRAFT: MappingProxyType({Event.ADMIT: State.ADMITTED, Event.REJECT: State.REJECTED}),
-        State.ADMITTED: MappingProxyType({Event.APPROVE: State.REVIEWED, Event.REJECT: State.REJECTED}),
+        TaskState.DRAFT: MappingProxyType({TaskEvent.ADMIT: TaskState.ADMITTED, TaskEvent.REJECT: TaskState.REJECTED}),
+        TaskState.ADMITTED: MappingProxyType(
+            {TaskEvent.APPROVE: TaskState.REVIEWED, TaskEvent.REJECT: TaskState.REJECTED}
+        ),
         # A reviewed task may already stand in a committed reserve, so it leaves by a withdrawal and not by a rejection.
-        State.REVIEWED: MappingProxyType({Event.ACTIVATE: State.LIVE, Event.WITHDRAW: State.WITHDRAWN}),
-        State.LIVE: MappingProxyType({Event.RETIRE: State.RETIRED, Event.WITHDRAW: State.WITHDRAWN}),
-        State.RETIRED: MappingProxyType({Event.PUBLISH: State.PUBLISHED}),
-        State.PUBLISHED: MappingProxyType({}),
-        State.REJECTED: MappingProxyType({}),
-        State.WITHDRAWN: MappingProxyType({}),
+        TaskState.REVIEWED: MappingProxyType(
+            {TaskEvent.ACTIVATE: TaskState.LIVE, TaskEvent.WITHDRAW: TaskState.WITHDRAWN}
+        ),
+        TaskState.LIVE: MappingProxyType(
+            {TaskEvent.RETIRE: TaskState.RETIRED, TaskEvent.WITHDRAW: TaskState.WITHDRAWN}
+        ),
+        TaskState.RETIRED: MappingProxyType({TaskEvent.PUBLISH: TaskState.PUBLISHED}),
+        TaskState.PUBLISHED: MappingProxyType({}),
+        TaskState.REJECTED: MappingProxyType({}),
+        TaskState.WITHDRAWN: MappingProxyType({}),
     }
 )
 
 
-def advance(state: State, event: Event | str) -> State:
+def advance(state: TaskState, event: TaskEvent | str) -> TaskState:
     """Give the state that follows when `event` happens.
 
     Raises:
@@ -65,7 +71,7 @@ def advance(state: State, event: Event | str) -> State:
     """
     if event not in set(EVENTS):
         raise Malformed(f"There is no event {event!r} in a task's life; there are {', '.join(EVENTS)}.")
-    known = Event(event)
+    known = TaskEvent(event)
     if known not in TRANSITIONS[state]:
         origins = " or ".join(origin for origin, row in TRANSITIONS.items() if known in row)
         raise NotAllowed(f"{known.value!r} is not open to a task that is {state.value}, only to one that is {origins}.")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 
-def said(answer: str) -> Views:
+def answer_views(answer: str) -> JudgeInput:
     """Give the views of an agent that left an answer and no state."""
-    return Views(answer=answer)
+    return JudgeInput(answer=answer)

@@ -14,11 +14,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from verifiers.answer.examples import said
-from verifiers.errors import Lacking, Spoiled
+from verifiers.answer.examples import answer_views
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import json_equal, near
 from verifiers.quoting import listed, quoted
 
@@ -39,9 +39,9 @@ def _folded(ignore_case: bool) -> Callable[[str], str]:  # noqa: FBT001 - a flag
 
 def _given(context: Context) -> str:
     if context.answer is None:
-        raise Lacking("the agent gave no answer")
+        raise TargetMissing("the agent gave no answer")
     if len(context.answer) > MAX_ANSWER:
-        raise Spoiled(f"the answer is longer than {MAX_ANSWER} letters")
+        raise CorruptState(f"the answer is longer than {MAX_ANSWER} letters")
     context.budget.parse(len(context.answer))
     return context.answer.strip()
 
@@ -50,7 +50,7 @@ def _document(answer: str) -> Any:
     try:
         return parse_json(answer)
     except ValueError:
-        raise Lacking(f"the answer is not JSON: {quoted(answer)}") from None
+        raise TargetMissing(f"the answer is not JSON: {quoted(answer)}") from None
 
 
 def numbers_in(text: str) -> set[Fraction]:
@@ -80,13 +80,13 @@ def items_in(text: str) -> list[str]:
     words="the answer is {text}",
     takes={"text": TEXT},
     may_take={"ignore_case": FLAG},
-    example=Example({"text": "Blue"}, partial(said, " Blue\n"), partial(said, "It is Blue")),
+    example=Example({"text": "Blue"}, partial(answer_views, " Blue\n"), partial(answer_views, "It is Blue")),
 )
-def equals(context: Context, text: str, *, ignore_case: bool = False) -> Finding:
+def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is this text."""
     answer = _given(context)
     fold = _folded(ignore_case)
-    return Finding(fold(answer) == fold(text.strip()), f"the answer is {quoted(answer)}")
+    return ProbeResult(fold(answer) == fold(text.strip()), f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -94,14 +94,14 @@ def equals(context: Context, text: str, *, ignore_case: bool = False) -> Finding
     words="the answer is one of {texts}",
     takes={"texts": names(TEXT, least=1)},
     may_take={"ignore_case": FLAG},
-    example=Example({"texts": ["4 May", "May 4"]}, partial(said, "May 4"), partial(said, "May 5")),
+    example=Example({"texts": ["4 May", "May 4"]}, partial(answer_views, "May 4"), partial(answer_views, "May 5")),
 )
-def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> Finding:
+def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The whole answer is one of these texts."""
     answer = _given(context)
     fold = _folded(ignore_case)
     right = fold(answer) in {fold(text.strip()) for text in texts}
-    return Finding(right, f"the answer is {quoted(answer)}")
+    return ProbeResult(right, f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -109,15 +109,17 @@ def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False)
     words="the one number in the answer is {value}",
     takes={"value": NUMBER},
     may_take={"tolerance": TOLERANCE},
-    example=Example({"value": 1234}, partial(said, "It is 1,234."), partial(said, "It is 1,234 or 1,235.")),
+    example=Example(
+        {"value": 1234}, partial(answer_views, "It is 1,234."), partial(answer_views, "It is 1,234 or 1,235.")
+    ),
 )
-def number(context: Context, value: float, tolerance: float = 0) -> Finding:
+def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
     """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
     answer = _given(context)
     found = context.once("answer numbers", lambda: numbers_in(answer))
     if len(found) != 1:
-        raise Lacking(f"the answer has {len(found)} different numbers in it: {quoted(answer)}")
-    return Finding(near(next(iter(found)), value, tolerance), f"the answer is {quoted(answer)}")
+        raise TargetMissing(f"the answer has {len(found)} different numbers in it: {quoted(answer)}")
+    return ProbeResult(near(next(iter(found)), value, tolerance), f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -125,13 +127,15 @@ def number(context: Context, value: float, tolerance: float = 0) -> Finding:
     words="the answer contains {text}",
     takes={"text": NAME},
     may_take={"ignore_case": FLAG},
-    example=Example({"text": "a.txt"}, partial(said, "It is in a.txt."), partial(said, "It is in b.txt.")),
+    example=Example(
+        {"text": "a.txt"}, partial(answer_views, "It is in a.txt."), partial(answer_views, "It is in b.txt.")
+    ),
 )
-def contains(context: Context, text: str, *, ignore_case: bool = False) -> Finding:
+def contains(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The text occurs in the answer. Prefer another predicate where an answer that lists everything must not pass."""
     answer = _given(context)
     fold = _folded(ignore_case)
-    return Finding(fold(text) in fold(answer), f"the answer is {quoted(answer)}")
+    return ProbeResult(fold(text) in fold(answer), f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -139,9 +143,9 @@ def contains(context: Context, text: str, *, ignore_case: bool = False) -> Findi
     words="the answer names {items} in any order, and nothing else",
     takes={"items": names(least=1)},
     may_take={"ignore_case": FLAG},
-    example=Example({"items": ["a", "b"]}, partial(said, "b, a"), partial(said, "a, b, c")),
+    example=Example({"items": ["a", "b"]}, partial(answer_views, "b, a"), partial(answer_views, "a, b, c")),
 )
-def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> Finding:
+def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in any order.
 
     It may be a JSON array, one item a line (with bullets or numbers), or items parted by commas or semicolons.
@@ -150,7 +154,7 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     fold = _folded(ignore_case)
     there = context.once("answer items", lambda: items_in(answer))
     same = {fold(item) for item in there} == {fold(item.strip()) for item in items}
-    return Finding(same, f"the answer names {listed(there)}")
+    return ProbeResult(same, f"the answer names {listed(there)}")
 
 
 @predicate(
@@ -158,25 +162,25 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     words="the answer names {items} in this order, and nothing else",
     takes={"items": {"type": "array", "items": NAME, "minItems": 1}},
     may_take={"ignore_case": FLAG},
-    example=Example({"items": ["a", "b"]}, partial(said, "1. a\n2. b"), partial(said, "b, a")),
+    example=Example({"items": ["a", "b"]}, partial(answer_views, "1. a\n2. b"), partial(answer_views, "b, a")),
 )
-def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> Finding:
+def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
     answer = _given(context)
     fold = _folded(ignore_case)
     there = context.once("answer items", lambda: items_in(answer))
     same = [fold(item) for item in there] == [fold(item.strip()) for item in items]
-    return Finding(same, f"the answer names {listed(there)}")
+    return ProbeResult(same, f"the answer names {listed(there)}")
 
 
 @predicate(
     "answer.json",
     words="the answer is the JSON value {value}",
     takes={"value": {}},
-    example=Example({"value": {"n": 1}}, partial(said, '{"n": 1.0}'), partial(said, '{"n": "1"}')),
+    example=Example({"value": {"n": 1}}, partial(answer_views, '{"n": 1.0}'), partial(answer_views, '{"n": "1"}')),
 )
-def json_value(context: Context, value: Any) -> Finding:
+def json_value(context: Context, value: Any) -> ProbeResult:
     """The whole answer is JSON, and its value is this one; compared as in `filesystem.fileJsonEquals`."""
     answer = _given(context)
     there = context.once("answer json", lambda: _document(answer))
-    return Finding(json_equal(there, value), f"the answer is {quoted(answer)}")
+    return ProbeResult(json_equal(there, value), f"the answer is {quoted(answer)}")

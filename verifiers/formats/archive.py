@@ -12,7 +12,7 @@ import tarfile
 from typing import Any, BinaryIO, NoReturn, Self
 
 from verifiers.errors import Malformed
-from verifiers.tree import MAX_BYTES, MAX_ENTRIES, OTHER, Node, Tree
+from verifiers.tree import MAX_BYTES, MAX_ENTRIES, OTHER, FileTree, Node
 
 MAX_EXTENSION = 8192
 """Bytes of a long name, or of an extended header."""
@@ -58,7 +58,7 @@ class _Entry(tarfile.TarInfo):
     _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _is_sparse
 
 
-def tree_from_tar(stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> Tree:
+def tree_from_tar(stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: int = MAX_ENTRIES) -> FileTree:
     """Parse a tar stream.
 
     Raises:
@@ -81,7 +81,7 @@ def tree_from_tar(stream: BinaryIO, *, max_bytes: int = MAX_BYTES, max_entries: 
                     nodes[path] = _node(tar, info)
     except (tarfile.TarError, EOFError, LookupError, ValueError, OverflowError, RecursionError) as error:
         raise Malformed(f"the state is not a readable tar stream: {error}") from error
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
 def _inside(name: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 
-Shape: TypeAlias = Callable[[Any, Budget], Any]
+Shape: TypeAlias = Callable[[Any, ReadingBudget], Any]
 """Gives the part of a value that belongs to the shape, or raises LookupError, TypeError or ValueError."""
 
 LARGEST = 2**63
@@ -16,7 +16,7 @@ LARGEST = 2**63
 def record(**fields: Shape) -> Shape:
     """Give the shape of an object with at least these keys; other keys are dropped."""
 
-    def checked(value: Any, budget: Budget) -> Any:
+    def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step(1 + len(fields))
         if not isinstance(value, dict):
             raise TypeError
@@ -28,7 +28,7 @@ def record(**fields: Shape) -> Shape:
 def map_of(shape: Shape) -> Shape:
     """Give the shape of an object with any keys."""
 
-    def checked(value: Any, budget: Budget) -> Any:
+    def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, dict):
             raise TypeError
         return {key: shape(one, budget) for key, one in value.items()}
@@ -39,7 +39,7 @@ def map_of(shape: Shape) -> Shape:
 def list_of(shape: Shape) -> Shape:
     """Give the shape of a list."""
 
-    def checked(value: Any, budget: Budget) -> Any:
+    def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, list):
             raise TypeError
         return [shape(one, budget) for one in value]
@@ -55,7 +55,7 @@ def or_none(shape: Shape) -> Shape:
 def one_of(*values: str) -> Shape:
     """Give the shape of a text that is one of these."""
 
-    def checked(value: Any, budget: Budget) -> Any:
+    def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step()
         if value not in values:
             raise ValueError
@@ -65,7 +65,7 @@ def one_of(*values: str) -> Shape:
 
 
 def _of_type(kind: type) -> Shape:
-    def checked(value: Any, budget: Budget) -> Any:
+    def checked(value: Any, budget: ReadingBudget) -> Any:
         budget.step()
         if type(value) is not kind or (isinstance(value, int) and not -LARGEST <= value < LARGEST):
             raise TypeError

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 FILE = "snapshot.json"
 
 
-def written(document: object) -> Tree:
+def written(document: object) -> FileTree:
     """Give the file tree that holds a snapshot document."""
-    return Tree({FILE: Node("file", json.dumps(document).encode())})
+    return FileTree({FILE: Node("file", json.dumps(document).encode())})

@@ -9,7 +9,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 from verifiers.answer import predicates as answer
-from verifiers.predicates.registry import REGISTRY, Entry
+from verifiers.predicates.registry import REGISTRY, RegisteredPredicate
 from verifiers.states.calendar import predicates as calendar
 from verifiers.states.files import predicates as files
 from verifiers.states.forge import predicates as forge
@@ -36,7 +36,7 @@ NAMESPACES: Mapping[str, ModuleType] = {
 }
 """Namespace to the module that registers its predicates."""
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType(
+CATALOGUE: Mapping[str, RegisteredPredicate] = MappingProxyType(
     {name: REGISTRY[name] for space in NAMESPACES for name in REGISTRY if name.startswith(space + ".")}
 )
 
@@ -70,7 +70,7 @@ def _page() -> Iterator[str]:
             yield from _section(entry)
 
 
-def _section(entry: Entry) -> Iterator[str]:
+def _section(entry: RegisteredPredicate) -> Iterator[str]:
     yield f"### {entry.name}\n"
     yield _dedented(entry.doc) + "\n"
     yield "| argument | takes | |\n|---|---|---|"
@@ -80,7 +80,7 @@ def _section(entry: Entry) -> Iterator[str]:
     yield f"\n```json\n{json.dumps(document, ensure_ascii=False)}\n```\n"
 
 
-def _need(entry: Entry, name: str) -> str:
+def _need(entry: RegisteredPredicate, name: str) -> str:
     if name in entry.schema["required"]:
         return "required"
     return "one of these" if {"required": [name]} in entry.schema.get("oneOf", []) else "optional"

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from verifiers.errors import Lacking, Spoiled, VerifierError
+from verifiers.errors import CorruptState, TargetMissing, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
@@ -90,9 +90,9 @@ def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, s
     """Evaluate one probe on one state; raises only for a defect of ours."""
     try:
         holds, found = CATALOGUE[probe.name].probe(context, **probe.arguments)
-    except Lacking as error:
+    except TargetMissing as error:
         return Verdict.FALSE, str(error)
-    except Spoiled as error:
+    except CorruptState as error:
         return spoiled, f"{error}, which counts against the state"
     except VerifierError as error:
         return Verdict.UNKNOWN, str(error)

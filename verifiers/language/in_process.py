@@ -9,10 +9,10 @@ from verifiers.language.predicate import Predicate, namespaces
 from verifiers.language.verdict import Evidence
 from verifiers.normal_form import NormalState
 from verifiers.states.readers import KINDS, read_all
-from verifiers.tree import Tree, Views
+from verifiers.tree import FileTree, JudgeInput
 
 
-def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = None) -> Evidence:
+def judge(predicate: Predicate, views: JudgeInput, seed: Mapping[str, FileTree] | None = None) -> Evidence:
     """Read the namespaces that the predicate uses, and judge it.
 
     Args:
@@ -25,5 +25,5 @@ def judge(predicate: Predicate, views: Views, seed: Mapping[str, Tree] | None = 
     return evaluate(predicate, _read(views.states, looked_at), views.answer, before)
 
 
-def _read(states: Mapping[str, Tree], looked_at: set[str]) -> dict[str, NormalState]:
+def _read(states: Mapping[str, FileTree], looked_at: set[str]) -> dict[str, NormalState]:
     return read_all({name: tree for name, tree in states.items() if name in looked_at and name in KINDS})

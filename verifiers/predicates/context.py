@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar, cast
 
-from verifiers.budget import MAX_JUDGED, Budget
-from verifiers.errors import Spoiled, Unreadable, VerifierError
+from verifiers.budget import MAX_JUDGED, ReadingBudget
+from verifiers.errors import CorruptState, StateUnavailable, VerifierError
 from verifiers.normal_form import NormalState
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ class Context:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self.answer = answer
-        self.budget = Budget(MAX_JUDGED, what="judging")
+        self.budget = ReadingBudget(MAX_JUDGED, what="judging")
 
     def state(self, namespace: str) -> NormalState:
         """Give a namespace's normal form, which has a document.
@@ -42,11 +42,11 @@ class Context:
         """
         state = self._states.get(namespace)
         if state is None:
-            raise Unreadable(f"the state of {namespace} is not among the views: it could not be read out")
+            raise StateUnavailable(f"the state of {namespace} is not among the views: it could not be read out")
         if state.missing:
-            raise Unreadable(state.missing)
+            raise StateUnavailable(state.missing)
         if state.unreadable:
-            raise Spoiled(state.unreadable)
+            raise CorruptState(state.unreadable)
         return state
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:

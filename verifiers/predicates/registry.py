@@ -11,19 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from verifiers.errors import VerifierError
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 Schema: TypeAlias = Mapping[str, Any]
 
 
-class Finding(NamedTuple):
+class ProbeResult(NamedTuple):
     """Result of a probe: whether the predicate holds, and one sentence about the state."""
 
     holds: bool
     found: str
 
 
-Probe: TypeAlias = Callable[..., Finding]
+Probe: TypeAlias = Callable[..., ProbeResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Example:
     """Example arguments, with a state on which they hold and a state on which they do not."""
 
     arguments: Mapping[str, Any]
-    holds: Callable[[], Views]
-    fails: Callable[[], Views]
+    holds: Callable[[], JudgeInput]
+    fails: Callable[[], JudgeInput]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegisteredPredicate:
     """A registered predicate.
 
     Attributes:
@@ -56,7 +56,7 @@ class Entry:
     probe: Probe = field(repr=False)
 
 
-REGISTRY: dict[str, Entry] = {}
+REGISTRY: dict[str, RegisteredPredicate] = {}
 
 # Argument schemas that several predicates share. A path is relative, and none of its parts is empty, `.` or `..`.
 TEXT: Schema = {"type": "string"}
@@ -91,7 +91,7 @@ def predicate(
 
     Args:
         name: `namespace.predicate`.
-        words: see `Entry.words`.
+        words: see `RegisteredPredicate.words`.
         takes: the schemas of the arguments that it must have.
         example: see `Example`.
         may_take: the schemas of those that it may have.
@@ -109,7 +109,7 @@ def predicate(
     def register(probe: Probe) -> Probe:
         if name in REGISTRY or not probe.__doc__:
             raise VerifierError(f"the predicate {name} is registered twice or says nothing about itself")
-        REGISTRY[name] = Entry(name, schema, words, probe.__doc__, example, probe)
+        REGISTRY[name] = RegisteredPredicate(name, schema, words, probe.__doc__, example, probe)
         return probe
 
     return register

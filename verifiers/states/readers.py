@@ -13,8 +13,8 @@ from dataclasses import replace
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled, Unreadable
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState, StateUnavailable
 from verifiers.normal_form import MAX_DOCUMENT, NormalState
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
@@ -26,9 +26,9 @@ from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
 from verifiers.states.sqlite.reader import read_database
 from verifiers.states.workbook.reader import read_workbooks
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
-Reader: TypeAlias = Callable[[Tree, Budget], NormalState]
+Reader: TypeAlias = Callable[[FileTree, ReadingBudget], NormalState]
 
 KINDS: Mapping[str, Reader] = {
     "calendar": read_calendars,
@@ -51,17 +51,17 @@ A_COMMA, A_NUMBER, ROOM = 3, 25, 8192
 """Bytes between a value and the next, of a number or a constant, and for what stands around a document."""
 
 
-def read_all(trees: Mapping[str, Tree]) -> dict[str, NormalState]:
+def read_all(trees: Mapping[str, FileTree]) -> dict[str, NormalState]:
     """Read the states of several namespaces on one shared budget.
 
     Raises:
         KeyError: there is no such namespace.
     """
-    budget = Budget()
+    budget = ReadingBudget()
     return {name: read(name, tree, budget) for name, tree in trees.items()}
 
 
-def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalState:
+def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) -> NormalState:
     """Read one namespace's state; never raises because of what a state holds.
 
     A state that exceeds its budget or crashes its reader is unreadable and counts against the agent: a reader is
@@ -77,14 +77,14 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
         KeyError: there is no such namespace.
         MemoryError: this process may not have as much as reading needs.
     """
-    reader, budget = KINDS[namespace], budget or Budget()
+    reader, budget = KINDS[namespace], budget or ReadingBudget()
     steps, size = budget.steps, budget.bytes
     try:
         state = reader(tree, budget)
         _weigh(state, budget)
-    except Spoiled as error:
+    except CorruptState as error:
         state = NormalState(unreadable=str(error))
-    except Unreadable as error:
+    except StateUnavailable as error:
         state = NormalState(missing=str(error))
     except MemoryError:  # it says how much this process may have, and nothing about the state
         raise
@@ -93,7 +93,7 @@ def read(namespace: str, tree: Tree, budget: Budget | None = None) -> NormalStat
     return replace(state, steps=budget.steps - steps, bytes=budget.bytes - size)
 
 
-def _weigh(state: NormalState, budget: Budget) -> None:
+def _weigh(state: NormalState, budget: ReadingBudget) -> None:
     """Charge the budget for encoding and decoding a normal form.
 
     Raises:
@@ -119,11 +119,11 @@ def _weigh(state: NormalState, budget: Budget) -> None:
             waiting += value
         else:
             if kind is int and value.bit_length() > MAX_BITS:
-                raise Spoiled(f"it has a number in it of more than {MAX_BITS} bits")
+                raise CorruptState(f"it has a number in it of more than {MAX_BITS} bits")
             if kind is float:
                 budget.step(A_FLOAT)
                 if not math.isfinite(value):
-                    raise Spoiled("it has a number in it that is not finite")
+                    raise CorruptState("it has a number in it that is not finite")
             size += A_NUMBER
         if size >= MAX_DOCUMENT - ROOM:
-            raise Spoiled(f"its normal form is longer than {MAX_DOCUMENT} bytes")
+            raise CorruptState(f"its normal form is longer than {MAX_DOCUMENT} bytes")

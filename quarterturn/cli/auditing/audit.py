@@ -54,10 +54,10 @@ def audit(
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from vault.ledger.audit.command import read_text
 
-    places = Places(home)
+    places = HomePaths(home)
     places.require()
     published = places.log / "checkpoint"
     if not published.exists():

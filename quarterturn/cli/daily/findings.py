@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from quarterturn.choices import Reviewed
+from quarterturn.choices import ReviewState
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 
@@ -35,7 +35,7 @@ def list_findings(
 
 def review(
     finding: Annotated[int, typer.Argument(help="A finding's number.")],
-    state: Annotated[Reviewed, typer.Argument(help="The status to set.")],
+    state: Annotated[ReviewState, typer.Argument(help="The status to set.")],
     who: Who,
     note: Annotated[str, typer.Option(help="The reason, for later readers.")] = "",
     home: Home = HOME,

@@ -82,7 +82,7 @@ def grammar_import(
     as_json: Json = False,
 ) -> None:
     """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
-    from grammars.language.imported import Source as Texts
+    from grammars.language.imported import GrammarSource as Texts
     from grammars.language.load import texts
     from quarterturn.cli.terminal.secrets import open_house
 

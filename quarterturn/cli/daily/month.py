@@ -109,7 +109,7 @@ def run(
 
     allow = tuple(test_allow or ())
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
-    chosen = running.Choice(image, agent, who, box, hosting, model)
+    chosen = running.RunRequest(image, agent, who, box, hosting, model)
     out = Output(as_json=as_json)
     if tasks == "private" and dev_of is not None:
         raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
@@ -122,17 +122,17 @@ def run(
         report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))
     else:
         with open_house(home) as house:
-            report = running.private(house, chosen, out, running.Hold(resume))
+            report = running.private(house, chosen, out, running.RunControl(resume))
     out.result(report.data, *report.lines)
 
 
 def _dev_set(home: Path, name: str | None) -> SetSpec:
     """Give the set whose dev tasks are run: the one that was named, else the home's, else the demo."""
     from quarterturn import settings
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from rotation.month.sets import DEMO, named
 
-    place = Places(home).settings
+    place = HomePaths(home).settings
     if name is None and place.is_file():
         name = settings.load(place).benchmark.set
     return named(name) if name is not None else DEMO
@@ -141,10 +141,10 @@ def _dev_set(home: Path, name: str | None) -> SetSpec:
 def _sender(home: Path, out: Output) -> Sender:
     """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
     from quarterturn.cli.terminal.secrets import open_house
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from quarterturn.runs.hosted_endpoint import ephemeral
 
-    if Places(home).settings.is_file():
+    if HomePaths(home).settings.is_file():
         with open_house(home) as house:
             return house.sender
     sender = ephemeral()

@@ -124,7 +124,7 @@ def task_review(
     """Show tasks with their evidence, or record a second person's review decision."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import review
-    from vault.task.lifecycle import State as Life
+    from vault.task.lifecycle import TaskState as Life
 
     decided = approve or reject is not None
     if approve and reject is not None:
@@ -187,7 +187,7 @@ def task_shred(
 
 
 class _Terminal:
-    """Asks the person at the terminal (`quarterturn.tasks.review.Asker`)."""
+    """Asks the person at the terminal (`quarterturn.tasks.review.ReviewPrompt`)."""
 
     def show(self, lines: Sequence[str]) -> None:
         from quarterturn.cli.terminal.output import shown

@@ -12,7 +12,7 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
-    from quarterturn.approvals.signatures import Request
+    from quarterturn.approvals.signatures import ApprovalRequest
 
 Id = Annotated[str, typer.Argument(help="A request's id.")]
 
@@ -108,12 +108,12 @@ def _text(file: Path | None) -> str:
         raise Malformed(f"{file} is no text, so it holds no signature") from None
 
 
-def _signed(one: Request) -> str:
+def _signed(one: ApprovalRequest) -> str:
     names = f"signed by {', '.join(one.signed_by)}" if one.signed_by else "signed by nobody"
     return f"{names}; used up" if one.used_at is not None else names
 
 
-def _data(one: Request) -> dict[str, Any]:
+def _data(one: ApprovalRequest) -> dict[str, Any]:
     return {
         "id": one.id,
         "action": one.action,

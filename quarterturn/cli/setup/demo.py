@@ -32,7 +32,7 @@ from quarterturn.home.home import create
 from quarterturn.leaderboard import caveats, standings
 from quarterturn.leaderboard.scores import FIGURES, of_results
 from quarterturn.runs import running
-from quarterturn.settings import Benchmark, Run, Settings
+from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from quarterturn.tasks import replenish, review
 from rotation.calendar import Month
 from rotation.turn.turn import STEPS
@@ -40,9 +40,9 @@ from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
 from sandbox.results.score import Score, score
 from sandbox.runs import submission as submissions
-from vault.ledger.audit.report import Report
+from vault.ledger.audit.report import AuditReport
 from vault.ledger.audit.verify import audit
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 AUTHOR, REVIEWER = "ada", "grace"
 AGENTS = Path(__file__).resolve().parents[3] / "examples" / "agents"
@@ -84,7 +84,11 @@ class _Play:
     def __init__(self, home: Path, box: Box, out: Output, *, kept: bool) -> None:
         self.box, self.out, self.kept, self.started = box, out, kept, time.monotonic()
         self.month = Month.of(clock.now())
-        create(home, Settings(benchmark=Benchmark(first_month=str(self.month)), run=Run(box=_known(box))), None)
+        create(
+            home,
+            Settings(benchmark=BenchmarkSettings(first_month=str(self.month)), run=RunSettings(box=_known(box))),
+            None,
+        )
         self.house = House(home, None)
 
     def all(self) -> Played:
@@ -161,7 +165,7 @@ class _Play:
             self.out.say(f"  {line}")
         return scores
 
-    def audits(self) -> tuple[Report, Report]:
+    def audits(self) -> tuple[AuditReport, AuditReport]:
         release = self.house.public / "releases" / self.month.release
         self.say(f"Audit of {release.name}", "Offline, with the folder and the log's key: nobody is trusted.")
         good = audit(release, [self._key()])
@@ -176,7 +180,7 @@ class _Play:
         self._report(bad)
         return good, bad
 
-    def _report(self, report: Report) -> None:
+    def _report(self, report: AuditReport) -> None:
         for step in report.steps:
             if step.state != "not reached":
                 mark = "ok" if step.ok else "NO"
@@ -188,15 +192,17 @@ class _Play:
 
     # -- the object that --json prints --------------------------------------------------------------------------------
 
-    def data(self, scores: Mapping[str, Score], egress: Sequence[Attempt], good: Report, bad: Report) -> dict[str, Any]:
+    def data(
+        self, scores: Mapping[str, Score], egress: Sequence[Attempt], good: AuditReport, bad: AuditReport
+    ) -> dict[str, Any]:
         records = self.house.vault.records()
         months = self.house.months
         entered = [c for c in months.cohorts("live") if c.entered == self.month.plus(1)]
         failed = next((step for step in bad.steps if not step.ok), None)
         return {
             "box": self.box.name,
-            "live": sum(record.state is State.LIVE for record in records),
-            "retired": sum(record.state is State.PUBLISHED for record in records),
+            "live": sum(record.state is TaskState.LIVE for record in records),
+            "retired": sum(record.state is TaskState.PUBLISHED for record in records),
             "entered": sum(len(cohort.tasks) for cohort in entered),
             "agents": {name: _flat(whole) for name, whole in sorted(scores.items())},
             "egress": {"attempts": len(egress), "escaped": sum(a.outcome == "escaped" for a in egress)},

@@ -17,7 +17,7 @@ from quarterturn.composition.boxes import BOXES, choose_box
 from quarterturn.composition.wiring import House
 from quarterturn.errors import HallError
 from quarterturn.home import policies
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.leaderboard import caveats
 from quarterturn.month import alarm_clock
@@ -57,7 +57,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         "rooms": _rooms,
         "home": lambda: _of(home, database, passphrase, _home),
     }
-    if Places(home).settings.is_file():
+    if HomePaths(home).settings.is_file():
         checks["keys"] = lambda: _of(home, database, passphrase, lambda house: key_locks.judged(house.places))
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)

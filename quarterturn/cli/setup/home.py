@@ -49,7 +49,7 @@ def init(
     from grammars.language.load import library
     from quarterturn import clock, settings
     from quarterturn.cli.terminal.secrets import database, new_passphrase
-    from quarterturn.home.home import Places, create
+    from quarterturn.home.home import HomePaths, create
     from rotation.calendar import Month
     from rotation.month.sets import named
 
@@ -59,7 +59,7 @@ def init(
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
     create(home, chosen, new_passphrase() if passphrase else None, database(), clock.now())
-    key = str(Places(home).log_vkey)
+    key = str(HomePaths(home).log_vkey)
     Output(as_json=as_json).result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
         f"{home} is ready for the set '{spec.name}', first month {first}.",

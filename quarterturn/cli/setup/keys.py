@@ -18,7 +18,7 @@ from quarterturn.errors import Malformed, NotFound
 
 if TYPE_CHECKING:
     from vault.keys.locks import Maker
-    from vault.keys.locks.custodians import Share
+    from vault.keys.locks.custodians import KeyShare
 
 PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 Name = Annotated[str | None, typer.Option("--name", help="The lock's name (default: its kind).")]
@@ -169,12 +169,12 @@ def keys_join(
 ) -> None:
     """Restore access from custodians' shares: adds a new passphrase (QUARTERTURN_NEW_PASSPHRASE, or a prompt)."""
     from quarterturn.cli.terminal.secrets import next_passphrase, open_house
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from quarterturn.keys import key_locks
     from vault.keys.locks.custodians import Custodians
     from vault.keys.locks.passphrase import Passphrase
 
-    places = Places(home.resolve())
+    places = HomePaths(home.resolve())
     places.require()
     key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
@@ -192,10 +192,10 @@ def keys_backup(
     as_json: Json = False,
 ) -> None:
     """Copy the ring's file, which custodians need besides their shares; needs no passphrase."""
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from quarterturn.keys import key_locks
 
-    places = Places(home.resolve())
+    places = HomePaths(home.resolve())
     places.require()
     found = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
     Output(as_json=as_json).result(found.data, *found.lines)
@@ -222,17 +222,17 @@ def _people(words: Sequence[str]) -> dict[str, str]:
     return people
 
 
-def _shares(path: Path, identities: Sequence[Path]) -> list[Share]:
+def _shares(path: Path, identities: Sequence[Path]) -> list[KeyShare]:
     """Read the shares in one file, or from standard input, or ask for them."""
     from vault.keys import private_files
-    from vault.keys.locks.custodians import Share, decrypted
+    from vault.keys.locks.custodians import KeyShare, decrypted
 
     if str(path) == "-":
         data, what = _typed() if sys.stdin.isatty() else sys.stdin.buffer.read(private_files.MAX_SIZE), "the share"
     else:
         data, what = path.read_bytes()[: private_files.MAX_SIZE], f"the share in {path}"
     keys = [private_files.read(identity, "identity") for identity in identities]
-    return [Share.parse(line, what) for line in decrypted(data, keys, what).splitlines() if line.strip()]
+    return [KeyShare.parse(line, what) for line in decrypted(data, keys, what).splitlines() if line.strip()]
 
 
 def _typed() -> bytes:

@@ -36,7 +36,7 @@ def serve(
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
-    from quarterturn.month.alarm_clock import Clock
+    from quarterturn.month.alarm_clock import MonthlyClock
     from quarterturn.runs.postgres_executor import executor
 
     with open_house(home) as house:
@@ -44,7 +44,7 @@ def serve(
         logs.configure()
         works = executor(house, workers, only)
         _say_which(workers, only)
-        works = Together(works, Clock(house)) if clock else works
+        works = Together(works, MonthlyClock(house)) if clock else works
         run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
 
 

@@ -21,7 +21,7 @@ from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
     from quarterturn.composition.wiring import House
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from vault.keys.locks import Opener
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
@@ -41,9 +41,11 @@ _database: ContextVar[str | None] = ContextVar("database", default=None)
 
 def take_secrets() -> None:
     """Move the secrets out of the environment into this process; an empty variable counts as unset."""
-    from vault.core_dumps import leave_no_dumps  # only now: it may be somebody else's vault until `rooms` has looked
+    from vault.core_dumps import (
+        disable_core_dumps,  # only now: it may be somebody else's vault until `rooms` has looked
+    )
 
-    leave_no_dumps()
+    disable_core_dumps()
     _given.set(_taken(PASSPHRASE.encode()))
     _next.set(_taken(NEXT_PASSPHRASE.encode()))
     _pin.set(os.fsdecode(_taken(PIN.encode()) or b"") or None)
@@ -91,10 +93,10 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
         Unavailable: what opens it cannot be reached.
     """
     from quarterturn.composition.wiring import House
-    from quarterturn.home.home import Places
+    from quarterturn.home.home import HomePaths
     from vault.errors import Locked, Unavailable
 
-    places = Places(home.resolve())
+    places = HomePaths(home.resolve())
     places.require()
     house = House(home, None, database=_database.get(), openers=by or openers(places))
     try:
@@ -111,7 +113,7 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
         house.close()
 
 
-def openers(places: Places) -> list[Opener]:
+def openers(places: HomePaths) -> list[Opener]:
     """Give the openers that are available for a home's key ring, in the order in which to try them."""
     from quarterturn.keys.key_locks import kinds
     from vault.keys.locks.command import Command
@@ -127,7 +129,7 @@ def openers(places: Places) -> list[Opener]:
     return [*found, Command()]
 
 
-def _ask(places: Places, shut: Exception) -> None:
+def _ask(places: HomePaths, shut: Exception) -> None:
     """Ask for the passphrase, or for the PIN where there is none.
 
     Raises:

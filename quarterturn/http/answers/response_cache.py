@@ -31,7 +31,7 @@ Version = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedResponse:
     """A cached answer: its route, its ETag, its headers, and the headers of the answer with status 304."""
 
     route: Any
@@ -39,7 +39,7 @@ class Kept:
     headers: tuple[tuple[bytes, bytes], ...]
     bare: tuple[tuple[bytes, bytes], ...]
     body: bytes
-    small: Kept | None = None  # the same in gzip
+    small: CachedResponse | None = None  # the same in gzip
 
     @property
     def size(self) -> int:
@@ -47,7 +47,7 @@ class Kept:
         return len(self.body) + (len(self.small.body) if self.small else 0)
 
 
-class Shelf:
+class ResponseCache:
     """The application with the cache before it.
 
     Args:
@@ -59,7 +59,7 @@ class Shelf:
     def __init__(self, app: ASGIApp, folders: Sequence[Path], now: Callable[[], float] = time.time) -> None:
         self._app, self._folders, self._now = app, tuple(map(str, folders)), now
         self._version: Version = ()
-        self._kept: dict[tuple[str, bytes], Kept] = {}
+        self._kept: dict[tuple[str, bytes], CachedResponse] = {}
         self._bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,7 +125,7 @@ class Shelf:
         self._kept, self._bytes = {}, 0
 
 
-def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> Kept:
+def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResponse:
     """Give an answer as it is kept, and a page in gzip beside it: under a weak tag, for its bytes are others."""
     if not headers.get(b"content-type", b"").startswith(_PAGE):
         return _kept(route, headers, body)
@@ -134,9 +134,9 @@ def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> Kept:
     return replace(_kept(route, varies, body), small=_kept(route, varies | other, small))
 
 
-def _kept(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> Kept:
+def _kept(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResponse:
     bare = tuple(pair for pair in headers.items() if pair[0] not in _ALWAYS)
-    return Kept(route, headers[b"etag"].removeprefix(b"W/"), tuple(headers.items()), bare, body)
+    return CachedResponse(route, headers[b"etag"].removeprefix(b"W/"), tuple(headers.items()), bare, body)
 
 
 def _takes_gzip(accepted: bytes) -> bool:
@@ -148,7 +148,7 @@ def _takes_gzip(accepted: bytes) -> bool:
     return False
 
 
-async def _answer(found: Kept, has: bytes, send: Send) -> None:
+async def _answer(found: CachedResponse, has: bytes, send: Send) -> None:
     """Send a cached answer, or status 304 to a client that has it (a weak comparison, RFC 9110, 13.1.2)."""
     tags = {one.strip().removeprefix(b"W/") for one in has.split(b",")} if has else ()
     known = found.etag in tags or b"*" in tags

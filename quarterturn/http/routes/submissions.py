@@ -20,7 +20,7 @@ from quarterturn.http.answers.watchers import Look, Watchers
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.runs import submission_service
 from quarterturn.submissions.queue import Executor
-from quarterturn.submissions.requests import UNFINISHED, Submitted, Wish
+from quarterturn.submissions.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
 from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
@@ -45,18 +45,18 @@ def submit(
     request: Request, house: Home, who: Who, wanted: shapes.NewSubmission, idempotency_key: Key = None
 ) -> Response:
     """Submit an agent."""
-    wish = Wish(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
+    wish = SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
     return _taken(request, house, who.account, wish, idempotency_key)
 
 
 @router.post("/checks", status_code=201, response_model=shapes.SubmissionShape, name="check")
 def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
-    wish = Wish("check", wanted.image, wanted.endpoint, wanted.model)
+    wish = SubmissionRequest("check", wanted.image, wanted.endpoint, wanted.model)
     return _taken(request, house, who.account, wish, idempotency_key)
 
 
-def _taken(request: Request, house: House, account: str, wish: Wish, once: str | None) -> Response:
+def _taken(request: Request, house: House, account: str, wish: SubmissionRequest, once: str | None) -> Response:
     executor: Executor = request.app.state.executor
     try:
         made, new = submission_service.submit(house, account, wish, once=once, enqueue=executor.enqueue)
@@ -84,7 +84,9 @@ def submissions(
     return answers.plain({"submissions": [submission_service.shown(house, one, line) for one in found], "next": more})
 
 
-def listed(house: House, account: str, cursor: str | None, limit: int = PAGE) -> tuple[Sequence[Submitted], str | None]:
+def listed(
+    house: House, account: str, cursor: str | None, limit: int = PAGE
+) -> tuple[Sequence[SubmissionRecord], str | None]:
     """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
 
     Raises:

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from rotation.detection.detectors.tested import Tested
+from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics.sums import set_right
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 KIND = "copy"
 COPIED = 0.3
@@ -78,7 +78,7 @@ class _Month:
     sd: Floats
 
 
-def copying(table: Table, rotation: int) -> list[Tested]:
+def copying(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every pair of submitters of a rotation."""
     month = _month(table, rotation)
     one, other = np.triu_indices(len(month.submitter), 1)
@@ -99,7 +99,7 @@ def copying(table: Table, rotation: int) -> list[Tested]:
     return _by_submitters(table.submitters, left, right, set_right(z), (equal - expected) / like)
 
 
-def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, effect: Floats) -> list[Tested]:
+def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, effect: Floats) -> list[DetectorResult]:
     """Give for each pair of submitters the test of its most similar pair of runs."""
     pair = np.minimum(left, right) * len(names) + np.maximum(left, right)
     order = np.lexsort((-z, pair))
@@ -107,14 +107,14 @@ def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, e
     best = order[first]
     p_values = np.clip(ndtr(-z[best]) * count, SMALLEST, 1)
     return [
-        Tested(
+        DetectorResult(
             KIND, f"{names[key // len(names)]}|{names[key % len(names)]}", float(p), float(z[run]), float(effect[run])
         )
         for key, run, p in zip(pairs, best, p_values, strict=True)
     ]
 
 
-def _month(table: Table, rotation: int) -> _Month:
+def _month(table: ResultTable, rotation: int) -> _Month:
     here = np.flatnonzero(table.rotation == rotation)
     near = np.flatnonzero(table.rotation > rotation - 4)
     tasks = np.flatnonzero(table.taken[here].any(axis=0))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ROUNDS = 12
 STEPS = 4
@@ -45,7 +45,7 @@ class Effort:
     information: Floats
 
 
-def fit(table: Table) -> Effort:
+def fit(table: ResultTable) -> Effort:
     """Predict the calls of every pass of the table."""
     passes = table.taken & table.passed
     low, high = _bounds(table)
@@ -54,7 +54,7 @@ def fit(table: Table) -> Effort:
     return _with_the_past(table, passes, peers, left, together.noise)
 
 
-def _bounds(table: Table) -> tuple[Floats, Floats]:
+def _bounds(table: ResultTable) -> tuple[Floats, Floats]:
     """Give the bounds of log calls between which an observation lies, (P, T) each."""
     calls = np.clip(table.calls, 1, table.cap)
     low = np.where(calls <= 1, -np.inf, np.log(np.maximum(calls - 0.5, 0.5)))
@@ -107,7 +107,7 @@ def _by_cohort(sums: Floats, count: NDArray[np.int64], first: Ints) -> Floats:
     return means
 
 
-def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _Together) -> tuple[Effort, Floats]:
+def _apart(table: ResultTable, passes: Bools, low: Floats, high: Floats, together: _Together) -> tuple[Effort, Floats]:
     """Predict each submitter from the others alone; give the prediction and the residuals of the passes, (P, T)."""
     above = (together.log - together.run[:, None]) * passes
     sums, count = above.sum(axis=0), passes.sum(axis=0)
@@ -129,7 +129,7 @@ def _apart(table: Table, passes: Bools, low: Floats, high: Floats, together: _To
     return Effort(mean, sd_of_task, runs, information), left
 
 
-def _with_the_past(table: Table, passes: Bools, peers: Effort, left: Floats, noise: Floats) -> Effort:
+def _with_the_past(table: ResultTable, passes: Bools, peers: Effort, left: Floats, noise: Floats) -> Effort:
     """Add the information of a submitter's earlier runs on the same task; `peers.sd` is the uncertainty of its mean."""
     unknown = peers.sd**2
     count, total = np.zeros(passes.shape), np.zeros(passes.shape)

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.special import expit, ndtri
 
 from rotation.detection.detectors.past import Expected, expected
-from rotation.detection.detectors.tested import Tested
+from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics import ability
-from rotation.detection.statistics.sums import FEW, SMALLEST, dice
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.sums import FEW, SMALLEST, uniform_draws
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 KIND = "family"
 KNOWING = np.array([0.3, 0.6, 1.0])  # shares of submitters who know it, each as likely as the others
@@ -68,7 +68,7 @@ class _Family:
     taken: Bools
 
 
-def family(table: Table, rotation: int) -> list[Tested]:
+def family(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every family with at least two live tasks, one of them with a past."""
     month = expected(table, rotation)
     of = table.family[month.tasks]
@@ -79,7 +79,7 @@ def family(table: Table, rotation: int) -> list[Tested]:
         if len(tasks) >= FEWEST and not month.fresh[tasks].all():
             p_value = _p_value(_family(month, tasks), month.passed[:, tasks])
             effect = float(above[tasks].sum() / max(month.taken[:, tasks].sum(), 1))
-            tests.append(Tested(KIND, table.families[name], p_value, float(-ndtri(min(p_value, 0.5))), effect))
+            tests.append(DetectorResult(KIND, table.families[name], p_value, float(-ndtri(min(p_value, 0.5))), effect))
     return tests
 
 
@@ -105,7 +105,7 @@ def _p_value(here: _Family, passed: Bools) -> float:
 def _leaked(here: _Family) -> Bools:
     """Draw results (DRAWS, S, M) of a leaked family."""
     submitters, tasks = here.taken.shape
-    each = dice(DRAWS, submitters * (tasks + 2) + tasks)
+    each = uniform_draws(DRAWS, submitters * (tasks + 2) + tasks)
     easier = ndtri(each[:, :tasks]) @ np.linalg.cholesky(here.spread).T
     rest = each[:, tasks:].reshape(DRAWS, submitters, tasks + 2)
     knows = rest[:, :, 0] < np.resize(KNOWING, DRAWS)[:, None]

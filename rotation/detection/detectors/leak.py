@@ -3,9 +3,9 @@
 A submitter who knows a share of the exposed tasks passes those, however hard, and with fewer calls than peers and than
 their own earlier runs needed. The statistic is the log-likelihood ratio of that mixture, summed over the exposed tasks
 of up to three months. The effect of a better or more call-efficient model, which is the same on every task, is
-projected out, up to what the submitter's earlier runs predict (`habit`); that prediction only binds a run close to it.
-The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with so many
-calls) are enumerated, and everything uncertain about the task is integrated out.
+projected out, up to what the submitter's earlier runs predict (`submitter_prior`); that prediction only binds a run
+close to it. The distribution under honesty is computed, not simulated: each task's outcomes (a failure, or a pass with
+so many calls) are enumerated, and everything uncertain about the task is integrated out.
 
 Not detected: a leak that most submitters share (the tasks then look easy), a leak of all exposed tasks at once to a
 submitter with too few fresh tasks, one that only keeps a strong submitter strong, or one whose runs imitate an honest
@@ -26,11 +26,11 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from rotation.detection.detectors import expected_calls
-from rotation.detection.detectors.submitter_prior import habit
-from rotation.detection.detectors.tested import Tested
+from rotation.detection.detectors.submitter_prior import submitter_prior
+from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.projection import joint, projected
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from rotation.detection.statistics.tails import combined, upper
 
 FEWEST = 5  # submitters in the rotation; below, no verdict
@@ -47,7 +47,7 @@ ALPHA = 0.01
 Z = 1.959964  # of a 95 % interval
 USUAL_STEP, USUAL_THRIFT = 0.25, 0.08  # between a submitter's months, in logits and log calls
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
-FRESH_THRIFT_SD = 0.03  # likewise, in log calls
+FRESH_CALL_EFFICIENCY_SD = 0.03  # likewise, in log calls
 USUAL_LEAN, BELIEF, MOST_LEAN = 0.1, 200.0, 1.5  # the variance of leans that is believed before it is seen, and how far
 OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
 
@@ -67,7 +67,7 @@ class Contrast:
     month: Window
 
 
-def leak(table: Table, rotation: int) -> tuple[Tested, ...]:
+def leak(table: ResultTable, rotation: int) -> tuple[DetectorResult, ...]:
     """Test every submitter of a rotation, in the order of their names; no test if fewer than five are present.
 
     The effect is the estimated share of the exposed tasks that the submitter knew, with its 95 % interval.
@@ -75,16 +75,16 @@ def leak(table: Table, rotation: int) -> tuple[Tested, ...]:
     found = contrasts(table, rotation)
     if len(found) < FEWEST:
         return ()
-    return tuple(Tested("leak", one.submitter, one.p_value, one.month.z, *one.month.share) for one in found)
+    return tuple(DetectorResult("leak", one.submitter, one.p_value, one.month.z, *one.month.share) for one in found)
 
 
-def smallest(table: Table, rotation: int) -> dict[str, float | None]:
+def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
     """Give, by submitter, the smallest known share detected in one case of two; None if not even all would be."""
     found = contrasts(table, rotation)
     return {one.submitter: one.month.smallest(ALPHA / max(len(found), FEWEST)) for one in found}
 
 
-def contrasts(table: Table, rotation: int) -> tuple[Contrast, ...]:
+def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
     """Make the leak test of every submitter of a rotation, however few; later rotations are ignored."""
     study = Study(table.until(rotation))
     present = np.unique(study.table.submitter[study.table.rotation == rotation])
@@ -104,18 +104,22 @@ def _contrast(study: Study, submitter: int, rotation: int, months: int) -> Contr
 class Study:
     """The fitted abilities, difficulties and efforts of a table, which all its leak tests share."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: ResultTable) -> None:
         self.table = table
         self.effort = expected_calls.fit(table)
-        apart = ability.apart(table, ability.fit(table))
-        lean = _lean(table, apart)
+        apart = ability.leave_one_out(table, ability.fit(table))
+        lean = _bias_variance(table, apart)
         widening = np.sqrt(1 + ability.LOGISTIC * lean)
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
         self.unknown = lean[:, None] + apart.unknown * widening[:, None] ** 2
         self.told = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
-        self.able = habit(table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD)
-        self.thrift = habit(table, self.effort.run, self.effort.information, USUAL_THRIFT, expected_calls.RUN_SD)
+        self.able = submitter_prior(
+            table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD
+        )
+        self.thrift = submitter_prior(
+            table, self.effort.run, self.effort.information, USUAL_THRIFT, expected_calls.RUN_SD
+        )
 
     def runs(self, submitter: int, rotation: int) -> Ints:
         """Give the runs of a submitter in a rotation, the first one first."""
@@ -152,7 +156,7 @@ class Study:
         return leanings
 
 
-def _lean(table: Table, apart: ability.Apart) -> Floats:
+def _bias_variance(table: ResultTable, apart: ability.LeaveOneOut) -> Floats:
     """Estimate, for each run, the variance of its submitter's lasting biases on tasks, (P,), in logits squared.
 
     It is estimated from their repeated results and from everybody's: an unusual submitter has larger biases than most.
@@ -238,7 +242,7 @@ class _Month:
     Attributes:
         taken, exposed: (I,).
         told: the information of others' results about the fresh tasks as a whole, in 1/logits^2.
-        precision, pull: (2,) of the priors of ability and call efficiency from earlier runs; as in `habit.Habit`.
+        precision, pull: (2,) of the priors of ability and call efficiency from earlier runs (`SubmitterPrior`).
         passing: (I, N) the chance of a pass at each node.
         bins: (I, K) the chance of a pass's calls to fall into a bin.
         known: (I, K) that chance for who knows the task.
@@ -346,6 +350,6 @@ def _nuisances(months: list[_Month], nodes: Floats) -> tuple[Floats, Floats, Flo
         fresh = ~month.exposed[:, None]
         scores.append([ability, thrift, ability * fresh, thrift * fresh])
         fresh_variance = FRESH_SD**2 + 1 / max(month.told, 1)
-        precision += [*month.precision, 1 / fresh_variance, FRESH_THRIFT_SD**-2]
+        precision += [*month.precision, 1 / fresh_variance, FRESH_CALL_EFFICIENCY_SD**-2]
         pull += [*month.pull, 0, 0]
     return np.array(scores), np.array(precision), np.array(pull)

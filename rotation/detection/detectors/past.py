@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from rotation.detection.statistics import ability
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 LEAN, LEAN_BELIEF, MOST_LEAN = 0.2, 30.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
 KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same for biases on a family
@@ -74,10 +74,10 @@ class Expected:
         return (1 - WIDE, self.change**2), (WIDE, (WIDER * self.change) ** 2)
 
 
-_latest: list[tuple[Table, int, Expected]] = []
+_latest: list[tuple[ResultTable, int, Expected]] = []
 
 
-def expected(table: Table, rotation: int) -> Expected:
+def expected(table: ResultTable, rotation: int) -> Expected:
     """Predict a rotation; every submitter counts once, by the first of their runs.
 
     The latest result is cached, since task.py and family.py need the same one, and a table does not change.
@@ -87,7 +87,7 @@ def expected(table: Table, rotation: int) -> Expected:
     return _latest[0][2]
 
 
-def _expected(table: Table, rotation: int) -> Expected:
+def _expected(table: ResultTable, rotation: int) -> Expected:
     here = np.flatnonzero(table.rotation == rotation)
     runs = here[np.unique(table.submitter[here], return_index=True)[1]]
     tasks = np.flatnonzero(table.taken[runs].any(axis=0))
@@ -101,7 +101,7 @@ def _expected(table: Table, rotation: int) -> Expected:
     easiness = ability.ables(passed, old, difficulty, unknown)[:, None] - difficulty
     usual = expit(easiness * _flattened(unknown))
     now = np.where(old, passed - usual, 0), np.where(old, usual * (1 - usual), 0)
-    lean, own, kin = _leans(before, fit, table.submitter[runs], tasks, now)
+    lean, own, kin = _biases(before, fit, table.submitter[runs], tasks, now)
     month = Expected(tasks, easiness + lean, own, kin, unknown, USUAL_CHANGE, fresh, taken, passed)
     easiness, unknown = _fresh(month, difficulty, table.family[tasks])
     month = replace(month, easiness=easiness, unknown=unknown)
@@ -118,7 +118,7 @@ def _chances(odds: Floats) -> Floats:
     return chances
 
 
-def _before(table: Table, rotation: int, tasks: Ints) -> Table:
+def _before(table: ResultTable, rotation: int, tasks: Ints) -> ResultTable:
     """Keep the earlier runs that had any of these tasks, and every task."""
     kept = np.flatnonzero((table.rotation < rotation) & table.taken[:, tasks].any(axis=1))
     return replace(
@@ -133,8 +133,8 @@ def _before(table: Table, rotation: int, tasks: Ints) -> Table:
     )
 
 
-def _leans(
-    before: Table, fit: ability.Abilities, submitters: Ints, tasks: Ints, now: tuple[Floats, Floats]
+def _biases(
+    before: ResultTable, fit: ability.Abilities, submitters: Ints, tasks: Ints, now: tuple[Floats, Floats]
 ) -> tuple[Floats, Floats, Floats]:
     """Give each submitter's bias on each task, and the variances of it and of the bias on its family: (S, I) each.
 

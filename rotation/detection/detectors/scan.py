@@ -15,18 +15,18 @@ from rotation.detection.detectors.copying import copying
 from rotation.detection.detectors.family import family
 from rotation.detection.detectors.leak import leak
 from rotation.detection.detectors.task import task
-from rotation.detection.detectors.tested import Tested
+from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.table import ResultTable
 
-Detector = Callable[[Table, int], Sequence[Tested]]
+Detector = Callable[[ResultTable, int], Sequence[DetectorResult]]
 DETECTORS: tuple[Detector, ...] = (leak, copying, family, task)
 FIRST = 2
 SMALLEST = 1e-15
 
 
 @dataclass(frozen=True)
-class Judged:
+class CorrectedResult:
     """A test result with its corrected p-values.
 
     Attributes:
@@ -38,7 +38,7 @@ class Judged:
     """
 
     rotation: int
-    tested: Tested
+    tested: DetectorResult
     p_value: float
     holm: float
     discovery: float
@@ -55,18 +55,18 @@ class Judged:
         }
 
 
-def scan(table: Table, detectors: Sequence[Detector] = DETECTORS) -> Iterator[Judged]:
+def scan(table: ResultTable, detectors: Sequence[Detector] = DETECTORS) -> Iterator[CorrectedResult]:
     """Run all tests of all rotations, in the order of rotation, kind and subject."""
     for rotation in rotations(table):
         yield from judged(table, rotation, detectors)
 
 
-def rotations(table: Table) -> range:
+def rotations(table: ResultTable) -> range:
     """Give the rotations that are tested."""
     return range(FIRST, table.last + 1)
 
 
-def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[Judged]:
+def judged(table: ResultTable, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[CorrectedResult]:
     """Run all tests of one rotation."""
     now = table.until(rotation)
     if now.last < rotation:
@@ -76,7 +76,7 @@ def judged(table: Table, rotation: int, detectors: Sequence[Detector] = DETECTOR
     tests, flat = [test for group in groups for test in group], np.concatenate([*p_values, np.empty(0)])
     adjusted, rates = np.concatenate([*map(holm, p_values), np.empty(0)]), benjamini_hochberg(flat)
     return [
-        Judged(rotation, test, float(p), _rounded(float(one)), _rounded(float(other)))
+        CorrectedResult(rotation, test, float(p), _rounded(float(one)), _rounded(float(other)))
         for test, p, one, other in zip(tests, flat, adjusted, rates, strict=True)
     ]
 

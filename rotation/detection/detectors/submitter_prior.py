@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rotation.detection.statistics.table import Bools, Floats, Table
+from rotation.detection.statistics.table import Bools, Floats, ResultTable
 
 DEGREES = 3
 INFORMED = (DEGREES + 1) / (DEGREES + 3)  # the variance of Student's score, as a part of its mean curvature
@@ -24,7 +24,7 @@ HALF_NORMAL, HALF_T = 0.6745, 0.7649  # medians of |x|: of a standard normal, of
 
 
 @dataclass(frozen=True)
-class Habit:
+class SubmitterPrior:
     """The prior of each of P runs from earlier runs; 0 and wide for a run without any.
 
     Attributes:
@@ -39,13 +39,15 @@ class Habit:
     pull: Floats
     wide: float
 
-    def nothing(self) -> Habit:
+    def nothing(self) -> SubmitterPrior:
         """Give the prior for the case that no run has earlier ones."""
         none = np.zeros_like(self.pull)
-        return Habit(none, none + self.wide**-2, none, self.wide)
+        return SubmitterPrior(none, none + self.wide**-2, none, self.wide)
 
 
-def habit(table: Table, estimate: Floats, information: Floats, usual: float, wide: float) -> Habit:
+def submitter_prior(
+    table: ResultTable, estimate: Floats, information: Floats, usual: float, wide: float
+) -> SubmitterPrior:
     """Compute the prior of every run from the earlier runs of its submitter.
 
     Args:
@@ -62,7 +64,7 @@ def habit(table: Table, estimate: Floats, information: Floats, usual: float, wid
     at = gap
     for _ in range(ROUNDS):
         at = gap * information / (information + _curvature(at, scale2))
-    return Habit(
+    return SubmitterPrior(
         np.where(known, promised + at - estimate, 0),
         np.where(known, INFORMED * _curvature(at, scale2), wide**-2),
         np.where(known, _curvature(at, scale2) * at, 0),
@@ -75,7 +77,7 @@ def _curvature(at: Floats, scale2: float) -> Floats:
     return (DEGREES + 1) / (DEGREES * scale2 + at**2)
 
 
-def _promised(table: Table, alone: Floats) -> tuple[Floats, Bools]:
+def _promised(table: ResultTable, alone: Floats) -> tuple[Floats, Bools]:
     """Give the prediction of each run, (P,), and whether it has earlier runs."""
     promised, known = np.zeros(len(alone)), np.zeros(len(alone), dtype=bool)
     for submitter in range(len(table.submitters)):

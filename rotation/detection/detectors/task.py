@@ -20,9 +20,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from rotation.detection.detectors.past import Expected, expected
-from rotation.detection.detectors.tested import Tested
+from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics.sums import reach
-from rotation.detection.statistics.table import Floats, Table
+from rotation.detection.statistics.table import Floats, ResultTable
 
 KIND = "task"
 BROKEN = (0.97, 0.03)
@@ -32,7 +32,7 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 LEVEL = 0.01  # a side is tested if its most extreme result has at most this probability, divided by the tasks
 
 
-def task(table: Table, rotation: int) -> list[Tested]:
+def task(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every task of a rotation that has a past and on which a result could be significant."""
     month = expected(table, rotation)
     above = month.passed - month.usual
@@ -43,7 +43,9 @@ def task(table: Table, rotation: int) -> list[Tested]:
         if sides:
             p_value = min(len(sides) * min(sides), 1.0)
             effect = float(above[month.taken[:, place], place].mean())
-            tests.append(Tested(KIND, table.tasks[month.tasks[place]], p_value, float(-ndtri(p_value / 2)), effect))
+            tests.append(
+                DetectorResult(KIND, table.tasks[month.tasks[place]], p_value, float(-ndtri(p_value / 2)), effect)
+            )
     return tests
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Tested:
+class DetectorResult:
     """The result of one test.
 
     Attributes:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rotation.detection.detectors.views import jump_z
-from rotation.detection.statistics.linking import Estimate, Line, Scale
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.linking import Estimate, LinkedRuns, Scale
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from sandbox.results.interval import Z, proportion
 
 DIGITS = 6
@@ -24,13 +24,13 @@ BAND = tuple(step / 20 for step in range(21))
 MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 
-def firsts(table: Table, rotation: int) -> Ints:
+def firsts(table: ResultTable, rotation: int) -> Ints:
     """Give each submitter's first run in a rotation, in the order of submitters."""
     here = np.flatnonzero(table.rotation == rotation)
     return here[np.unique(table.submitter[here], return_index=True)[1]]
 
 
-def scores(line: Line) -> list[dict[str, Any]]:
+def scores(line: LinkedRuns) -> list[dict[str, Any]]:
     """Give each run's raw score, with an interval over families, and its linked score."""
     table = line.table
     return [
@@ -45,7 +45,7 @@ def scores(line: Line) -> list[dict[str, Any]]:
     ]
 
 
-def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
+def jumps(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
     """Split each submitter's score change since their last rotation into ability, set difficulty and excess.
 
     With E(a, s) the expected score of ability a on set s: ability is E(now, this set) - E(then, this set), difficulty
@@ -68,7 +68,7 @@ def jumps(line: Line, rotation: int) -> list[dict[str, Any]]:
     ]
 
 
-def expected(line: Line, rotation: int) -> dict[str, Any]:
+def expected(line: LinkedRuns, rotation: int) -> dict[str, Any]:
     """Compare each submitter's passes on the exposed tasks with those expected from the fresh ones.
 
     The band holds 95 % of the peers: z is in units of the model's noise; its centre and spread are the median and the
@@ -100,7 +100,7 @@ def expected(line: Line, rotation: int) -> dict[str, Any]:
     return {"points": rows, "band": _band(np.array([row["z"] for row in rows]), np.array(noise))}
 
 
-def residuals(line: Line, rotation: int) -> dict[str, Any]:
+def residuals(line: LinkedRuns, rotation: int) -> dict[str, Any]:
     """Give (passed - expected) / sd for each submitter and task: exposed tasks first, each group from hard to easy."""
     table, chosen = line.table, firsts(line.table, rotation)
     cells, known = _cells(table, chosen)
@@ -129,7 +129,7 @@ def residuals(line: Line, rotation: int) -> dict[str, Any]:
     }
 
 
-def drift(line: Line, rotation: int) -> list[dict[str, Any]]:
+def drift(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
     """Give, for each task of the rotation, observed and expected passes in each rotation (item parameter drift).
 
     Difficulties are fitted over all rotations, so a task that became easier has a z above 0 late and below 0 early.
@@ -168,7 +168,7 @@ def number(value: Any) -> float | None:
     return None if value is None or not np.isfinite(value) else round(float(value), DIGITS) + 0.0
 
 
-def _parts(table: Table, scale: Scale, before: Ints, after: Ints) -> Floats:
+def _parts(table: ResultTable, scale: Scale, before: Ints, after: Ints) -> Floats:
     """Give change, ability, difficulty and excess, (4, N)."""
     taken = table.taken & scale.kept
     raw = (table.passed & taken).sum(1) / np.maximum(taken.sum(1), 1)
@@ -180,13 +180,13 @@ def _parts(table: Table, scale: Scale, before: Ints, after: Ints) -> Floats:
     )
 
 
-def _jump(table: Table, then: int, now: int) -> float | None:
+def _jump(table: ResultTable, then: int, now: int) -> float | None:
     taken = table.taken[[then, now]]
     passed = (table.passed[[then, now]] & taken).sum(1)
     return jump_z((int(passed[0]), int(passed[1])), (int(taken[0].sum()), int(taken[1].sum())))
 
 
-def _cells(table: Table, runs: Ints) -> tuple[Bools, Bools]:
+def _cells(table: ResultTable, runs: Ints) -> tuple[Bools, Bools]:
     return table.taken[runs], table.exposed[runs]
 
 
@@ -209,7 +209,7 @@ def _band(z: Floats, noise: NDArray[np.float64]) -> list[dict[str, float | None]
     return rows
 
 
-def _raw(table: Table, run: int) -> dict[str, float | None]:
+def _raw(table: ResultTable, run: int) -> dict[str, float | None]:
     pairs = [
         (int(table.passed[run, cells].sum()), int(cells.sum()))
         for family in np.unique(table.family[table.taken[run]])
@@ -219,7 +219,7 @@ def _raw(table: Table, run: int) -> dict[str, float | None]:
     return {"value": number(figure.value), "low": number(figure.low), "high": number(figure.high)}
 
 
-def _before(table: Table, run: int) -> int | None:
+def _before(table: ResultTable, run: int) -> int | None:
     """Find the submitter's first run in the latest earlier rotation in which they made one."""
     own = np.flatnonzero((table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run]))
     if not len(own):
@@ -227,6 +227,6 @@ def _before(table: Table, run: int) -> int | None:
     return int(own[table.rotation[own] == table.rotation[own].max()][0])
 
 
-def whose(table: Table, run: int) -> str:
+def whose(table: ResultTable, run: int) -> str:
     """Give the name of a run's submitter."""
     return table.submitters[int(table.submitter[run])]

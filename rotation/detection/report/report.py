@@ -14,12 +14,12 @@ from scipy.special import betaincinv, expit, ndtri
 
 from rotation.detection.detectors import views
 from rotation.detection.detectors.leak import FEWEST, smallest
-from rotation.detection.detectors.scan import FIRST, Judged, judged
+from rotation.detection.detectors.scan import FIRST, CorrectedResult, judged
 from rotation.detection.report import figures
 from rotation.detection.report.figures import number
 from rotation.detection.statistics import ability
-from rotation.detection.statistics.linking import Line, link
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.linking import LinkedRuns, link
+from rotation.detection.statistics.table import ResultTable
 
 FARTHEST = 8.0  # z that is shown
 TAIL = 0.025  # on each side of a band
@@ -27,7 +27,7 @@ MANY = (3, 5, 10, 20)  # numbers of submissions for which the report gives the e
 Item = dict[str, Any]
 
 
-def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -> Item:
+def report(table: ResultTable, rotation: int, tests: Sequence[CorrectedResult] | None = None) -> Item:
     """Make the document of a rotation that has at least one run.
 
     Args:
@@ -63,12 +63,12 @@ def report(table: Table, rotation: int, tests: Sequence[Judged] | None = None) -
     }
 
 
-def visible(table: Table, rotation: int) -> dict[str, float | None]:
+def visible(table: ResultTable, rotation: int) -> dict[str, float | None]:
     """Give, by submitter, the smallest known share detected in one case of two; empty for a first rotation."""
     return {who: number(share) for who, share in smallest(table, rotation).items()} if rotation >= FIRST else {}
 
 
-def _test(one: Judged) -> Item:
+def _test(one: CorrectedResult) -> Item:
     low, high = one.tested.interval or (None, None)
     return {
         "kind": one.tested.kind,
@@ -83,11 +83,11 @@ def _test(one: Judged) -> Item:
     }
 
 
-def _kinds(tests: Sequence[Judged]) -> list[str]:
+def _kinds(tests: Sequence[CorrectedResult]) -> list[str]:
     return list(dict.fromkeys(one.tested.kind for one in tests))
 
 
-def _quantiles(tests: Sequence[Judged]) -> list[Item]:
+def _quantiles(tests: Sequence[CorrectedResult]) -> list[Item]:
     """Give the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
     z = np.clip(-ndtri(np.sort([one.p_value for one in tests])[::-1]), -FARTHEST, FARTHEST)
     count, rank = len(z), np.arange(1, len(z) + 1)
@@ -97,9 +97,9 @@ def _quantiles(tests: Sequence[Judged]) -> list[Item]:
     return [{"expected": number(e), "z": number(v), "low": number(a), "high": number(b)} for e, v, a, b in rows]
 
 
-def _fit(table: Table, rotation: int) -> list[Item]:
+def _fit(table: ResultTable, rotation: int) -> list[Item]:
     """Give each submitter's person fit, against difficulties estimated without them."""
-    apart, chosen = ability.apart(table, ability.fit(table)), figures.firsts(table, rotation)
+    apart, chosen = ability.leave_one_out(table, ability.fit(table)), figures.firsts(table, rotation)
     slope = 1 / np.sqrt(1 + ability.LOGISTIC * apart.unknown[chosen])
     chance = expit((apart.theta[chosen, None] - apart.difficulty[chosen]) * slope)
     fits = views.person_fit(table.passed[chosen], chance, table.taken[chosen], slope)
@@ -107,7 +107,7 @@ def _fit(table: Table, rotation: int) -> list[Item]:
     return [{"submitter": figures.whose(table, int(run)), "lz": number(fit)} for run, fit in rows]
 
 
-def _best(line: Line, rotation: int) -> list[Item]:
+def _best(line: LinkedRuns, rotation: int) -> list[Item]:
     """Give best and mean score of submitters with several runs, and the difference that luck alone would make."""
     table, rows = line.table, []
     for who, name in enumerate(table.submitters):
@@ -129,7 +129,7 @@ def _best(line: Line, rotation: int) -> list[Item]:
     return rows
 
 
-def _usual(line: Line, rotation: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _usual(line: LinkedRuns, rotation: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Give the probabilities (T,) of a pass for a run of median ability on the rotation's tasks."""
     chosen = figures.firsts(line.table, rotation)
     tasks = line.table.taken[chosen].any(0)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 ABILITY_SD = 1.8
 DIFFICULTY_SD = 1.6  # of a task within its cohort
@@ -54,7 +54,7 @@ class Abilities:
         return 1 / (self.information + DIFFICULTY_SD**-2)
 
 
-def fit(table: Table) -> Abilities:
+def fit(table: ResultTable) -> Abilities:
     """Fit abilities and difficulties to all results of a table.
 
     Cost: some 20 rounds over P x T cells.
@@ -78,7 +78,7 @@ def fit(table: Table) -> Abilities:
     return Abilities(theta, difficulty, expected, passed - expected, information, cohort)
 
 
-def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats, Floats]:
+def without(table: ResultTable, abilities: Abilities, submitter: int) -> tuple[Floats, Floats]:
     """Give difficulties, and their variances, as they are without one submitter's runs: each (T,).
 
     One Newton step down from the fit: what the submitter adds to each task's score and information is taken away, the
@@ -99,7 +99,7 @@ def without(table: Table, abilities: Abilities, submitter: int) -> tuple[Floats,
 
 
 @dataclass(frozen=True)
-class Apart:
+class LeaveOneOut:
     """Leave-one-out estimates: each run's ability, and difficulties fitted without its submitter.
 
     Attributes:
@@ -113,13 +113,13 @@ class Apart:
     unknown: Floats
 
 
-def apart(table: Table, abilities: Abilities) -> Apart:
+def leave_one_out(table: ResultTable, abilities: Abilities) -> LeaveOneOut:
     """Make leave-one-out estimates for all runs (`without`, for every submitter)."""
     difficulty, unknown = np.empty(table.taken.shape), np.empty(table.taken.shape)
     for submitter in range(len(table.submitters)):
         own = table.submitter == submitter
         difficulty[own], unknown[own] = without(table, abilities, submitter)
-    return Apart(ables(table.passed, table.taken, difficulty, unknown), difficulty, unknown)
+    return LeaveOneOut(ables(table.passed, table.taken, difficulty, unknown), difficulty, unknown)
 
 
 def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> Floats:
@@ -141,7 +141,7 @@ def ables(passed: Bools, taken: Bools, difficulty: Floats, variance: Floats) -> 
     return theta
 
 
-def informed(apart: Apart, taken: Bools) -> Floats:
+def informed(apart: LeaveOneOut, taken: Bools) -> Floats:
     """Give the Fisher information of each run's results about its ability, (P,), in 1/logits^2, without the prior."""
     slope = np.sqrt(1 / (1 + LOGISTIC * apart.unknown)) * taken
     expected = expit((apart.theta[:, None] - apart.difficulty) * slope)

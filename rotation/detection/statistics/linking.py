@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit
 
-from rotation.detection.statistics.table import Bools, Floats, Table
+from rotation.detection.statistics.table import Bools, Floats, ResultTable
 from sandbox.results.interval import student
 
 ABILITY_SD = 3.0  # log odds; wide: it only keeps a run that passed all, or none, finite
@@ -72,7 +72,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Line:
+class LinkedRuns:
     """All runs of a table, linked to one common scale.
 
     Attributes:
@@ -82,7 +82,7 @@ class Line:
         again: the jackknife replicates: the calibrations that leave out one group of families each.
     """
 
-    table: Table
+    table: ResultTable
     reference: Bools
     scale: Scale
     again: tuple[Scale, ...]
@@ -110,7 +110,7 @@ class Line:
         return [_estimate(value, se, student(k - 1), share=share) for value, se in zip(values, errors, strict=True)]
 
 
-def link(table: Table, reference: int | None = None) -> Line:
+def link(table: ResultTable, reference: int | None = None) -> LinkedRuns:
     """Link all runs of a table to one common scale.
 
     Args:
@@ -122,16 +122,16 @@ def link(table: Table, reference: int | None = None) -> Line:
     everything = np.ones(len(table.tasks), dtype=bool)
     scale = _calibrated(table, chosen, everything, None)
     again = tuple(_calibrated(table, chosen, ~group, scale) for group in groups(table))
-    return Line(table, chosen, scale, again)
+    return LinkedRuns(table, chosen, scale, again)
 
 
-def groups(table: Table) -> list[Bools]:
+def groups(table: ResultTable) -> list[Bools]:
     """Distribute the families, in the order of their names, over at most 20 groups of tasks (T,)."""
     count = min(GROUPS, len(table.families))
     return [table.family % count == group for group in range(count)]
 
 
-def _calibrated(table: Table, reference: Bools, kept: Bools, start: Scale | None) -> Scale:
+def _calibrated(table: ResultTable, reference: Bools, kept: Bools, start: Scale | None) -> Scale:
     cells = table.taken & kept
     ability = np.zeros(len(table.runs)) if start is None else start.ability
     difficulty = np.zeros(len(table.tasks)) if start is None else np.nan_to_num(start.difficulty)
@@ -148,7 +148,9 @@ def _calibrated(table: Table, reference: Bools, kept: Bools, start: Scale | None
     return Scale(ability - origin, unaided - origin, shown, weight, kept)
 
 
-def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficulty: Floats) -> tuple[Floats, Floats]:
+def _fitted(
+    table: ResultTable, cells: Bools, weight: Floats, ability: Floats, difficulty: Floats
+) -> tuple[Floats, Floats]:
     """Maximise the posterior by alternating Newton steps; each cohort's mean difficulty is free."""
     counted = cells * weight[:, None]
     cohorts, cohort = np.unique(table.first, return_inverse=True)
@@ -167,7 +169,7 @@ def _fitted(table: Table, cells: Bools, weight: Floats, ability: Floats, difficu
     return ability, difficulty
 
 
-def _abilities(table: Table, cells: Bools, difficulty: Floats, ability: Floats, steps: int = 30) -> Floats:
+def _abilities(table: ResultTable, cells: Bools, difficulty: Floats, ability: Floats, steps: int = 30) -> Floats:
     """Estimate each run's ability (P,) from its results in cells, for given difficulties."""
     middle = ability.mean()
     for _ in range(steps):
@@ -180,7 +182,7 @@ def _abilities(table: Table, cells: Bools, difficulty: Floats, ability: Floats, 
     return ability
 
 
-def contrast(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
+def contrast(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
     """Give z-scores (P,) of passes on exposed tasks against the others, ability projected out; 0 if either is empty."""
     chance = expit(ability[:, None] - np.nan_to_num(difficulty))
     spread = chance * (1 - chance) * cells
@@ -190,7 +192,7 @@ def contrast(table: Table, cells: Bools, ability: Floats, difficulty: Floats) ->
     return np.where(noise > 1e-9, (lever * (table.passed - chance)).sum(1) / np.maximum(noise, 1e-9), 0.0)  # noqa: PLR2004
 
 
-def _trust(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
+def _trust(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floats) -> Floats:
     """Weight each run (P,) by the distance of its contrast from the median of its rotation (biweight)."""
     z = contrast(table, cells, ability, difficulty)
     weight = np.ones(len(z))
@@ -202,7 +204,7 @@ def _trust(table: Table, cells: Bools, ability: Floats, difficulty: Floats) -> F
     return weight
 
 
-def _once(table: Table) -> Floats:
+def _once(table: ResultTable) -> Floats:
     """Weight each run (P,) by one over the number of its submitter's runs in the rotation."""
     pair = table.rotation * (len(table.submitters) + 1) + table.submitter
     _, which, count = np.unique(pair, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Builder of the detectors' `Table` from single task outcomes in any order. Pure."""
+"""Builder of the detectors' `ResultTable` from single task outcomes in any order. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rotation.detection.statistics.table import Ints, Table
+from rotation.detection.statistics.table import Ints, ResultTable
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of one task in one run; for the meaning of each field see `Table`.
+class TaskOutcome:
+    """The outcome of one task in one run; for the meaning of each field see `ResultTable`.
 
     `run` is the run's name: runs of one submitter and rotation are sorted by the bytes of their names. `tools` are the
     names of the called tools, in order.
@@ -31,7 +31,7 @@ class Outcome:
     exposed: bool
 
 
-def table_of(outcomes: Collection[Outcome]) -> Table:
+def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:
     """Arrange outcomes as a table of runs by tasks; each run has at most one outcome per task."""
     runs = sorted({(one.rotation, one.submitter.encode(), one.run.encode()) for one in outcomes})
     tasks = {one.task: one for one in sorted(outcomes, key=lambda one: (one.task.encode(), one.first))}
@@ -47,7 +47,7 @@ def table_of(outcomes: Collection[Outcome]) -> Table:
         cell = place[one.rotation, one.submitter.encode(), one.run.encode()], column[one.task]
         taken[cell], passed[cell], calls[cell], exposed[cell] = True, one.passed, one.calls, one.exposed
         sequence[cell] = sequences[one.tools]
-    return Table(
+    return ResultTable(
         runs=tuple(name.decode() for _, _, name in runs),
         submitter=_ints([submitters[who.decode()] for _, who, _ in runs]),
         rotation=_ints([rotation for rotation, _, _ in runs]),

@@ -1,4 +1,4 @@
-"""Strict reader of case files: JSON Lines with one task result per line, in any order, read into a `Table`.
+"""Strict reader of case files: JSON Lines with one task result per line, in any order, read into a `ResultTable`.
 
 Refused, in one sentence with file and line, are: a line that is not a JSON object, lacks a field, or has a field of
 another type or twice; a duplicate result; a task or a submission that contradicts an earlier line; and a blank line
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
-from rotation.detection.statistics.table import Bools, Ints, Table
+from rotation.detection.statistics.table import Bools, Ints, ResultTable
 from rotation.errors import Malformed
 
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -87,7 +87,7 @@ def _files(path: Path, out: Path | None) -> list[Path]:
     return [path]
 
 
-def read(path: Path) -> Table:
+def read(path: Path) -> ResultTable:
     """Read a case file."""
     try:
         text = path.read_bytes().rstrip()
@@ -184,7 +184,7 @@ def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
     return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
 
 
-def _table(path: Path, columns: dict[str, Column]) -> Table:
+def _table(path: Path, columns: dict[str, Column]) -> ResultTable:
     submissions, submission = _codes(columns["submission"])
     submitters, submitter = _codes(columns["submitter"])
     tasks, task = _codes(columns["task_id"])
@@ -208,7 +208,7 @@ def _table(path: Path, columns: dict[str, Column]) -> Table:
     taken, passed = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     counted = np.zeros(shape, dtype=np.int64)
     taken[run, task], passed[run, task], counted[run, task] = True, np.array(columns["passed"], dtype=bool), calls
-    return Table(
+    return ResultTable(
         runs=tuple(submissions[index] for index in runs[:, 2]),
         submitter=runs[:, 1],
         rotation=runs[:, 0],

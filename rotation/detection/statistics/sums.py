@@ -52,7 +52,7 @@ def _normal_reach(gain: Floats, chances: Floats, seen: Bools) -> Floats:
     return tail
 
 
-def dice(count: int, each: int) -> Floats:
+def uniform_draws(count: int, each: int) -> Floats:
     """Give uniform pseudo-random numbers (count, each) between 0 and 1, always the same: splitmix64 of indices."""
     state = np.arange(1, count * each + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

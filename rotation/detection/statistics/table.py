@@ -13,7 +13,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """The results of P runs on T tasks by S submitters; a run is one submission in one rotation.
 
     Runs are sorted by (rotation, submitter, name); tasks, families and submitters by their bytes.
@@ -51,7 +51,7 @@ class Table:
     sequence: Ints
     exposed: Bools
 
-    def until(self, rotation: int) -> Table:
+    def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
         kept = np.flatnonzero(self.rotation <= rotation)
         seen = np.flatnonzero(self.taken[kept].any(axis=0))

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.attacks.controls import wire
-from sandbox.attacks.controls.weakened_box import CAPABILITIES, Lowered, grantable, lowered
+from sandbox.attacks.controls.weakened_box import CAPABILITIES, WeakenedBox, grantable, weakened
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import ROWS, Setting, Without
 from sandbox.attacks.harness.probing import GOALS, LIMITS, PROBES, answering, endings, program
@@ -108,7 +108,7 @@ def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     """Make controls in one place of the same box."""
     setting: Setting = next(iter(wanted.values())).setting
     with _copied() as folder, answering() as (sockets, word):
-        other = lowered(box, sockets, folder, shared=setting == "processes")
+        other = weakened(box, sockets, folder, shared=setting == "processes")
         if other is None:
             return {}
         environment = {"PROBE_CONTROL": document(wanted)} if setting == "lowered" else {}
@@ -119,7 +119,7 @@ def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     return {name: said[name][0] if name in said else "missing" for name in wanted}
 
 
-def _said(other: Lowered, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
+def _said(other: WeakenedBox, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
     place = other.place(made, sockets, isolated_attempts.limits(lifted=True))
     try:
         with wire.wired(other.process(place)) if wire_it else nullcontext():

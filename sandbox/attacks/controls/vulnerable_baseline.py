@@ -28,7 +28,7 @@ from typing import Any
 
 from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK
 from sandbox.attacks.harness.scenario_task import ANSWER
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 
 DAEMON = "stay-as-daemon"
 SECONDS = 300  # for a whole program; the slowest waits for deadlines that nobody has
@@ -38,7 +38,7 @@ GIT = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "safe.direct
 
 
 @dataclass
-class Careless:
+class VulnerableTarget:
     """Vulnerable gateway and its world, in a folder: every call is carried out, and the log is written as it comes."""
 
     root: Path
@@ -113,7 +113,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     """HTTP as the standard library reads it, with no deadline and no cap."""
 
     protocol_version = "HTTP/1.1"
-    careless: Careless
+    careless: VulnerableTarget
 
     def do_GET(self) -> None:
         """Give the task."""
@@ -153,10 +153,10 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 @contextmanager
-def careless() -> Iterator[tuple[Careless, str]]:
+def vulnerable_target() -> Iterator[tuple[VulnerableTarget, str]]:
     """Start a vulnerable gateway, and give it with its address."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-careless-") as name:
-        world = Careless(Path(name))
+        world = VulnerableTarget(Path(name))
         (world.root / "files").mkdir()
         with closing(sqlite3.connect(world.root / "main.db")) as base:
             base.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
@@ -173,9 +173,9 @@ def careless() -> Iterator[tuple[Careless, str]]:
                 thread.join()
 
 
-def _play(name: str) -> Careless:
+def _play(name: str) -> VulnerableTarget:
     """Run one hostile program against the vulnerable gateway."""
-    with careless() as (world, url):
+    with vulnerable_target() as (world, url):
         said, code = _run([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url)
         world.met = {**said.get(name, {}), "code": code}
         world.met["solved"] = world.solved
@@ -238,30 +238,30 @@ def _end(word: str) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
 
 
-def _control_characters(world: Careless) -> bool:
+def _control_characters(world: VulnerableTarget) -> bool:
     return any(not name.isprintable() for name, _ in world.calls)
 
 
-Judge = Callable[[Careless], bool]
+Judge = Callable[[VulnerableTarget], bool]
 
 
-def _solved(world: Careless) -> bool:
+def _solved(world: VulnerableTarget) -> bool:
     return bool(world.met["solved"])
 
 
-def _carried_out(world: Careless) -> bool:
+def _carried_out(world: VulnerableTarget) -> bool:
     return bool(world.calls)
 
 
-def _held_open(world: Careless) -> bool:
+def _held_open(world: VulnerableTarget) -> bool:
     return int(world.met["left"]) > 32  # noqa: PLR2004 - more than one agent may have
 
 
-def _served(world: Careless) -> bool:
+def _served(world: VulnerableTarget) -> bool:
     return 200 in world.met["statuses"]  # noqa: PLR2004 - HTTP's own number
 
 
-def _on_the_way_out(name: str, world: Careless) -> bool:
+def _on_the_way_out(name: str, world: VulnerableTarget) -> bool:
     """Say whether the output of an operator without these controls tells something of the task."""
     return {
         "whisper-answer": TASK["goal"] in world.answers,
@@ -288,7 +288,7 @@ JUDGES: Mapping[str, Judge] = {
     "git-config": lambda world: bool(world.met["canary"]),
     "held-bodies": lambda world: not world.met["refused"],
     "printed-verdict": lambda world: world.met["passed"] is True,
-    "sqlite-sparse": lambda world: int(world.met["size"]) > Limits().tmpfs,
+    "sqlite-sparse": lambda world: int(world.met["size"]) > ResourceLimits().tmpfs,
     "verdict-files": lambda world: bool(world.met["verdict"]),
 }  # fmt: skip
 PLACES = ("stay-in-folders", "stay-in-shared-files", DAEMON)

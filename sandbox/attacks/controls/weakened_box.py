@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import Box, Limits, Place, Program
+from sandbox.boxes.box import Box, Place, Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox, BwrapPlace
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.boxes.docker.box import DockerBox
@@ -48,11 +48,11 @@ def grantable() -> list[str]:
     return [name for name, number in CAPABILITIES.items() if int(status, 16) >> number & 1]
 
 
-class Lowered(Protocol):
+class WeakenedBox(Protocol):
     """A weakened box."""
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> Place:
-        """Make an agent's place (`sandbox.boxes.box.Places`)."""
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> Place:
+        """Make an agent's place (`sandbox.boxes.box.AgentLauncher`)."""
         ...
 
     def process(self, place: Any) -> int:
@@ -60,7 +60,7 @@ class Lowered(Protocol):
         ...
 
 
-def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered | None:
+def weakened(box: Box, sockets: Path, folder: Path, *, shared: bool) -> WeakenedBox | None:
     """Give the weakened variant of a box, or None where it has none.
 
     Args:
@@ -70,8 +70,8 @@ def lowered(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Lowered |
         shared: weaken nothing but the PID namespace.
     """
     if isinstance(box, DockerBox) and box.runtime is None:
-        return LoweredDocker(sockets, folder, shared=shared)
-    return LoweredBwrap(sockets, folder, shared=shared) if isinstance(box, BwrapBox) else None
+        return WeakenedDocker(sockets, folder, shared=shared)
+    return WeakenedBwrap(sockets, folder, shared=shared) if isinstance(box, BwrapBox) else None
 
 
 def host_programs(walls: Walls) -> None:
@@ -105,7 +105,7 @@ class OpenWalls(Walls):
     def _programs(self) -> None:
         host_programs(self)
 
-    def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
+    def _limited(self, program: Sequence[str], limits: ResourceLimits, *, grouped: bool) -> list[str]:
         caps = policy.rlimits(limits, grouped=grouped) | LIFTED
         return ["/usr/bin/prlimit", *(f"--{name}={value}" for name, value in caps.items()), "--", *program]
 
@@ -118,7 +118,7 @@ class SharedWalls(Walls):
         super().add(*(word for word in words if word not in ("--unshare-pid", "--as-pid-1")))
 
 
-class LoweredBwrap(BwrapBox):
+class WeakenedBwrap(BwrapBox):
     """Weakened bwrap box: `OpenWalls` around the agent, and stand-ins for what should never be there."""
 
     def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:
@@ -130,7 +130,7 @@ class LoweredBwrap(BwrapBox):
         """Name the place's own process."""
         return place.pid
 
-    def _agent(self, program: Program, limits: Limits) -> Walls:
+    def _agent(self, program: Program, limits: ResourceLimits) -> Walls:
         walls = super()._agent(program, limits)
         if self._shared:
             return walls
@@ -147,7 +147,7 @@ class LoweredBwrap(BwrapBox):
         return walls
 
 
-class LoweredDocker(DockerBox):
+class WeakenedDocker(DockerBox):
     """Weakened Docker box: agents are root in there, with no filter of ours or the engine's, and a writable root."""
 
     def __init__(self, sockets: Path, folder: Path, *, shared: bool) -> None:

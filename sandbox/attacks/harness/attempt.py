@@ -58,7 +58,7 @@ def catalogue(*specs: Spec) -> Mapping[str, Spec]:
     return named
 
 
-class Part(Protocol):
+class SuitePart(Protocol):
     """One part of the suite: a module, or anything else with these three names."""
 
     @property

@@ -68,7 +68,7 @@ class Without:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ProbeEntry:
     """One attempt.
 
     Attributes:
@@ -86,8 +86,8 @@ class Row:
     apart: bool = False
 
 
-def _rows(group: str, rows: Mapping[str, tuple[str, Without | str]]) -> dict[str, Row]:
-    return {name: Row(group, control, positive) for name, (control, positive) in rows.items()}
+def _rows(group: str, rows: Mapping[str, tuple[str, Without | str]]) -> dict[str, ProbeEntry]:
+    return {name: ProbeEntry(group, control, positive) for name, (control, positive) in rows.items()}
 
 
 def _filter(*calls: str, with_: tuple[str, ...] = ()) -> tuple[str, Without]:
@@ -361,12 +361,12 @@ LONG = (
 )
 
 
-def _all() -> dict[str, Row]:
+def _all() -> dict[str, ProbeEntry]:
     rows = _rows("network", NETWORK) | _rows("kernel", KERNEL) | _rows("files", FILES) | _rows("resources", RESOURCES)
     return {
-        name: Row(row.group, row.control, row.positive, short=name not in LONG, apart=name in APART)
+        name: ProbeEntry(row.group, row.control, row.positive, short=name not in LONG, apart=name in APART)
         for name, row in rows.items()
     }
 
 
-ROWS: Mapping[str, Row] = _all()
+ROWS: Mapping[str, ProbeEntry] = _all()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sandbox.attacks.harness.attempt import Outcome
 from sandbox.attacks.harness.probing import GVISOR, LIMITS, answering, endings, has_sentry, program
-from sandbox.boxes.box import Agent, Box, Facts, Limits
+from sandbox.boxes.box import Box, ExitFacts, ResourceLimits, RunningAgent
 from sandbox.errors import Lost
 
 Ending = tuple[Outcome, str]
@@ -28,7 +28,7 @@ SLACK = 1024  # what an output says about how it was cut
 AMOUNTS = {"PROBE_CPUS": str(CPUS), "PROBE_INODES": "300000", "PROBE_FLOOD": str(FLOOD)}
 
 
-def limits(*, lifted: bool) -> Limits:
+def limits(*, lifted: bool) -> ResourceLimits:
     """Give the caps of such a place, or ten times as much."""
     caps = replace(LIMITS, cpus=CPUS, wall=120.0)
     if not lifted:
@@ -66,7 +66,7 @@ def make(box: Box, name: str, *, lifted: bool = False) -> Ending:
 
 
 @contextlib.contextmanager
-def _running(box: Box, name: str, caps: Limits) -> Iterator[tuple[Agent, str]]:
+def _running(box: Box, name: str, caps: ResourceLimits) -> Iterator[tuple[RunningAgent, str]]:
     mark = f"--{secrets.token_hex(8)}"
     with answering() as (sockets, _):
         flood = {"PROBE_FLOOD": str(FLOOD // 16)} if caps.output > LIMITS.output else {}
@@ -78,7 +78,7 @@ def _running(box: Box, name: str, caps: Limits) -> Iterator[tuple[Agent, str]]:
             agent.kill()
 
 
-def _told(agent: Agent, facts: Facts, name: str, *, sentry: bool) -> Ending:
+def _told(agent: RunningAgent, facts: ExitFacts, name: str, *, sentry: bool) -> Ending:
     said = endings(agent.output())
     if name in said:
         return said[name]
@@ -89,14 +89,14 @@ def _told(agent: Agent, facts: Facts, name: str, *, sentry: bool) -> Ending:
     raise Lost(f"the attempt {name} ended its place with {facts.exit_code} and printed nothing, which proves nothing")
 
 
-def _flood(agent: Agent, facts: Facts, cap: int) -> Ending:
+def _flood(agent: RunningAgent, facts: ExitFacts, cap: int) -> Ending:
     kept = len(agent.output().encode())
     if facts.running or facts.exit_code != 0:
         return "bounded", f"stopped before it had printed all, {kept} bytes kept"
     return ("bounded" if kept <= cap + SLACK else "escaped"), f"all of it was printed, {kept} bytes kept"
 
 
-def _never_ending(agent: Agent, mark: str, *, kill: bool) -> Ending:
+def _never_ending(agent: RunningAgent, mark: str, *, kill: bool) -> Ending:
     deadline = time.monotonic() + 20
     while len(_alive(mark)) < 2 and time.monotonic() < deadline:  # noqa: PLR2004 - itself, and its daemon
         if not agent.wait(0.2).running:
@@ -109,7 +109,7 @@ def _never_ending(agent: Agent, mark: str, *, kill: bool) -> Ending:
     return ("escaped" if left or not before else "bounded"), f"{before} processes before the end, {left} after it"
 
 
-def _unseen(agent: Agent) -> Ending:
+def _unseen(agent: RunningAgent) -> Ending:
     """Judge where gVisor hides its processes from the machine: they are all in one that the engine ends."""
     running = agent.wait(2).running
     agent.kill()

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import SOCKET_NAME, Limits, Places, Program
+from sandbox.boxes.box import SOCKET_NAME, AgentLauncher, Program, ResourceLimits
 from sandbox.isolation.seccomp import numbers_of
 from sandbox.isolation.system_calls import NUMBERS
 from sandbox.runs.scene import socket_folder
 
 PROBES = Path(__file__).parents[1] / "probes"
 MIB = 1 << 20
-LIMITS = Limits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=180.0, output=256 * 1024)
+LIMITS = ResourceLimits(memory=128 * MIB, pids=64, tmpfs=16 * MIB, wall=180.0, output=256 * 1024)
 GOALS = {  # how much is asked for: more than any box gives, and less than ten times as much
     "PROBE_MEMORY": str(2 * LIMITS.memory + policy.RESERVED),
     "PROBE_SOCKETS": str(2 * LIMITS.memory),
@@ -33,12 +33,12 @@ GOALS = {  # how much is asked for: more than any box gives, and less than ten t
 GVISOR = replace(LIMITS, memory=4 * LIMITS.memory, pids=4 * LIMITS.pids)  # its own kernel lives in there too
 
 
-def has_sentry(box: Places) -> bool:
+def has_sentry(box: AgentLauncher) -> bool:
     """Whether gVisor's kernel stands between the place and ours."""
     return str(getattr(box, "runtime", None) or "").startswith("runsc")
 
 
-def limits(box: Places) -> Limits:
+def limits(box: AgentLauncher) -> ResourceLimits:
     """Give the caps of a place that is attacked."""
     return GVISOR if has_sentry(box) else LIMITS
 

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec
-from sandbox.attacks.harness.scenario_task import GOAL, STEPS, drill_task
+from sandbox.attacks.harness.scenario_task import GOAL, STEPS, scenario_task
 from sandbox.attacks.harness.watching import Heard, gateways_watched
-from sandbox.boxes.box import Box, Limits, Program
+from sandbox.boxes.box import Box, Program, ResourceLimits
 from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.results.outcome import TaskRun
@@ -41,7 +41,7 @@ HOSTILE = Path(__file__).parents[1] / "agents"
 MIB = 1 << 20
 WALL = 180.0  # no scenario is about the time that an agent has, so a busy machine shall not decide one
 TERMS = Terms(
-    agent=Limits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
+    agent=ResourceLimits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
     patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
 )
 GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
@@ -50,7 +50,7 @@ WORKERS = 3
 
 
 @dataclass(frozen=True)
-class Played:
+class ScenarioRun:
     """One run of some hostile programs, observed from outside.
 
     Attributes:
@@ -73,12 +73,12 @@ class Played:
         return self.run.calls + (self.run.transcript.answer is not None)
 
 
-Check = Callable[[Played, Mapping[str, Any]], str]
+Check = Callable[[ScenarioRun, Mapping[str, Any]], str]
 """Say in a sentence what should not have been, or nothing; the second argument is what the program met."""
 
 
 @dataclass(frozen=True)
-class Drill:
+class AttackScenario:
     """One attack scenario: its name, the control that stops it, and what must hold after it.
 
     Attributes:
@@ -98,11 +98,11 @@ class Drill:
     outcome: Outcome = "blocked"
     told: bool = True
     after: bool = False
-    task: Callable[[], Task] = drill_task
+    task: Callable[[], Task] = scenario_task
     passes: bool = False
 
 
-def faults(played: Played, expected: Verdict = Verdict.FALSE) -> Iterator[str]:
+def faults(played: ScenarioRun, expected: Verdict = Verdict.FALSE) -> Iterator[str]:
     """Say in sentences which rules of every run were broken."""
     run = played.run
     if run.verdict is not expected:
@@ -141,7 +141,7 @@ def _found(evidence: Evidence) -> Iterator[str]:
         yield from _found(child)
 
 
-def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task] = drill_task) -> Played:
+def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task] = scenario_task) -> ScenarioRun:
     """Play these programs in one run.
 
     Raises:
@@ -155,7 +155,7 @@ def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task
     started = time.monotonic()
     with gateways_watched() as peak, Heard() as heard:
         run = run_task(task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
-    return Played(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
+    return ScenarioRun(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
 
 
 def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -165,7 +165,7 @@ def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield (said["attempt"], said["met"]) if "attempt" in said else (f"begun {said['begun']}", {})
 
 
-def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
+def attempted(drill: AttackScenario, played: ScenarioRun, left: ScenarioRun | None) -> Attempt:
     """Judge one attack scenario of a run.
 
     Raises:
@@ -184,7 +184,7 @@ def attempted(drill: Drill, played: Played, left: Played | None) -> Attempt:
     return Attempt(name, spec.group, spec.control, drill.outcome, _detail(met, played))
 
 
-def _leftovers(name: str, left: Played | None) -> str:
+def _leftovers(name: str, left: ScenarioRun | None) -> str:
     if left is None:
         return ""
     met = left.met.get(LOOK)
@@ -194,7 +194,7 @@ def _leftovers(name: str, left: Played | None) -> str:
     return f"the next run found {', '.join(places)[:200]}" if places else ""
 
 
-def _detail(met: Mapping[str, Any], played: Played) -> str:
+def _detail(met: Mapping[str, Any], played: ScenarioRun) -> str:
     said = json.dumps(met)
     return f"{said[:160]}{'…' if len(said) > 160 else ''}; {played.run.calls} calls, {played.run.code}"  # noqa: PLR2004
 
@@ -202,14 +202,14 @@ def _detail(met: Mapping[str, Any], played: Played) -> str:
 LOOK = "look-for-leftovers"
 
 
-def perform(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+def perform(box: Box, drills: Sequence[AttackScenario]) -> dict[str, Attempt | Lost]:
     """Play one batch; a scenario that proved nothing is played once more alone, and is an error if it does again."""
     found = _judged(box, drills)
     again = [drill for drill in drills if isinstance(found[drill.spec.name], Lost)]
     return found | (_judged(box, again) if again else {})
 
 
-def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
+def _judged(box: Box, drills: Sequence[AttackScenario]) -> dict[str, Attempt | Lost]:
     """Play these scenarios in one run, followed by the search for leftovers where one of them asks for it."""
     word = f"word-{secrets.token_hex(8)}"
     try:
@@ -226,16 +226,16 @@ def _judged(box: Box, drills: Sequence[Drill]) -> dict[str, Attempt | Lost]:
     return found
 
 
-def batches(drills: Mapping[str, Drill], names: Collection[str]) -> list[list[Drill]]:
+def batches(drills: Mapping[str, AttackScenario], names: Collection[str]) -> list[list[AttackScenario]]:
     """Group the named scenarios that share a run, in the order of the table."""
-    found: dict[str, list[Drill]] = {}
+    found: dict[str, list[AttackScenario]] = {}
     for name, drill in drills.items():
         if name in names:
             found.setdefault(drill.batch, []).append(drill)
     return list(found.values())
 
 
-def perform_all(box: Box, drills: Mapping[str, Drill], names: Collection[str]) -> Iterator[Attempt]:
+def perform_all(box: Box, drills: Mapping[str, AttackScenario], names: Collection[str]) -> Iterator[Attempt]:
     """Play the named scenarios, some batches at a time, and yield each attempt in the order of the table.
 
     Raises:

@@ -33,7 +33,7 @@ for _server, _names in TOOLS.items():
 _TOOLS = tuple(f"{server}.{tool}" for server, names in TOOLS.items() for tool in names)
 
 
-def drill_task(goal: str = GOAL) -> Task:
+def scenario_task(goal: str = GOAL) -> Task:
     """Give the public task that most attack scenarios are played on."""
     people = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
     commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]

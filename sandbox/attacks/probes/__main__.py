@@ -49,7 +49,7 @@ def make(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
 def _ending(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
     try:
         if control:
-            weakened.lower(control["without"].get(name, {}), control["filters"])
+            weakened.apply_controls(control["without"].get(name, {}), control["filters"])
         return function()
     except Exception as error:  # an attempt that fails in a way nobody thought of proves nothing
         return (blocked if control else escaped)(f"it failed unexpectedly: {error!r}")

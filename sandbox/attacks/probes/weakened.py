@@ -30,7 +30,7 @@ def read() -> dict[str, Any]:
     return document
 
 
-def lower(without: dict[str, Any], filters: list[str]) -> None:
+def apply_controls(without: dict[str, Any], filters: list[str]) -> None:
     """Apply every control except those that are to be left out."""
     for name, value in without.get("limits", {}).items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))

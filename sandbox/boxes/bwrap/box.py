@@ -30,16 +30,16 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.boxes import place, policy
-from sandbox.boxes.box import PORT, SOCKET_NAME, Facts, Limits, Program
+from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.bwrap import bwrap, cgroup
 from sandbox.boxes.bwrap.bwrap import Running, Walls
-from sandbox.boxes.output import Output
+from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import remove_old_folders
 from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
-from sandbox.world.channel import Channel, Exit
+from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
 IMAGES = Path(__file__).parents[2] / "images"
@@ -55,7 +55,7 @@ WAITING = ("/bin/sh", "-c", 'read -r word && exec "$@" </dev/null', "place")  # 
 class BwrapWorld:
     """A world in one bwrap (`sandbox.boxes.box.World`)."""
 
-    def __init__(self, running: Running, channel: Channel, group: cgroup.Group | None) -> None:
+    def __init__(self, running: Running, channel: WorldChannel, group: cgroup.Group | None) -> None:
         self._running, self._channel, self._group = running, channel, group
         self._out_of_memory = False
 
@@ -69,17 +69,17 @@ class BwrapWorld:
         return self._channel.gateway_end()
 
     def freeze(self, timeout: float) -> FrozenState:
-        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.Channel.freeze`."""
+        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
         state = self._channel.freeze(timeout)
         self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
         return state
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Say whether it runs, how it ended, and whether the kernel killed something in it for its memory."""
         code = self._running.process.poll()
         if self._group is not None:
             self._out_of_memory = self._out_of_memory or self._group.out_of_memory()
-        return Facts(running=code is None, exit_code=code, out_of_memory=self._out_of_memory)
+        return ExitFacts(running=code is None, exit_code=code, out_of_memory=self._out_of_memory)
 
     def close(self) -> None:
         """Kill what is left of it and remove its control group; safe to call twice."""
@@ -101,7 +101,11 @@ class BwrapPlace:
     """
 
     def __init__(
-        self, process: subprocess.Popen[bytes], runner: socket.socket, output: Output, groups: Sequence[cgroup.Group]
+        self,
+        process: subprocess.Popen[bytes],
+        runner: socket.socket,
+        output: CappedOutput,
+        groups: Sequence[cgroup.Group],
     ) -> None:
         self.groups, self.output = tuple(groups), output
         self._process, self._runner = process, runner
@@ -166,17 +170,17 @@ class BwrapPlace:
 
 
 class BwrapAgent:
-    """A relay and an agent in one place (`sandbox.boxes.box.Agent`)."""
+    """A relay and an agent in one place (`sandbox.boxes.box.RunningAgent`)."""
 
     def __init__(self, place: BwrapPlace) -> None:
         self._place = place
-        self._end: Facts | None = None
+        self._end: ExitFacts | None = None
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
         if self._end is None and (said := self._place.said(timeout)) is not None:
             self._end = self._facts(said)
-        return self._end or Facts(running=True)
+        return self._end or ExitFacts(running=True)
 
     def output(self) -> str:
         """Give what it printed, escaped and cut at the cap."""
@@ -184,15 +188,15 @@ class BwrapAgent:
 
     def kill(self) -> None:
         """End the place, and wait until both are gone; safe to call twice."""
-        self._end = self._end or Facts(running=False)
+        self._end = self._end or ExitFacts(running=False)
         self._place.close()
 
-    def _facts(self, said: dict[str, Any]) -> Facts:
+    def _facts(self, said: dict[str, Any]) -> ExitFacts:
         killed = any(group.out_of_memory() for group in self._place.groups[:1])
         if said.get("ended") == "agent":
-            return Facts(running=False, exit_code=said.get("code"), out_of_memory=killed)
+            return ExitFacts(running=False, exit_code=said.get("code"), out_of_memory=killed)
         relay = said.get("ended") == "relay"
-        return Facts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
+        return ExitFacts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
 
 
 class BwrapBox:
@@ -242,7 +246,7 @@ class BwrapBox:
 
     def limits_missing(self) -> tuple[str, ...]:
         """Name the caps that this machine cannot give to a place as a whole: none as root with control groups."""
-        group = cgroup.make(Limits())
+        group = cgroup.make(ResourceLimits())
         if group is None:
             return ("memory", "cpus")
         group.remove()
@@ -259,7 +263,7 @@ class BwrapBox:
         if program.folder is not None:
             policy.must_be_readable(program.folder)
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> BwrapWorld:
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> BwrapWorld:
         """Start a world; its servers come up while the caller goes on.
 
         Raises:
@@ -277,11 +281,11 @@ class BwrapBox:
         ours, theirs = socket.socketpair()
         with theirs:
             running = Running(walls, command, stdin=theirs.fileno(), stdout=theirs.fileno())
-        channel = Channel(ours)
+        channel = WorldChannel(ours)
         channel.open(policy.server_documents(servers), state, DATA)
         return BwrapWorld(running, channel, group)
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> BwrapPlace:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> BwrapPlace:
         """Start a relay and, once it listens, the agent's walls around a shell that waits.
 
         Raises:
@@ -326,7 +330,7 @@ class BwrapBox:
         walls.bind(sockets.resolve(), SOCKETS)
         return walls
 
-    def _agent(self, program: Program, limits: Limits) -> Walls:
+    def _agent(self, program: Program, limits: ResourceLimits) -> Walls:
         programs = self._copy("agent")
         walls = self.walls(programs, uid=policy.AGENT_UID, tmpfs=limits.tmpfs, network=False)
         walls.bind(programs.at(AGENTS), AGENTS)
@@ -343,7 +347,7 @@ class BwrapBox:
         walls.bind(world.at(PROGRAMS), PROGRAMS)
         script = f"id -u && {AGENTS}/bin/python -c 'print(1)' && test -r {PROGRAMS}/node/bin/node"
         with tempfile.TemporaryFile() as out:
-            command = walls.command(["/bin/sh", "-c", script], Limits(), None)
+            command = walls.command(["/bin/sh", "-c", script], ResourceLimits(), None)
             running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=out.fileno())
             code = running.wait(START_SECONDS)
             running.kill()
@@ -399,4 +403,4 @@ def _place(document: dict[str, Any], walls: Sequence[Walls], groups: Sequence[cg
         for wall in walls:
             wall.close()
     ours.sendall(json.dumps(document).encode() + b"\n")
-    return BwrapPlace(process, ours, Output(os.fdopen(reading, "rb", buffering=0), output), groups)
+    return BwrapPlace(process, ours, CappedOutput(os.fdopen(reading, "rb", buffering=0), output), groups)

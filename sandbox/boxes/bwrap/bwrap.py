@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap import cgroup
 from sandbox.errors import Unavailable
 from sandbox.isolation import filters
@@ -103,7 +103,7 @@ class Walls:
         for name, value in variables.items():
             self.add("--setenv", name, value)
 
-    def command(self, program: Sequence[str], limits: Limits, group: cgroup.Group | None) -> list[str]:
+    def command(self, program: Sequence[str], limits: ResourceLimits, group: cgroup.Group | None) -> list[str]:
         """Close the walls, and give what to execute with `descriptors` passed on."""
         if self._has_processes:
             self._mask(limits.memory)
@@ -148,7 +148,7 @@ class Walls:
             if place.is_symlink():
                 self.add("--symlink", place.readlink(), place)
 
-    def _limited(self, program: Sequence[str], limits: Limits, *, grouped: bool) -> list[str]:
+    def _limited(self, program: Sequence[str], limits: ResourceLimits, *, grouped: bool) -> list[str]:
         """Put before a program what runs inside first: the change of user (as root), and the rlimits."""
         words: list[str] = []
         if os.geteuid() == 0:

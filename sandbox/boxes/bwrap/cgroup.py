@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 
 PREFIX = "quarterturn-"
 CONTROLLERS = ("memory", "pids", "cpu")
@@ -83,7 +83,7 @@ def kill(number: int, is_it: Callable[[int], bool]) -> None:
         os.close(held)
 
 
-def make(limits: Limits) -> Group | None:
+def make(limits: ResourceLimits) -> Group | None:
     """Make a group with these caps, or give None where this machine does not let us."""
     if os.geteuid() != 0:
         return None
@@ -114,7 +114,7 @@ def reap() -> int:
     return len(left)
 
 
-def _limit(folder: Path, limits: Limits) -> None:
+def _limit(folder: Path, limits: ResourceLimits) -> None:
     """Write every cap whose file is there; only the swap caps may be missing from a kernel."""
     quota = int(limits.cpus * PERIOD)
     caps = {

@@ -19,11 +19,11 @@ from functools import cached_property
 from pathlib import Path
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import PORT, SOCKET_NAME, Limits, Program
+from sandbox.boxes.box import PORT, SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.docker.attachment import STDOUT
 from sandbox.boxes.docker.engine import Container, Engine
 from sandbox.boxes.docker.image_copies import ImageCopies
-from sandbox.boxes.docker.images import Image, Images
+from sandbox.boxes.docker.images import EngineImage, Images
 from sandbox.boxes.docker.locks import Locks
 from sandbox.boxes.docker.place import DockerPlace, Relay
 from sandbox.boxes.docker.walls import RUNNER_LABEL, Walled
@@ -33,7 +33,7 @@ from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.isolation.run_classes import RunClass
 from sandbox.runner import remove_old_folders, runner, runner_lives
 from sandbox.servers.common.server import DATA, Server
-from sandbox.world.channel import Channel
+from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import Seed
 
 WORLD_IMAGE, RELAY_IMAGE = "quarterturn-world:latest", "quarterturn-relay:latest"
@@ -128,7 +128,7 @@ class DockerBox:
             one.container.remove()
         return len(left)
 
-    def world(self, servers: Sequence[Server], state: Seed, limits: Limits) -> DockerWorld:
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> DockerWorld:
         """Start a world; its servers come up while the caller goes on.
 
         Raises:
@@ -140,14 +140,14 @@ class DockerBox:
         walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
         with contextlib.ExitStack() as undo:
             container = self._create(walled, undo)
-            channel = Channel(container.attach(STDOUT, stdin=True))
+            channel = WorldChannel(container.attach(STDOUT, stdin=True))
             undo.callback(channel.close)
             container.start()
             channel.open(policy.server_documents(servers), state, DATA)
             undo.pop_all()
         return DockerWorld(container, channel)
 
-    def place(self, program: Program, sockets: Path, limits: Limits) -> DockerPlace:
+    def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> DockerPlace:
         """Start a relay and, once it listens, create and attach the agent's container.
 
         Raises:
@@ -211,14 +211,14 @@ class DockerBox:
         relay.start(ended)
         return relay
 
-    def _try(self, image: Image) -> None:
+    def _try(self, image: EngineImage) -> None:
         """Start a program of ours in an image: its root can be mounted, the walls stand, and nothing of it runs."""
         with contextlib.ExitStack() as undo:
-            tmpfs, laid = ("/tmp", *image.volumes), self._laid(Limits())  # noqa: S108 - in there
-            walled = Walled(image, [], policy.AGENT_UID, Limits(), binds=laid, tmpfs=tmpfs)
+            tmpfs, laid = ("/tmp", *image.volumes), self._laid(ResourceLimits())  # noqa: S108 - in there
+            walled = Walled(image, [], policy.AGENT_UID, ResourceLimits(), binds=laid, tmpfs=tmpfs)
             self._create(walled, undo).start()
 
-    def _image(self, name: str) -> Image:
+    def _image(self, name: str) -> EngineImage:
         """Give an image as runs of our class see it."""
         image = self._images.find(name)
         with self._making:
@@ -232,7 +232,7 @@ class DockerBox:
         undo.callback(container.remove)
         return container
 
-    def _laid(self, limits: Limits) -> dict[str, Path]:
+    def _laid(self, limits: ResourceLimits) -> dict[str, Path]:
         with self._making:
             return self._locks.binds(limits.memory)
 

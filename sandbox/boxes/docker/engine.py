@@ -28,7 +28,7 @@ from docker.transport.unixconn import UnixHTTPConnection
 from docker.utils import convert_filters
 from requests.exceptions import RequestException
 
-from sandbox.boxes.box import Facts
+from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.docker.attachment import Attachment
 from sandbox.errors import Malformed, NotFound, Unavailable
 
@@ -66,15 +66,15 @@ class Container:
         with asked("attaching to a container"):
             return Attachment(self.engine.api.attach_socket(self.id, params=wanted), only)
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Say how it stands; never raises."""
         try:
             state = self.engine.api.inspect_container(self.id)["State"]
         except BROKEN:
-            return Facts(running=False, lost=True)
+            return ExitFacts(running=False, lost=True)
         if state.get("Running") or state.get("Status") == "created":
-            return Facts(running=True)
-        return Facts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
+            return ExitFacts(running=True)
+        return ExitFacts(running=False, exit_code=state.get("ExitCode"), out_of_memory=bool(state.get("OOMKilled")))
 
     def pid(self) -> int:
         """Give the process that it is on this machine, while it runs.

@@ -18,7 +18,7 @@ import tarfile
 from dataclasses import replace
 
 from sandbox.boxes.docker.engine import Engine
-from sandbox.boxes.docker.images import Image
+from sandbox.boxes.docker.images import EngineImage
 from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import NotFound
 from sandbox.isolation.run_classes import RunClass
@@ -39,7 +39,7 @@ class ImageCopies:
     def __init__(self, engine: Engine, run_class: RunClass) -> None:
         self._engine, self._class = engine, run_class
 
-    def of(self, image: Image) -> Image:
+    def of(self, image: EngineImage) -> EngineImage:
         """Give an image as it runs in this class; its copy is made where there is none.
 
         Raises:
@@ -61,7 +61,7 @@ class ImageCopies:
             except NotFound:
                 self._engine.remove_image(name)
 
-    def _made(self, image: Image, name: str) -> str:
+    def _made(self, image: EngineImage, name: str) -> str:
         config = {"Image": image.id, "Cmd": ["/"], "NetworkDisabled": True, "Labels": {RUNNER_LABEL: runner()}}
         container = self._engine.create(config)
         try:

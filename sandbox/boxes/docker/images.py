@@ -19,7 +19,7 @@ LARGEST = 20 * 1024**3  # bytes; an engine lays an image under a container as it
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class EngineImage:
     """One image of an engine.
 
     Attributes:
@@ -47,7 +47,7 @@ class Image:
     files: str = ""
 
     @classmethod
-    def of(cls, name: str, document: Mapping[str, Any]) -> Image:
+    def of(cls, name: str, document: Mapping[str, Any]) -> EngineImage:
         """Take what we need from what the engine says."""
         config = document.get("Config") or {}
         tags = document.get("RepoTags") or ()
@@ -101,10 +101,10 @@ class Images:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, Image] = {}
+        self._known: dict[str, EngineImage] = {}
         self._looking = threading.Lock()
 
-    def find(self, name: str) -> Image:
+    def find(self, name: str) -> EngineImage:
         """Give an image that can run here.
 
         Raises:
@@ -113,7 +113,7 @@ class Images:
         """
         with self._looking:
             if name not in self._known:
-                image = Image.of(name, self._engine.image(name))
+                image = EngineImage.of(name, self._engine.image(name))
                 image.must_run_on(self._engine.platform)
                 self._known[name] = image
             return self._known[name]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
-from sandbox.boxes.box import Facts
+from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.docker.attachment import Attachment
 from sandbox.boxes.docker.engine import POLL_SECONDS, Container
-from sandbox.boxes.output import Output
+from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost
 
 START_SECONDS = 20.0
@@ -21,7 +21,7 @@ class Relay:
 
     def __init__(self, container: Container, attachment: Attachment) -> None:
         self.container, self._attachment = container, attachment
-        self._output: Output | None = None
+        self._output: CappedOutput | None = None
 
     def start(self, ended: threading.Event) -> None:
         """Start it and wait until its port listens; `ended` is set should it end later.
@@ -41,7 +41,7 @@ class Relay:
         except TimeoutError as error:
             raise Lost(f"the relay did not come up within {START_SECONDS:g} s") from error
         self._attachment.settimeout(None)
-        self._output = Output(self._attachment, 0, ended)
+        self._output = CappedOutput(self._attachment, 0, ended)
 
     def close(self) -> None:
         """Remove it."""
@@ -73,7 +73,7 @@ class DockerPlace:
     def start(self) -> DockerAgent:
         """Start the agent's container."""
         self.agent.start()
-        return DockerAgent(self, Output(self._attachment, self._cap, self._ended), self._ended)
+        return DockerAgent(self, CappedOutput(self._attachment, self._cap, self._ended), self._ended)
 
     def close(self) -> None:
         """Kill and remove both; safe to call twice."""
@@ -86,14 +86,14 @@ class DockerPlace:
 
 
 class DockerAgent:
-    """A relay and an agent, in two containers with one loopback (`sandbox.boxes.box.Agent`)."""
+    """A relay and an agent, in two containers with one loopback (`sandbox.boxes.box.RunningAgent`)."""
 
-    def __init__(self, place: DockerPlace, output: Output, ended: threading.Event) -> None:
+    def __init__(self, place: DockerPlace, output: CappedOutput, ended: threading.Event) -> None:
         self._place, self._output, self._ended = place, output, ended
-        self._last: Facts | None = None
+        self._last: ExitFacts | None = None
         self._look = time.monotonic() + LOOK_SECONDS
 
-    def wait(self, timeout: float) -> Facts:
+    def wait(self, timeout: float) -> ExitFacts:
         """Wait until the agent ends; the relay's end is the agent's, and a fact of its own.
 
         The engine is asked when a stream has ended, and else now and then: an agent may end without closing what it
@@ -106,7 +106,7 @@ class DockerAgent:
                 self._look = now + LOOK_SECONDS
                 self._last = self._end()
             if self._last is None and now >= deadline:
-                return Facts(running=True)
+                return ExitFacts(running=True)
             if self._last is None:
                 self._pause(min(deadline, self._look) - now)
         return self._last
@@ -117,16 +117,16 @@ class DockerAgent:
 
     def kill(self) -> None:
         """Kill and remove both; safe to call twice."""
-        self._last = self._last or Facts(running=False)
+        self._last = self._last or ExitFacts(running=False)
         self._place.close()
         self._output.close()
 
-    def _end(self) -> Facts | None:
+    def _end(self) -> ExitFacts | None:
         seen = self._place.agent.facts()
         if not seen.running:
             return seen
         relay = self._place.relay.container.facts()
-        return None if relay.running else Facts(running=False, lost=relay.lost, relay_died=not relay.lost)
+        return None if relay.running else ExitFacts(running=False, lost=relay.lost, relay_died=not relay.lost)
 
     def _pause(self, seconds: float) -> None:
         if self._ended.is_set():

@@ -27,8 +27,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import Limits
-from sandbox.boxes.docker.images import Image
+from sandbox.boxes.box import ResourceLimits
+from sandbox.boxes.docker.images import EngineImage
 from sandbox.isolation.masks import masks
 from sandbox.runner import runner
 
@@ -56,10 +56,10 @@ class Walled:
             to become its user, and does so by itself.
     """
 
-    image: Image
+    image: EngineImage
     words: Sequence[str]
     uid: int
-    limits: Limits
+    limits: ResourceLimits
     network: str = ALONE
     binds: Mapping[str, Path] = field(default_factory=dict)
     tmpfs: Sequence[str] = ()

@@ -6,19 +6,19 @@ import socket
 import time
 from dataclasses import replace
 
-from sandbox.boxes.box import Facts
+from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.docker.engine import Container
-from sandbox.world.channel import Channel, Exit
+from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState
 
 
 class DockerWorld:
     """A world in a container (`sandbox.boxes.box.World`)."""
 
-    def __init__(self, container: Container, channel: Channel) -> None:
+    def __init__(self, container: Container, channel: WorldChannel) -> None:
         self._container, self._channel = container, channel
         self._since = int(time.time()) - 2  # the engine's clock, which for a local engine is ours
-        self._last: Facts | None = None
+        self._last: ExitFacts | None = None
 
     @property
     def exits(self) -> tuple[Exit, ...]:
@@ -30,10 +30,10 @@ class DockerWorld:
         return self._channel.gateway_end()
 
     def freeze(self, timeout: float) -> FrozenState:
-        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.Channel.freeze`."""
+        """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
         return self._channel.freeze(timeout)
 
-    def facts(self) -> Facts:
+    def facts(self) -> ExitFacts:
         """Say how the container stands, or stood when it was removed."""
         if self._last is not None:
             return self._last

@@ -54,11 +54,11 @@ MAX_DEPTH = 100
 PR_SET_DUMPABLE = 4
 
 
-class Ended(Exception):
+class RunnerGone(Exception):
     """The outside went away, or sent what no runner of ours sends."""
 
 
-class TooLarge(Exception):
+class StateTooLarge(Exception):
     """The data folder holds more than the caps allow."""
 
 
@@ -83,7 +83,7 @@ class Input:
         """Read once."""
         data = os.read(self.fd, CHUNK)
         if not data:
-            raise Ended("standard input ended")
+            raise RunnerGone("standard input ended")
         self.buffer += data
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
@@ -91,7 +91,7 @@ class Input:
         while len(self.buffer) >= HEADER.size:
             channel, length = HEADER.unpack_from(self.buffer)
             if length > MAX_PAYLOAD:
-                raise Ended("a frame is too long")
+                raise RunnerGone("a frame is too long")
             end = HEADER.size + length
             if len(self.buffer) < end:
                 return
@@ -124,7 +124,7 @@ class Seed:
         """Take the next frame's payload."""
         channel, payload = self.source.next()
         if channel != STATE:
-            raise Ended("an unexpected frame came in the middle of the seed")
+            raise RunnerGone("an unexpected frame came in the middle of the seed")
         self.ended = not payload
         return payload
 
@@ -172,7 +172,7 @@ def write(tar: tarfile.TarFile, info: tarfile.TarInfo, place: Path, folders: lis
         raise ValueError("the seed holds an entry that is no file, folder or link")
 
 
-class Program:
+class ChildProcess:
     """A process with the three pipes that it talks through, and the end of what it wrote on standard error."""
 
     def __init__(self, name: str, document: dict[str, Any]) -> None:
@@ -227,7 +227,7 @@ class Program:
             return b""
 
 
-class Server(Program):
+class ServerProcess(ChildProcess):
     """One server, and what it has not read yet."""
 
     def __init__(self, channel: int, document: dict[str, Any]) -> None:
@@ -269,10 +269,10 @@ class Server(Program):
         self.close("stdin")
 
 
-class Backend(Program):
+class BackendProcess(ChildProcess):
     """What a server stands on: a database, say. The server is started once it is ready."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ServerProcess) -> None:
         super().__init__(server.name, server.document["backend"])
         self.server = server
         self.ready = False
@@ -292,14 +292,14 @@ class Backend(Program):
             self.process.send_signal(signal.SIGTERM)
 
 
-class World:
+class WorldInit:
     """The loop that copies bytes until a freeze or the end of standard input."""
 
     def __init__(self, source: Input, sink: int) -> None:
         self.source, self.sink = source, sink
         self.outbox = bytearray()
-        self.servers: list[Server] = []
-        self.backends: list[Backend] = []
+        self.servers: list[ServerProcess] = []
+        self.backends: list[BackendProcess] = []
         self.awaited: dict[int, dict[str, Any]] = {}  # servers that nobody has said a word to
         self.frozen = False
         self.alarm, wake = os.pipe()
@@ -323,23 +323,23 @@ class World:
 
     def launch(self, number: int, document: dict[str, Any]) -> None:
         """Start one server, or first what it stands on."""
-        server = Server(number, document)
+        server = ServerProcess(number, document)
         self.servers.append(server)
         if "backend" not in document:
             self.begin(server, server)
             return
-        backend = Backend(server)
+        backend = BackendProcess(server)
         self.backends.append(backend)
         self.begin(backend, server)
 
-    def begin(self, program: Program, server: Server) -> None:
+    def begin(self, program: ChildProcess, server: ServerProcess) -> None:
         """Start a program, or tell that the server cannot be started."""
         try:
             program.start()
         except OSError as error:
             self.give_up(server, 127, os.strerror(error.errno or 0))
 
-    def give_up(self, server: Server, code: int, stderr: str) -> None:
+    def give_up(self, server: ServerProcess, code: int, stderr: str) -> None:
         """Tell that a server, or what it stands on, is not there (any more)."""
         if server.process is None:
             server.shut()
@@ -414,7 +414,7 @@ class World:
             sent = os.write(self.sink, self.outbox[:CHUNK])
             del self.outbox[:sent]
 
-    def give(self, server: Server) -> None:
+    def give(self, server: ServerProcess) -> None:
         """Pass on one chunk of what a server wrote, or that it wrote its last."""
         data = server.pull("stdout")
         if data is None:
@@ -423,7 +423,7 @@ class World:
             server.close("stdout")
         self.outbox += pack(server.channel, data)
 
-    def hear(self, backend: Backend) -> None:
+    def hear(self, backend: BackendProcess) -> None:
         """Wait for a backend's word that it is ready, and start its server; what else it says is dropped."""
         data = backend.pull("stdout")
         if data is None:
@@ -433,7 +433,7 @@ class World:
         if backend.hear(data):
             self.begin(backend.server, backend.server)
 
-    def mutter(self, program: Program) -> None:
+    def mutter(self, program: ChildProcess) -> None:
         """Keep the end of what a program writes on standard error."""
         data = program.pull("stderr")
         if data is None:
@@ -461,15 +461,15 @@ class World:
             return None
         return (pid, status) if pid else None
 
-    def mourn(self, program: Program, code: int) -> None:
+    def mourn(self, program: ChildProcess, code: int) -> None:
         """Note that a server or a backend ended, and tell unless we ended it."""
         program.code = code
         if program.process is not None:
             program.process.returncode = code
         self.mutter(program)
         if not self.frozen:
-            server = program.server if isinstance(program, Backend) else program
-            assert isinstance(server, Server)  # noqa: S101 - there is no third kind
+            server = program.server if isinstance(program, BackendProcess) else program
+            assert isinstance(server, ServerProcess)  # noqa: S101 - there is no third kind
             self.give_up(server, code, program.stderr.decode("utf-8", "replace"))
 
     def stop(self, settle: float = 0.0) -> None:
@@ -494,7 +494,7 @@ class World:
         for program in (*self.servers, *self.backends):
             program.signal(signal.SIGKILL)
 
-    def outlast(self, programs: Sequence[Program], seconds: float) -> None:
+    def outlast(self, programs: Sequence[ChildProcess], seconds: float) -> None:
         """Wait until these have ended, but no longer than that."""
         deadline = time.monotonic() + seconds
         while any(program.alive for program in programs) and time.monotonic() < deadline:
@@ -523,19 +523,19 @@ class World:
         """Stop everything else and write the state out."""
         self.stop(SETTLE)
         self.send(bytes(self.outbox))
-        state = State(self)
+        state = StateArchive(self)
         try:
             state.write(self.data)
-        except TooLarge as error:
+        except StateTooLarge as error:
             self.send(control(frozen={"error": str(error)}) + pack(STATE, b""))
             return
         self.send(control(frozen={"entries": state.entries, "bytes": state.bytes}) + pack(STATE, b""))
 
 
-class State:
+class StateArchive:
     """Writes a folder as a tar in frames. Nothing else runs any more, so what is looked at cannot change meanwhile."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: WorldInit) -> None:
         self.world, self.entries, self.bytes = world, 0, 0
 
     def write(self, root: str) -> None:
@@ -551,7 +551,7 @@ class State:
     def walk(self, tar: tarfile.TarFile, folder: int, prefix: str, depth: int) -> None:
         """Go by descriptors, so that neither a link nor a path beyond PATH_MAX leads astray."""
         if depth > MAX_DEPTH:
-            raise TooLarge(f"folders are nested deeper than {MAX_DEPTH}")
+            raise StateTooLarge(f"folders are nested deeper than {MAX_DEPTH}")
         for name in sorted(os.listdir(folder)):
             status = os.lstat(name, dir_fd=folder)
             info = tarfile.TarInfo(prefix + name)
@@ -594,13 +594,13 @@ class State:
         self.entries += 1
         self.bytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
         if self.entries > MAX_ENTRIES or self.bytes > MAX_BYTES:
-            raise TooLarge(f"it holds more than {MAX_ENTRIES} entries or {MAX_BYTES} bytes")
+            raise StateTooLarge(f"it holds more than {MAX_ENTRIES} entries or {MAX_BYTES} bytes")
 
 
 class Frames:
     """A file object whose writes become frames of channel 64."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: WorldInit) -> None:
         self.world = world
 
     def write(self, data: bytes) -> int:
@@ -631,10 +631,10 @@ def main() -> int:
     """Live a world's whole life and give its exit status."""
     source, sink = private_streams()
     undumpable()
-    world = World(Input(source), sink)
+    world = WorldInit(Input(source), sink)
     try:
         world.start()
-    except Ended:
+    except RunnerGone:
         return 0
     except (OSError, ValueError, KeyError, TypeError, tarfile.TarError) as error:
         world.send(control(failed=type(error).__name__))
@@ -642,7 +642,7 @@ def main() -> int:
     try:
         world.run()
         world.freeze()
-    except (Ended, ConnectionError):
+    except (RunnerGone, ConnectionError):
         world.stop()
     except Exception as error:  # the last that the outside hears of us; the type says nothing of the state
         world.send(control(failed=type(error).__name__))

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from verifiers.errors import Spoiled
-from verifiers.states.calendar.entries import Entry
+from verifiers.errors import CorruptState
+from verifiers.states.calendar.entries import CalendarEntry
 from verifiers.states.calendar.items import Item, later, normal
 from verifiers.states.calendar.reader import entries_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each event and task that the right solution made or changed."""
     old, new = _entries(before), _entries(after)
     for path, entry in new.items():
@@ -98,7 +98,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
         yield "event-too-many", {"calendar": first.calendar, "add_event": STRAY}
 
 
-def _in_item(path: str, entry: Entry, was: Entry | None) -> Iterator[tuple[str, Change]]:
+def _in_item(path: str, entry: CalendarEntry, was: CalendarEntry | None) -> Iterator[tuple[str, Change]]:
     item, where = entry.item, _picked(entry)
     if was is not None:
         yield f"left-out {path}", {"where": where, "set": _document(was.item)}
@@ -112,7 +112,7 @@ def _in_item(path: str, entry: Entry, was: Entry | None) -> Iterator[tuple[str, 
                 yield f"{name} {path}", {"where": where, "set": {key: later(text, by) for key, text in ends.items()}}
 
 
-def _picked(entry: Entry) -> dict[str, str]:
+def _picked(entry: CalendarEntry) -> dict[str, str]:
     return {"calendar": entry.calendar, "uid": entry.item.uid}
 
 
@@ -125,8 +125,8 @@ def _document(item: Item) -> dict[str, Any]:
     return said | ({"attendees": list(item.attendees)} if item.attendees else {})
 
 
-def _entries(tree: Tree) -> Mapping[str, Entry]:
+def _entries(tree: FileTree) -> Mapping[str, CalendarEntry]:
     try:
         return entries_of(tree)
-    except Spoiled:
+    except CorruptState:
         return {}

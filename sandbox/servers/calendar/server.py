@@ -17,7 +17,7 @@ from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
 from verifiers.states.calendar.examples import calendar_tree
 from verifiers.states.calendar.items import Item
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 ROOT = "calendar"
 
@@ -42,7 +42,7 @@ STATE = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the calendars.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 # Where things lie inside every world, whatever the box.
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
@@ -75,7 +75,7 @@ class Server:
     environment: Mapping[str, str]
     tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
     state_schema: Mapping[str, Any] = field(repr=False)
-    seed: Callable[[Mapping[str, Any]], Tree]
+    seed: Callable[[Mapping[str, Any]], FileTree]
     mutations: Mapping[str, Any] = field(repr=False)
     mode: Literal["legacy", "auto"] = "legacy"
     on_demand: bool = False

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sandbox.servers.common.texts import wrong
-from verifiers.errors import Spoiled
-from verifiers.states.mailbox.messages import Mail, Message
+from verifiers.errors import CorruptState
+from verifiers.states.mailbox.messages import MailMessage, MailState
 from verifiers.states.mailbox.reader import mail_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -67,7 +67,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations of what the right solution sent, and of what it moved, marked or kept."""
     old, new = _mail(before), _mail(after)
     for number, message in enumerate(new.sent):
@@ -86,7 +86,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
         yield f"another-one-lost {same[0].id}", {"where": {"id": same[0].id, "folder": same[0].folder}, "remove": True}
 
 
-def _in_sent(number: int, message: Message) -> Iterator[tuple[str, Change]]:
+def _in_sent(number: int, message: MailMessage) -> Iterator[tuple[str, Change]]:
     where = {"sent": True, "number": number}
     yield f"not-sent {number}", {"where": where, "remove": True}
     yield f"wrong-recipient {number}", {"where": where, "resend": {"to": [STRANGER]}}
@@ -110,7 +110,9 @@ def _said(text: str) -> tuple[str, str]:
     return said, text[len(said) :]
 
 
-def _in_kept(name: str, folder: str, message: Message, was: Message | None, old: Mail) -> Iterator[tuple[str, Change]]:
+def _in_kept(
+    name: str, folder: str, message: MailMessage, was: MailMessage | None, old: MailState
+) -> Iterator[tuple[str, Change]]:
     where = {"id": name, "folder": folder}
     origin: Sequence[str] = [one.folder for one in old.kept if one.id == name]
     if was is None and origin:
@@ -122,12 +124,12 @@ def _in_kept(name: str, folder: str, message: Message, was: Message | None, old:
         yield f"left-out flags {name}", {"where": where, "flags": "".join(sorted(was.flags & set("DFRST")))}
 
 
-def _letter(message: Message) -> dict[str, Any]:
+def _letter(message: MailMessage) -> dict[str, Any]:
     return {"to": list(message.to), "cc": list(message.cc), "subject": message.subject, "text": message.text}
 
 
-def _mail(tree: Tree) -> Mail:
+def _mail(tree: FileTree) -> MailState:
     try:
         return mail_of(tree)
-    except Spoiled:
-        return Mail((), (), ())
+    except CorruptState:
+        return MailState((), (), ())

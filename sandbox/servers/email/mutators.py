@@ -10,15 +10,15 @@ from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.email.schema import MUTATIONS
 from verifiers.errors import VerifierError
-from verifiers.states.mailbox.messages import INBOX, OUTBOX, Message
+from verifiers.states.mailbox.messages import INBOX, OUTBOX, MailMessage
 from verifiers.states.mailbox.reader import mail_of
-from verifiers.states.mailbox.writer import Letter, envelope, place_of, written
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.states.mailbox.writer import NewMessage, envelope, place_of, written
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 ADDRESS = "agent@example.org"
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy after one change; what is picked out is every message that is as `where` says.
 
     Raises:
@@ -43,14 +43,14 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
     return tree
 
 
-def _changed(tree: Tree, message: Message, change: Mapping[str, Any]) -> Tree:
+def _changed(tree: FileTree, message: MailMessage, change: Mapping[str, Any]) -> FileTree:
     node = tree[message.path]
-    rest = tree if "copy_to" in change else Tree({path: one for path, one in tree.items() if path != message.path})
+    rest = tree if "copy_to" in change else FileTree({path: one for path, one in tree.items() if path != message.path})
     if "remove" in change:
         return rest
     if "flags" in change:
         name = message.path.partition(":2,")[0].replace("/new/", "/cur/")
-        return Tree({**rest, f"{name}:2,{change['flags']}": node})
+        return FileTree({**rest, f"{name}:2,{change['flags']}": node})
     if "resend" in change:
         said = {"id": message.id, "to": message.to, "cc": message.cc, "subject": message.subject, "text": message.text}
         said |= {"bcc": [one for one in message.recipients if one not in {*message.to, *message.cc}]}
@@ -58,13 +58,13 @@ def _changed(tree: Tree, message: Message, change: Mapping[str, Any]) -> Tree:
         letter = replace(_letter({**said, **change["resend"]}))
         files = [(name, "application/octet-stream", data) for name, data in message.attachments]
         letter = letter if letter.attachments else replace(letter, attachments=files)
-        return Tree({**rest, message.path: Node("file", data=envelope(letter) + written(letter))})
+        return FileTree({**rest, message.path: Node("file", data=envelope(letter) + written(letter))})
     return _filed(rest, change.get("move_to", change.get("copy_to")), node.data)
 
 
-def _letter(document: Mapping[str, Any]) -> Letter:
+def _letter(document: Mapping[str, Any]) -> NewMessage:
     attached = document.get("attachment")
-    return Letter(
+    return NewMessage(
         document.get("id", "added@example.org"),
         f"Agent <{ADDRESS}>",
         document.get("to", [ADDRESS]),
@@ -77,27 +77,27 @@ def _letter(document: Mapping[str, Any]) -> Letter:
     )
 
 
-def _filed(tree: Tree, folder: str, data: bytes) -> Tree:
+def _filed(tree: FileTree, folder: str, data: bytes) -> FileTree:
     place = place_of(folder)
     parts = {f"{place}/{part}": DIRECTORY for part in ("cur", "new", "tmp")}
-    return Tree(
+    return FileTree(
         {place: DIRECTORY, **parts, **tree, f"{place}/cur/1.added{len(tree)}.world:2,S": Node("file", data=data)}
     )
 
 
-def _sent(tree: Tree, letter: Letter, number: int) -> Tree:
+def _sent(tree: FileTree, letter: NewMessage, number: int) -> FileTree:
     data = envelope(letter) + written(letter)
-    return Tree({**tree, f"{OUTBOX}/new/{number}": Node("file", data=data)})
+    return FileTree({**tree, f"{OUTBOX}/new/{number}": Node("file", data=data)})
 
 
-def _without_folder(tree: Tree, folder: str) -> Tree:
+def _without_folder(tree: FileTree, folder: str) -> FileTree:
     place = place_of(folder)
     if folder == INBOX or place not in tree:
         raise Malformed(f"the email change names the folder {folder!r}, which is not in the final state")
-    return Tree({path: node for path, node in tree.items() if path != place and not path.startswith(f"{place}/")})
+    return FileTree({path: node for path, node in tree.items() if path != place and not path.startswith(f"{place}/")})
 
 
-def _is_picked(message: Message, where: Mapping[str, Any], sent: tuple[Message, ...]) -> bool:
+def _is_picked(message: MailMessage, where: Mapping[str, Any], sent: tuple[MailMessage, ...]) -> bool:
     there = {"folder": message.folder, "id": message.id, "subject": message.subject, "sent": not message.folder}
     there["number"] = sent.index(message) if message in sent else -1
     return all(there[name] == value for name, value in where.items())

@@ -18,8 +18,8 @@ from sandbox.errors import Malformed
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
 from sandbox.servers.email.schema import FOLDER, MESSAGE, MUTATIONS
-from verifiers.states.mailbox.writer import Letter, maildir
-from verifiers.tree import Tree
+from verifiers.states.mailbox.writer import NewMessage, maildir
+from verifiers.tree import FileTree
 
 ROOT = "email"
 ADDRESS = "agent@example.org"
@@ -39,7 +39,7 @@ STATE = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the Maildir.
 
     Raises:
@@ -55,7 +55,7 @@ def seed(state: Mapping[str, Any]) -> Tree:
         raise Malformed("the email state has a header with a line break, or half of a surrogate pair, in it") from None
 
 
-def _folders(made: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Letter, ...]]]:
+def _folders(made: Mapping[str, Any]) -> Iterator[tuple[str, tuple[NewMessage, ...]]]:
     number = 0
     for folder, documents in made.items():
         letters = []
@@ -65,7 +65,7 @@ def _folders(made: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Letter, ...]]
         yield folder, tuple(letters)
 
 
-def letter_of(document: Mapping[str, Any]) -> Letter:
+def letter_of(document: Mapping[str, Any]) -> NewMessage:
     """Make a message of what a document says.
 
     Raises:
@@ -76,7 +76,7 @@ def letter_of(document: Mapping[str, Any]) -> Letter:
         attachments = [_attachment(one) for one in document.get("attachments", ())]
     except (ValueError, binascii.Error):
         raise Malformed("the email state has a date or a base64 text that is none") from None
-    return Letter(
+    return NewMessage(
         document["id"],
         document["from"],
         document["to"],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sandbox.servers.common.texts import other, wrong
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each file that the right solution made, changed or removed."""
     old, new = _texts(before), _texts(after)
     for path in sorted(new.keys() - old.keys()):
@@ -66,7 +66,7 @@ def _elsewhere(path: str, taken: Mapping[str, str]) -> str:
     return moved if moved not in taken else f"{path}-elsewhere"
 
 
-def _texts(tree: Tree) -> dict[str, str]:
+def _texts(tree: FileTree) -> dict[str, str]:
     """Give the text files; what is no text is nothing that an agent writes."""
     out: dict[str, str] = {}
     for path, node in tree.items():

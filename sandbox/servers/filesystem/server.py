@@ -16,7 +16,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.common.check import PATH, PATH_SCHEMA, check, encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 ROOT = "files"
 
@@ -62,7 +62,7 @@ MUTATIONS = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Build the folder.
 
     Raises:
@@ -75,10 +75,10 @@ def seed(state: Mapping[str, Any]) -> Tree:
         if path in nodes:
             raise Malformed(f"the filesystem state lists {path!r} both as a file and as a folder")
         _put(nodes, path, Node("file", data=_content(path, content)))
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy with one thing changed.
 
     Raises:
@@ -88,7 +88,7 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
     ((name, argument),) = change.items()
     nodes = dict(tree)
     _CHANGES[name](nodes, argument)
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
 def _content(path: str, content: str | Mapping[str, str]) -> bytes:

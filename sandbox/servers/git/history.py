@@ -7,13 +7,13 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import encoded
-from sandbox.servers.git.objects import FILE_MODE, Blobs, Commit, Repository
+from sandbox.servers.git.objects import FILE_MODE, Blobs, CommitObject, InMemoryRepository
 
 AUTHOR, MAIL = "Quarterturn", "tasks@quarterturn.invalid"
 FIRST_DAY, STEP = 1_704_099_600, 3600  # 2024-01-01T09:00:00Z, an hour
 
 
-def commit_step(repository: Repository, step: Mapping[str, Any], number: int, what: str) -> None:
+def commit_step(repository: InMemoryRepository, step: Mapping[str, Any], number: int, what: str) -> None:
     """Put the commit of a state's list, the one of this number, on its branch.
 
     Raises:
@@ -30,7 +30,7 @@ def commit_step(repository: Repository, step: Mapping[str, Any], number: int, wh
     add_commit(repository, step["branch"], start, step.get("files", {}), message=step["message"], who=who)
 
 
-def tip_of(repository: Repository, branch: str, what: str) -> str:
+def tip_of(repository: InMemoryRepository, branch: str, what: str) -> str:
     """Give the commit of a branch.
 
     Raises:
@@ -43,12 +43,18 @@ def tip_of(repository: Repository, branch: str, what: str) -> str:
 
 
 def add_commit(
-    repository: Repository, branch: str, start: str | None, files: Mapping[str, str | None], *, message: str, who: str
+    repository: InMemoryRepository,
+    branch: str,
+    start: str | None,
+    files: Mapping[str, str | None],
+    *,
+    message: str,
+    who: str,
 ) -> None:
     """Put one commit on a branch, as if from a clean checkout of `start`."""
     blobs = repository.files_of(repository.commit(start).tree) if start else {}
     blobs = changed(repository, blobs, files)
-    commit = Commit(repository.put_tree(blobs), (start,) if start else (), who, who, ended(message))
+    commit = CommitObject(repository.put_tree(blobs), (start,) if start else (), who, who, ended(message))
     repository.refer(f"heads/{branch}", repository.put("commit", commit.encode()))
 
 
@@ -57,7 +63,7 @@ def ended(message: str) -> str:
     return message if message.endswith("\n") else f"{message}\n"
 
 
-def changed(repository: Repository, blobs: Blobs, files: Mapping[str, str | None]) -> Blobs:
+def changed(repository: InMemoryRepository, blobs: Blobs, files: Mapping[str, str | None]) -> Blobs:
     """Give the files with some written, and those taken away that are null.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false, where its ref is a branch or a tag by its own name."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each branch and tag that the right solution made or moved."""
     old, new = _references(before), _references(after)
     for (repository, kind, name), commit in sorted(new.items()):
@@ -82,7 +82,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
             return
 
 
-def _references(tree: Tree) -> dict[tuple[str, str, str], str]:
+def _references(tree: FileTree) -> dict[tuple[str, str, str], str]:
     """Give where each loose branch and tag points: what a solution made or moved is never packed."""
     out = {}
     for path, node in tree.items():

@@ -1,4 +1,4 @@
-"""Git's own storage, in memory: loose objects, references and the index as bytes of a `Tree`.
+"""Git's own storage, in memory: loose objects, references and the index as bytes of a `FileTree`.
 
 Seeding a repository needs neither the git program nor a file on a disk, and gives the same bytes everywhere. What is
 written is what gitformat-index(5), gitrepository-layout(5) and the object format of "Git Internals" (Pro Git, chapter
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.errors import Malformed
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 CONFIG = b"""[core]
 \trepositoryformatversion = 0
@@ -35,7 +35,7 @@ Blobs = dict[str, tuple[int, str]]  # path -> mode and object name
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitObject:
     """A commit object, with its text kept apart."""
 
     tree: str
@@ -50,7 +50,7 @@ class Commit:
         return "\n".join([*head, f"author {self.author}", f"committer {self.committer}", "", self.message]).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Commit:
+    def decode(cls, data: bytes) -> CommitObject:
         """Read an object's content (headers that we never write are dropped)."""
         head, _, message = data.decode(errors="replace").partition("\n\n")
         lines = [line.partition(" ")[::2] for line in head.split("\n")]
@@ -59,14 +59,14 @@ class Commit:
         return cls(fields["tree"], parents, fields["author"], fields["committer"], message)
 
 
-class Repository:
+class InMemoryRepository:
     """One repository that can be read and changed; `tree()` gives its files."""
 
     def __init__(self, nodes: Mapping[str, Node]) -> None:
         self._nodes = dict(nodes)
 
     @classmethod
-    def empty(cls, branch: str) -> Repository:
+    def empty(cls, branch: str) -> InMemoryRepository:
         """Make what `git init` makes, without templates."""
         made = cls({})
         for folder in (".git", ".git/objects", ".git/objects/info", ".git/objects/pack", ".git/refs/tags"):
@@ -76,9 +76,9 @@ class Repository:
         made.head = branch
         return made
 
-    def tree(self) -> Tree:
+    def tree(self) -> FileTree:
         """Give the repository's folder, `.git` and working tree."""
-        return Tree(self._nodes)
+        return FileTree(self._nodes)
 
     # -- files ---------------------------------------------------------------------------------------------------
 
@@ -161,9 +161,9 @@ class Repository:
             files |= inside
         return files
 
-    def commit(self, name: str) -> Commit:
+    def commit(self, name: str) -> CommitObject:
         """Read a commit object."""
-        return Commit.decode(self.get(name, "commit"))
+        return CommitObject.decode(self.get(name, "commit"))
 
     # -- references and index ------------------------------------------------------------------------------------
 

@@ -18,14 +18,14 @@ from sandbox.servers.common.check import check, encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
 from sandbox.servers.git.history import AUTHOR, FIRST_DAY, MAIL, STEP, add_commit, changed, commit_step, ended, tip_of
-from sandbox.servers.git.objects import Commit, Repository
+from sandbox.servers.git.objects import CommitObject, InMemoryRepository
 from sandbox.servers.git.schema import MUTATIONS, STATE
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 ROOT = "repos"
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Build the repositories.
 
     Raises:
@@ -34,10 +34,10 @@ def seed(state: Mapping[str, Any]) -> Tree:
     nodes: dict[str, Node] = {}
     for name, part in state.get("repositories", {}).items():
         nodes |= {name: DIRECTORY, **_built(part, f"the git state's repository {name!r}").under(name)}
-    return Tree(nodes)
+    return FileTree(nodes)
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy with one thing changed.
 
     Raises:
@@ -45,22 +45,22 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
     """
     check(MUTATIONS, change, "the git change")
     name = change["repository"]
-    repository = Repository(tree.below(name))
+    repository = InMemoryRepository(tree.below(name))
     if repository.read(".git/HEAD") is None:
         raise Malformed(f"the git change names the repository {name!r}, which is not in the final state")
     ((operation, argument),) = ((key, value) for key, value in change.items() if key != "repository")
     _CHANGES[operation](repository, argument)
     others = {path: node for path, node in tree.items() if not path.startswith(f"{name}/")}
-    return Tree({**others, **repository.tree().under(name)})
+    return FileTree({**others, **repository.tree().under(name)})
 
 
 # -- seeding ---------------------------------------------------------------------------------------------------------
 
 
-def _built(part: Mapping[str, Any], what: str) -> Tree:
+def _built(part: Mapping[str, Any], what: str) -> FileTree:
     commits = part.get("commits", [])
     branch = part.get("checkout", commits[0]["branch"] if commits else "main")
-    repository = Repository.empty(branch)
+    repository = InMemoryRepository.empty(branch)
     for number, step in enumerate(commits):
         commit_step(repository, step, number, f"{what}, commit {number}")
     for kind, names in (("heads", part.get("branches", {})), ("tags", part.get("tags", {}))):
@@ -77,7 +77,7 @@ def _built(part: Mapping[str, Any], what: str) -> Tree:
     return repository.tree()
 
 
-def _edit(repository: Repository, files: Mapping[str, str | None]) -> None:
+def _edit(repository: InMemoryRepository, files: Mapping[str, str | None]) -> None:
     for path, text in files.items():
         if text is None:
             repository.remove(path)
@@ -85,11 +85,11 @@ def _edit(repository: Repository, files: Mapping[str, str | None]) -> None:
             repository.write(path, encoded(text, f"the file {path!r}"))
 
 
-def _stage(repository: Repository, files: Mapping[str, str | None]) -> None:
+def _stage(repository: InMemoryRepository, files: Mapping[str, str | None]) -> None:
     repository.index = changed(repository, repository.index, files)
 
 
-def _check_out(repository: Repository, branch: str) -> None:
+def _check_out(repository: InMemoryRepository, branch: str) -> None:
     """Make index and working tree those of a branch; files that git does not know stay."""
     blobs = repository.files_of(repository.commit(repository.resolve(branch)).tree)
     for path in repository.index:
@@ -104,8 +104,8 @@ def _check_out(repository: Repository, branch: str) -> None:
 # -- spoiling --------------------------------------------------------------------------------------------------------
 
 
-def _delete(kind: str) -> Callable[[Repository, str], None]:
-    def delete(repository: Repository, name: str) -> None:
+def _delete(kind: str) -> Callable[[InMemoryRepository, str], None]:
+    def delete(repository: InMemoryRepository, name: str) -> None:
         if repository.reference(f"{kind}/{name}") is None:
             raise Malformed(f"the git change deletes {kind}/{name}, which does not exist")
         repository.remove(f".git/refs/{kind}/{name}")
@@ -113,17 +113,17 @@ def _delete(kind: str) -> Callable[[Repository, str], None]:
     return delete
 
 
-def _move_branch(repository: Repository, ends: Mapping[str, str]) -> None:
+def _move_branch(repository: InMemoryRepository, ends: Mapping[str, str]) -> None:
     repository.refer(f"heads/{ends['branch']}", repository.resolve(ends["to"]))
 
 
-def _reword(repository: Repository, change: Mapping[str, str]) -> None:
+def _reword(repository: InMemoryRepository, change: Mapping[str, str]) -> None:
     old = repository.commit(tip_of(repository, change["branch"], "the git change"))
-    new = Commit(old.tree, old.parents, old.author, old.committer, ended(change["message"]))
+    new = CommitObject(old.tree, old.parents, old.author, old.committer, ended(change["message"]))
     repository.refer(f"heads/{change['branch']}", repository.put("commit", new.encode()))
 
 
-def _commit(repository: Repository, change: Mapping[str, Any]) -> None:
+def _commit(repository: InMemoryRepository, change: Mapping[str, Any]) -> None:
     branch = change["branch"]
     start = tip_of(repository, branch, "the git change")
     who = repository.commit(start).committer
@@ -137,16 +137,16 @@ def _commit(repository: Repository, change: Mapping[str, Any]) -> None:
         _stage(repository, change["files"])
 
 
-def _tag(repository: Repository, tag: Mapping[str, str]) -> None:
+def _tag(repository: InMemoryRepository, tag: Mapping[str, str]) -> None:
     repository.refer(f"tags/{tag['name']}", repository.resolve(tag["to"]))
 
 
-def _switch(repository: Repository, branch: str) -> None:
+def _switch(repository: InMemoryRepository, branch: str) -> None:
     tip_of(repository, branch, "the git change")
     _check_out(repository, branch)
 
 
-def _unstage(repository: Repository, paths: list[str]) -> None:
+def _unstage(repository: InMemoryRepository, paths: list[str]) -> None:
     tip = repository.reference(f"heads/{repository.head}") if repository.head else None
     committed = repository.files_of(repository.commit(tip).tree) if tip else {}
     index = repository.index
@@ -157,12 +157,12 @@ def _unstage(repository: Repository, paths: list[str]) -> None:
     repository.index = index
 
 
-def _stage_files(repository: Repository, files: Mapping[str, str | None]) -> None:
+def _stage_files(repository: InMemoryRepository, files: Mapping[str, str | None]) -> None:
     _edit(repository, files)
     _stage(repository, files)
 
 
-_CHANGES: Mapping[str, Callable[[Repository, Any], None]] = {
+_CHANGES: Mapping[str, Callable[[InMemoryRepository, Any], None]] = {
     "delete_branch": _delete("heads"),
     "move_branch": _move_branch,
     "reword": _reword,

@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 
 from sandbox.errors import Malformed
-from sandbox.servers.git.objects import CONFIG, Repository
+from sandbox.servers.git.objects import CONFIG, InMemoryRepository
 from sandbox.servers.github.forge.records import SCHEMA, Record
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 STATE_FILE, FOLDER = "state.json", "repositories"
 
 
-def bare(git: Repository) -> Tree:
+def bare(git: InMemoryRepository) -> FileTree:
     """Give a repository without a work tree."""
     config = CONFIG.replace(b"bare = false", b"bare = true").replace(b"\tlogallrefupdates = true\n", b"")
-    return Tree({**git.tree().below(".git"), "config": Node("file", data=config)})
+    return FileTree({**git.tree().below(".git"), "config": Node("file", data=config)})
 
 
 def place(name: str) -> str:
@@ -24,19 +24,19 @@ def place(name: str) -> str:
     return f"{FOLDER}/{name}.git"
 
 
-def lay_out(data: Record, repositories: Mapping[str, Tree]) -> Tree:
+def lay_out(data: Record, repositories: Mapping[str, FileTree]) -> FileTree:
     """Put the forge's folder together."""
     text = json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     nodes: dict[str, Node] = {FOLDER: DIRECTORY}
     for name, tree in repositories.items():
         nodes |= tree.under(place(name))
     try:
-        return Tree({**nodes, STATE_FILE: Node("file", data=text.encode())})
+        return FileTree({**nodes, STATE_FILE: Node("file", data=text.encode())})
     except UnicodeEncodeError:
         raise Malformed("the github state holds half of a surrogate pair and is not valid Unicode") from None
 
 
-def document(tree: Tree) -> Record:
+def document(tree: FileTree) -> Record:
     """Read the forge's document back.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sandbox.servers.common.texts import other, wrong
 from verifiers.states.forge.state import FILE, FOLDER
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 Arguments = Mapping[str, Any]
@@ -79,7 +79,7 @@ BROKEN: Mapping[str, Callable[[Arguments], Change]] = {
 """By predicate: a change that certainly makes it false, where its title or its branch is that of one thing."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each thing that the right solution made or changed."""
     old, new = _repositories(before), _repositories(after)
     for name, record in new.items():
@@ -90,7 +90,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
             yield f"{label} ({name})", {"repository": name, **change}
 
 
-def _repositories(tree: Tree) -> Mapping[str, Any]:
+def _repositories(tree: FileTree) -> Mapping[str, Any]:
     node = tree.get(FILE)
     found: Mapping[str, Any] = json.loads(node.data)["repositories"] if node else {}
     return found
@@ -133,7 +133,7 @@ def _changed(number: int, was: Mapping[str, Any], issue: Mapping[str, Any]) -> I
         yield f"review left out of #{number}", {"drop_reviews": number}
 
 
-def _branches(before: Tree, after: Tree, name: str) -> Iterator[tuple[str, Change]]:
+def _branches(before: FileTree, after: FileTree, name: str) -> Iterator[tuple[str, Change]]:
     start = f"{FOLDER}/{name}.git/refs/heads"
     old, new = before.below(start), after.below(start)
     for branch, node in new.items():

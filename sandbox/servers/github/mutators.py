@@ -9,17 +9,17 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.git.history import FIRST_DAY, STEP, add_commit, tip_of
-from sandbox.servers.git.objects import Repository
+from sandbox.servers.git.objects import InMemoryRepository
 from sandbox.servers.github.files import document, lay_out, place
 from sandbox.servers.github.forge import clock, records
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.schema import MUTATIONS
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 WHAT = "the github change"
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy with one thing changed.
 
     Raises:
@@ -35,7 +35,7 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
         for gone in _DELETED[operation](data, name, argument):
             del data["repositories"][gone], trees[gone]
     elif operation in _BRANCHES:
-        git = Repository(trees[name].under(".git"))
+        git = InMemoryRepository(trees[name].under(".git"))
         _BRANCHES[operation](git, argument)
         trees[name] = git.tree().below(".git")
     else:
@@ -46,16 +46,16 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
 # -- branches --------------------------------------------------------------------------------------------------------
 
 
-def _delete_branch(git: Repository, name: str) -> None:
+def _delete_branch(git: InMemoryRepository, name: str) -> None:
     tip_of(git, name, WHAT)
     git.remove(f".git/refs/heads/{name}")
 
 
-def _branch(git: Repository, branch: Mapping[str, str]) -> None:
+def _branch(git: InMemoryRepository, branch: Mapping[str, str]) -> None:
     git.refer(f"heads/{branch['name']}", git.resolve(branch["at"]))
 
 
-def _commit(git: Repository, change: Mapping[str, Any]) -> None:
+def _commit(git: InMemoryRepository, change: Mapping[str, Any]) -> None:
     start = tip_of(git, change["branch"], WHAT)
     author, _, stamp = git.commit(start).author.partition("> ")
     seconds = re.match(r"\d+", stamp)
@@ -165,7 +165,7 @@ _DELETED: Mapping[str, Callable[[Record, str, Any], list[str]]] = {
     "delete_repository": _itself,
     "delete_forks": _forks,
 }
-_BRANCHES: Mapping[str, Callable[[Repository, Any], None]] = {
+_BRANCHES: Mapping[str, Callable[[InMemoryRepository, Any], None]] = {
     "delete_branch": _delete_branch,
     "branch": _branch,
     "commit": _commit,

@@ -8,11 +8,11 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import encoded
 from sandbox.servers.git.history import STEP, commit_step, tip_of
-from sandbox.servers.git.objects import Blobs, Commit, Repository
+from sandbox.servers.git.objects import Blobs, CommitObject, InMemoryRepository
 from sandbox.servers.github.files import bare, lay_out
 from sandbox.servers.github.forge import clock, records
 from sandbox.servers.github.forge.records import Record
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 VIEWER = "agent"
 FIRST_DAY = "2024-01-01T08:00:00Z"  # accounts and repositories
@@ -21,7 +21,7 @@ NOW = "2024-07-01T09:00:00Z"
 MINUTE = 60
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Build the forge's folder.
 
     Raises:
@@ -38,7 +38,7 @@ class _Seed:
         viewer = state.get("viewer", users[0]["login"] if users else VIEWER)
         self.data = records.new_state(viewer, _seconds(state.get("now", NOW), "the time"))
         self.data["rate_limit"] = state.get("rate_limit", records.RATE_LIMIT)
-        self.git: dict[str, Repository] = {}
+        self.git: dict[str, InMemoryRepository] = {}
         for known in users or [{"login": VIEWER}]:
             self.data["users"][known["login"]] = records.new_user(self.data, known["login"], FIRST_DAY, known)
         self.account(viewer, "the github state's viewer")
@@ -57,7 +57,7 @@ class _Seed:
         for part in sorted(made, key=lambda part: part.name):
             part.tell()
 
-    def tree(self) -> Tree:
+    def tree(self) -> FileTree:
         """Give the folder."""
         return lay_out(self.data, {name: bare(git) for name, git in self.git.items()})
 
@@ -93,7 +93,7 @@ class _Part:
         """Make the commits and the branches, on top of what the parent of a fork has."""
         parent = self.part.get("fork_of")
         branch = self.record["default_branch"]
-        self.git = Repository(self.whole.git[parent].tree()) if parent else Repository.empty(branch)
+        self.git = InMemoryRepository(self.whole.git[parent].tree()) if parent else InMemoryRepository.empty(branch)
         self.whole.git[self.name] = self.git
         for number, step in enumerate(self.part.get("commits", [])):
             what = f"{self.what}, commit {number}"
@@ -192,7 +192,7 @@ class _Part:
         author = f"{user['name'] or self.owner} <{user['email']}> {at} +0000"
         message = f"Merge pull request #{issue['number']} from {self.owner}/{head['branch']}\n\n{issue['title']}\n"
         encoded(message, what)
-        made = Commit(self.git.put_tree(files), (tip, head["sha"]), author, author, message)
+        made = CommitObject(self.git.put_tree(files), (tip, head["sha"]), author, author, message)
         base["sha"] = tip
         self.git.refer(f"heads/{base['branch']}", sha := self.git.put("commit", made.encode()))
         return sha
@@ -218,7 +218,7 @@ def _parents_first(parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return out
 
 
-def _merged_files(git: Repository, ours: str, theirs: str, what: str) -> Blobs:
+def _merged_files(git: InMemoryRepository, ours: str, theirs: str, what: str) -> Blobs:
     """Merge two commits where no file was changed on both sides.
 
     Raises:
@@ -238,7 +238,7 @@ def _merged_files(git: Repository, ours: str, theirs: str, what: str) -> Blobs:
     return out
 
 
-def _ancestors(git: Repository, tip: str) -> dict[str, None]:
+def _ancestors(git: InMemoryRepository, tip: str) -> dict[str, None]:
     """Name a commit and all that it comes from, nearest first."""
     found: dict[str, None] = {}
     waiting = [tip]

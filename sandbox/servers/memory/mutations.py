@@ -9,7 +9,7 @@ from sandbox.servers.common.texts import wrong
 from verifiers.errors import VerifierError
 from verifiers.states.graph.entities import Entity, Graph
 from verifiers.states.graph.reader import graph_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 _ONE = {"name": "not this", "entityType": "not this", "observations": []}
@@ -47,7 +47,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each entity and relation that the right solution made or changed.
 
     An entity that was made is left out, or has a name that is slightly wrong.
@@ -87,7 +87,7 @@ def _in_entity(entity: Entity, was: Entity | None) -> Iterator[tuple[str, Change
             yield f"not-forgotten {entity.name}", {"observe": {"name": entity.name, "observation": text}}
 
 
-def _graph(tree: Tree) -> Graph:
+def _graph(tree: FileTree) -> Graph:
     try:
         return graph_of(tree)
     except VerifierError:

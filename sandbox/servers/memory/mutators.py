@@ -11,10 +11,10 @@ from sandbox.servers.memory.server import MUTATIONS, RELATION, write_graph
 from verifiers.errors import VerifierError
 from verifiers.states.graph.entities import Graph
 from verifiers.states.graph.reader import graph_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy after one change.
 
     Raises:

@@ -15,7 +15,7 @@ from sandbox.servers.common.check import encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
 from verifiers.states.graph.entities import FILE
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 ROOT = "memory"
 
@@ -52,7 +52,7 @@ MUTATIONS = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the file.
 
     Raises:
@@ -68,12 +68,12 @@ def seed(state: Mapping[str, Any]) -> Tree:
     return write_graph(entities, relations)
 
 
-def write_graph(entities: list[dict[str, Any]], relations: list[dict[str, str]]) -> Tree:
+def write_graph(entities: list[dict[str, Any]], relations: list[dict[str, str]]) -> FileTree:
     """Write a graph as the server does, in the order of its keys."""
     lines = [{"type": "entity", **{key: entity[key] for key in _ENTITY["required"]}} for entity in entities]
     lines += [{"type": "relation", **{key: relation[key] for key in RELATION["required"]}} for relation in relations]
     text = "\n".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in lines)
-    return Tree({FILE: Node("file", data=encoded(text, "the memory state"))})
+    return FileTree({FILE: Node("file", data=encoded(text, "the memory state"))})
 
 
 _RECORDED = load("memory")

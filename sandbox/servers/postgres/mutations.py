@@ -9,8 +9,8 @@ from sandbox.servers.common.texts import wrong
 from verifiers.errors import VerifierError
 from verifiers.formats.snapshot import FILE
 from verifiers.formats.snapshot_reader import parsed
-from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, Table, database_of
-from verifiers.tree import Tree
+from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, PostgresTable, database_of
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 Row = tuple[str | None, ...]
@@ -65,7 +65,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for place, table in new.items():
@@ -82,7 +82,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
         yield f"other-table-touched {name}", {"schema": schema, "table": name, "delete": {"row": 0}}
 
 
-def _in_table(there: Mapping[str, Any], table: Table, was: list[Any]) -> Iterator[tuple[str, Change]]:
+def _in_table(there: Mapping[str, Any], table: PostgresTable, was: list[Any]) -> Iterator[tuple[str, Change]]:
     touched = [number for number, row in enumerate(table.rows) if row not in was]
     for number in touched[:LOOKED_AT]:
         yield f"row-left-out {table.name} {number}", _on(there, delete={"row": number})
@@ -95,7 +95,7 @@ def _in_table(there: Mapping[str, Any], table: Table, was: list[Any]) -> Iterato
         yield f"wrong-row {table.name} {same[0]}", _on(there, delete={"row": same[0]})
 
 
-def _in_cells(there: Mapping[str, Any], table: Table, number: int) -> Iterator[tuple[str, Change]]:
+def _in_cells(there: Mapping[str, Any], table: PostgresTable, number: int) -> Iterator[tuple[str, Change]]:
     keys = {name for constraint in table.constraints if constraint.kind == "p" for name in constraint.columns}
     stored = [column for column in table.columns if column.readable]
     for column, text in zip(stored, table.rows[number], strict=True):
@@ -109,7 +109,7 @@ def _in_cells(there: Mapping[str, Any], table: Table, number: int) -> Iterator[t
                 yield f"{kind} {name}", _on(there, update={"row": number, "set": {column.name: other}})
 
 
-def _tables(tree: Tree) -> dict[tuple[str, str], Table]:
+def _tables(tree: FileTree) -> dict[tuple[str, str], PostgresTable]:
     node = tree.get(FILE)
     if node is None:
         return {}

@@ -22,7 +22,7 @@ from sandbox.servers.common.check import encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
 from sandbox.servers.postgres.schema import MUTATIONS
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 ROOT = "postgres"
 FILE = "seed.sql"
@@ -79,7 +79,7 @@ STATE = {
 _COUNTED = re.compile(r"(?i)\b(small|big)?serial[248]?\b|\bgenerated\b.*\bas identity\b")
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the SQL that makes the state.
 
     Raises:
@@ -96,7 +96,7 @@ def seed(state: Mapping[str, Any]) -> Tree:
     text = "".join(f"{line}\n" for line in lines)
     if "\0" in text:
         raise Malformed("the postgres state holds a NUL, which no PostgreSQL text can hold")
-    return Tree({FILE: Node("file", data=encoded(text, "the postgres state"))})
+    return FileTree({FILE: Node("file", data=encoded(text, "the postgres state"))})
 
 
 def _made(name: str, table: Mapping[str, Any]) -> Iterator[str]:

@@ -9,8 +9,8 @@ from sandbox.servers.common.texts import wrong
 from verifiers.errors import VerifierError
 from verifiers.formats.snapshot import FILE
 from verifiers.formats.snapshot_reader import parsed
-from verifiers.states.redis.keys import Entry, keys_of
-from verifiers.tree import Tree
+from verifiers.states.redis.keys import RedisKey, keys_of
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -48,7 +48,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each key that the right solution made, changed or removed."""
     old, new = _keys(before), _keys(after)
     for key, entry in new.items():
@@ -64,7 +64,7 @@ def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
         yield f"other-key-touched {same[0]}", {"key": same[0], "delete": True}
 
 
-def _in_key(key: str, entry: Entry) -> Iterator[tuple[str, Change]]:
+def _in_key(key: str, entry: RedisKey) -> Iterator[tuple[str, Change]]:
     for kind, other in wrong(key):
         yield f"{kind} in the name of {key}", {"key": key, "rename": other}
     if entry.left is not None:
@@ -73,7 +73,7 @@ def _in_key(key: str, entry: Entry) -> Iterator[tuple[str, Change]]:
         yield f"{kind} {key}", {"key": key, "put": {entry.type: value}}
 
 
-def _wrong_values(entry: Entry) -> Iterator[tuple[str, Any]]:
+def _wrong_values(entry: RedisKey) -> Iterator[tuple[str, Any]]:
     value = entry.value
     if entry.type == "string":
         yield from wrong(value)
@@ -93,13 +93,13 @@ def _wrong_values(entry: Entry) -> Iterator[tuple[str, Any]]:
             yield f"off-by-one {member} of", {**scores, member: score + 1}
 
 
-def _put(entry: Entry) -> Mapping[str, Any] | None:
+def _put(entry: RedisKey) -> Mapping[str, Any] | None:
     if entry.type == "zset":
         return {"zset": {member: float(score) for member, score in entry.value.items()}}
     return {entry.type: entry.value} if entry.type in {"string", "list", "set", "hash"} else None
 
 
-def _keys(tree: Tree) -> Mapping[str, Entry]:
+def _keys(tree: FileTree) -> Mapping[str, RedisKey]:
     node = tree.get(FILE)
     if node is None:
         return {}

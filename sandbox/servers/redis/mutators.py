@@ -12,10 +12,10 @@ from verifiers.errors import VerifierError
 from verifiers.formats.snapshot import FILE, written
 from verifiers.formats.snapshot_reader import parsed
 from verifiers.states.redis.keys import keys_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy after one change.
 
     Raises:

@@ -19,7 +19,7 @@ from sandbox.servers.common.check import encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
 from sandbox.servers.redis.schema import MUTATIONS
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 ROOT = "redis"
 FILE = "seed.json"
@@ -49,7 +49,7 @@ STATE = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the document that Redis takes in.
 
     Raises:
@@ -59,7 +59,7 @@ def seed(state: Mapping[str, Any]) -> Tree:
     if twice := [key for key, times in held.items() if times > 1]:
         raise Malformed(f"the redis state has the key {twice[0]!r} twice, and a key holds one thing")
     text = json.dumps(state, ensure_ascii=False, sort_keys=True)
-    return Tree({FILE: Node("file", data=encoded(text, "the redis state"))})
+    return FileTree({FILE: Node("file", data=encoded(text, "the redis state"))})
 
 
 _RECORDED = load("redis")

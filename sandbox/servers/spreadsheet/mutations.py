@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sandbox.servers.common.texts import other, wrong
-from verifiers.errors import Spoiled
-from verifiers.states.workbook.model import Cell, Place, Sheet, Value, Workbook, name_of
+from verifiers.errors import CorruptState
+from verifiers.states.workbook.model import Place, Sheet, Value, Workbook, WorkbookCell, name_of
 from verifiers.states.workbook.reader import read_workbook
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 
@@ -68,7 +68,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each workbook that the right solution made or changed."""
     old, new = _workbooks(before), _workbooks(after)
     for path, workbook in new.items():
@@ -119,29 +119,31 @@ def _in_sheet(at: Mapping[str, str], sheet: Sheet, was: Sheet) -> Iterator[tuple
         yield f"row-too-many {where}", {"add_row": {**at, "values": {}}}
 
 
-def _in_cell(at: Mapping[str, str], where: str, place: Place, cell: Cell | None) -> Iterator[tuple[str, Change]]:
+def _in_cell(
+    at: Mapping[str, str], where: str, place: Place, cell: WorkbookCell | None
+) -> Iterator[tuple[str, Change]]:
     if cell is None or cell.formula is not None:
         return
     if isinstance(cell.value, str):
         for name, text in wrong(cell.value):
-            yield f"{name} {where} {name_of(place)}", _written(at, place, Cell(text))
+            yield f"{name} {where} {name_of(place)}", _written(at, place, WorkbookCell(text))
     elif isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
-        yield f"off-by-one {where} {name_of(place)}", _written(at, place, Cell(cell.value + 1))
-        yield f"number-as-text {where} {name_of(place)}", _written(at, place, Cell(str(cell.value)))
+        yield f"off-by-one {where} {name_of(place)}", _written(at, place, WorkbookCell(cell.value + 1))
+        yield f"number-as-text {where} {name_of(place)}", _written(at, place, WorkbookCell(str(cell.value)))
 
 
-def _written(at: Mapping[str, str], place: Place, cell: Cell | None) -> Change:
+def _written(at: Mapping[str, str], place: Place, cell: WorkbookCell | None) -> Change:
     value = None if cell is None else cell.value if cell.formula is None else f"={cell.formula}"
     return {"write": {**at, "cell": name_of(place), "value": value}}
 
 
-def _workbooks(tree: Tree) -> dict[str, Workbook]:
+def _workbooks(tree: FileTree) -> dict[str, Workbook]:
     """Give the workbooks that can be read."""
     out: dict[str, Workbook] = {}
     for path, node in tree.items():
         if node.kind == "file":
             try:
                 out[path] = read_workbook(node.data)
-            except Spoiled:
+            except CorruptState:
                 continue
     return out

@@ -11,15 +11,15 @@ from sandbox.servers.common.check import check
 from sandbox.servers.spreadsheet.schema import MUTATIONS
 from verifiers.errors import VerifierError
 from verifiers.states.workbook.examples import cell_of
-from verifiers.states.workbook.model import Cell, Sheet, Workbook, place_of
+from verifiers.states.workbook.model import Sheet, Workbook, WorkbookCell, place_of
 from verifiers.states.workbook.reader import read_workbook
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 Change: TypeAlias = Mapping[str, Any]
 
 
-def mutate(tree: Tree, change: Change) -> Tree:
+def mutate(tree: FileTree, change: Change) -> FileTree:
     """Give a copy after one change.
 
     Raises:
@@ -33,7 +33,7 @@ def mutate(tree: Tree, change: Change) -> Tree:
         path = what if step == "remove" else what["from"]
         node = _file(tree, path)
         rest = {name: other for name, other in tree.items() if name != path}
-        return Tree(rest if step == "remove" else rest | {what["to"]: node})
+        return FileTree(rest if step == "remove" else rest | {what["to"]: node})
     try:
         workbook = read_workbook(_file(tree, what["path"]).data)
     except VerifierError as error:
@@ -41,15 +41,15 @@ def mutate(tree: Tree, change: Change) -> Tree:
     return _with(tree, what["path"], _STEPS[step](workbook, what))
 
 
-def _file(tree: Tree, path: str) -> Node:
+def _file(tree: FileTree, path: str) -> Node:
     node = tree.get(path)
     if node is None or node.kind != "file":
         raise Malformed(f"the spreadsheet change names {path!r}, which is not in the final state")
     return node
 
 
-def _with(tree: Tree, path: str, workbook: Workbook) -> Tree:
-    return Tree({**tree, path: Node("file", data=write_workbook(workbook))})
+def _with(tree: FileTree, path: str, workbook: Workbook) -> FileTree:
+    return FileTree({**tree, path: Node("file", data=write_workbook(workbook))})
 
 
 def _changed(workbook: Workbook, name: str, change: Callable[[Sheet], Sheet | None]) -> Workbook:
@@ -91,7 +91,7 @@ def _remove_rows(workbook: Workbook, what: Change) -> Workbook:
         heads = _heads(sheet)
         if unknown := what["where"].keys() - heads.keys():
             raise Malformed(f"the spreadsheet change names the column {min(unknown)!r}, which the sheet does not have")
-        nothing = Cell(None)
+        nothing = WorkbookCell(None)
         first = min((row for row, _ in sheet.cells), default=1)
         gone = {
             row

@@ -18,9 +18,9 @@ from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
 from sandbox.servers.spreadsheet.schema import AREA, MUTATIONS, NAME, SHEET, VALUE
 from verifiers.states.workbook.examples import cell_of
-from verifiers.states.workbook.model import Place, Sheet, Table, Workbook, area_of
+from verifiers.states.workbook.model import Place, Sheet, Workbook, WorkbookTable, area_of
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.tree import Tree, tree_of
+from verifiers.tree import FileTree, tree_of
 
 ROOT = "workbooks"
 
@@ -70,7 +70,7 @@ STATE = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Write the workbooks.
 
     Raises:
@@ -104,13 +104,13 @@ def _sheet(what: str, made: Mapping[str, Any]) -> Sheet:
     return Sheet(made["name"], cells, made.get("hidden", False), tables, tuple(made.get("merged", ())))
 
 
-def _table(what: str, made: Mapping[str, Any], table: Mapping[str, str]) -> Table:
+def _table(what: str, made: Mapping[str, Any], table: Mapping[str, str]) -> WorkbookTable:
     (top, left), (_, right) = area_of(table["area"])
     rows = made.get("rows", [])
     heads = rows[top - 1][left - 1 : right] if top <= len(rows) else []
     if len(heads) != right - left + 1 or not all(isinstance(head, str) and head for head in heads):
         raise Malformed(f"{what} of the spreadsheet state has a table with no text above one of its columns")
-    return Table(table["name"], table["area"], tuple(heads))
+    return WorkbookTable(table["name"], table["area"], tuple(heads))
 
 
 def _cells(made: Mapping[str, Any]) -> Iterator[tuple[Place, Any]]:

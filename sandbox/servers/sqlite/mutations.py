@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -84,7 +84,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
 """By predicate: a change that certainly makes it false."""
 
 
-def mistakes(before: Tree, after: Tree) -> Iterator[tuple[str, Change]]:
+def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for name, table in new.items():
@@ -147,7 +147,7 @@ def _in_cells(table: _Table, was: _Table, rowid: int) -> Iterator[tuple[str, Cha
             yield f"off-by-one {name}", table.with_cell(rowid, place, value + 1)
 
 
-def _tables(tree: Tree) -> dict[str, _Table]:
+def _tables(tree: FileTree) -> dict[str, _Table]:
     node = tree.get(FILE)
     if node is None or not node.data:
         return {}

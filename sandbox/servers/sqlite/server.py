@@ -15,7 +15,7 @@ from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 ROOT = "sqlite"
 FILE = "main.db"
@@ -61,7 +61,7 @@ MUTATIONS = {
 }
 
 
-def seed(state: Mapping[str, Any]) -> Tree:
+def seed(state: Mapping[str, Any]) -> FileTree:
     """Build the database in memory and give its bytes as the file.
 
     Raises:
@@ -69,14 +69,14 @@ def seed(state: Mapping[str, Any]) -> Tree:
     """
     tables = state.get("tables", {})
     if not tables:
-        return Tree({FILE: Node("file")})  # SQLite takes an empty file for an empty database
+        return FileTree({FILE: Node("file")})  # SQLite takes an empty file for an empty database
     with closing(_memory()) as base:
         for name, table in tables.items():
             _create(base, name, table)
-        return Tree({FILE: Node("file", data=base.serialize())})
+        return FileTree({FILE: Node("file", data=base.serialize())})
 
 
-def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
+def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     """Give a copy after one statement.
 
     Raises:
@@ -90,7 +90,7 @@ def mutate(tree: Tree, change: Mapping[str, Any]) -> Tree:
             base.deserialize(node.data)
         base.set_authorizer(_no_files)  # only now: to deserialize is to attach, for SQLite
         base.execute(change["sql"], change.get("parameters", ()))
-        return Tree({**tree, FILE: Node("file", data=base.serialize(), mode=node.mode)})
+        return FileTree({**tree, FILE: Node("file", data=base.serialize(), mode=node.mode)})
 
 
 def _create(base: sqlite3.Connection, name: str, table: Mapping[str, Any]) -> None:

@@ -23,13 +23,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.composition.wiring import House
 from quarterturn.findings import detection
-from quarterturn.home.home import Places, create
+from quarterturn.home.home import HomePaths, create
 from quarterturn.leaderboard import disclosure, public_view, standings
-from quarterturn.settings import Approvals, Benchmark, Model, Settings
+from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO, Stratum
 from rotation.runs import withdrawal
-from rotation.runs.official import Official
+from rotation.runs.official import OfficialRuns
 from rotation.turn.attestation import Attester
 from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
@@ -43,7 +43,7 @@ from vault.keys import signing
 from vault.keys.ring import FileKeyRing
 from vault.ledger import browser
 from vault.ledger.signatures import sshsig
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -134,9 +134,9 @@ def settings() -> Settings:
     """Give the home's settings; two maintainers sign for whoever reads a live task."""
     keys = {name: sshsig.public_line(key(name).public_key().public_bytes_raw()) for name in MAINTAINERS}
     return Settings(
-        benchmark=Benchmark(first_month=str(FIRST), origin=ORIGIN),
-        approvals=Approvals(actions=("export", "policy"), maintainers=keys),
-        models={"test-model": Model(wire="openai", url="https://model.invalid/v1", models=("test-small",))},
+        benchmark=BenchmarkSettings(first_month=str(FIRST), origin=ORIGIN),
+        approvals=ApprovalSettings(actions=("export", "policy"), maintainers=keys),
+        models={"test-model": ModelSettings(wire="openai", url="https://model.invalid/v1", models=("test-small",))},
     )
 
 
@@ -144,7 +144,7 @@ class Played:
     """The home with what was played in it; each of its rooms draws from a stream of its own."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
-        self.clock, places = clock, Places(home)
+        self.clock, places = clock, HomePaths(home)
         ring = FileKeyRing.create(places.ring, None, at=clock(), entropy=Stream("ring"))
         signing.store(places.log_key, key("log"), ring)
         signing.store(places.month_key, key("month"), ring, signing.MONTH)
@@ -155,11 +155,11 @@ class Played:
         self.books = replace(
             self.house.books,
             vault=vault,
-            ledger=Ledger(self.house.engine, self.house.writer, clock),
+            ledger=PublicLog(self.house.engine, self.house.writer, clock),
             runs=Runs(self.house.engine, vault, clock),
             entropy=Stream("public"),
         )
-        self.official = Official(self.books)
+        self.official = OfficialRuns(self.books)
         attester = Attester(self.house.month_key, places.public)
         self.rotation = Rotation(self.books, SPEC, places.releases, attester, again=nullcontext)
 

@@ -22,7 +22,7 @@ from verifiers.language.catalogue import CATALOGUE, NAMESPACES
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Evidence
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 OTHERS = 2  # so many other states each predicate is asked of
 Plain = dict[str, Any]
@@ -47,11 +47,11 @@ def _judged(corpus: Plain) -> Iterator[bytes]:
         for place in sorted(own | more | set(range(2 * len(corpus["predicates"]), len(states)))):
             if place < len(states):
                 yield _line(document, place, judge(parse(document), states[place]))
-        yield _line({"not": document}, None, judge(parse({"not": document}), Views()))
+        yield _line({"not": document}, None, judge(parse({"not": document}), JudgeInput()))
     yield from _composed(corpus["predicates"], states)
 
 
-def _composed(predicates: list[Plain], states: list[Views]) -> Iterator[bytes]:
+def _composed(predicates: list[Plain], states: list[JudgeInput]) -> Iterator[bytes]:
     """Judge predicates put together: true, false and unknown under each connective."""
     first, second = predicates[0], predicates[1]
     for document in (
@@ -59,7 +59,7 @@ def _composed(predicates: list[Plain], states: list[Views]) -> Iterator[bytes]:
         {"any": [{"all": [first, second]}, {"not": {"not": first}}]},
         {"not": {"all": [first, {"not": second}]}},
     ):
-        for place, views in ((0, states[0]), (1, states[1]), (None, Views())):
+        for place, views in ((0, states[0]), (1, states[1]), (None, JudgeInput())):
             yield _line(document, place, judge(parse(document), views))
 
 
@@ -88,14 +88,14 @@ def _corpus(space: str) -> Plain:
     return {"predicates": asked, "states": states, "contents": [_content(data) for data in contents]}
 
 
-def _states(space: str) -> list[Views]:
+def _states(space: str) -> list[JudgeInput]:
     """Make two states of each predicate, where its example holds and where it does not, and wrecks of the first."""
     examples = [CATALOGUE[name].example for name in _names(space)]
     made = [views() for example in examples for views in (example.holds, example.fails)]
     if space not in made[0].states:  # what is looked at is the answer
-        return [*made, Views(answer=""), Views(answer="\u00a0 \u200b\n")]
+        return [*made, JudgeInput(answer=""), JudgeInput(answer="\u00a0 \u200b\n")]
     torn = {path: _torn(node) for path, node in made[0].states[space].items()}
-    return [*made, Views({space: Tree({})}), Views({space: Tree(torn)})]
+    return [*made, JudgeInput({space: FileTree({})}), JudgeInput({space: FileTree(torn)})]
 
 
 def _names(space: str) -> list[str]:
@@ -110,7 +110,7 @@ def _torn(node: Node) -> Node:
     return replace(node, data=bytes(half))
 
 
-def _plain(views: Views, contents: dict[bytes, int]) -> Plain:
+def _plain(views: JudgeInput, contents: dict[bytes, int]) -> Plain:
     def node(one: Node) -> list[Any]:
         more: list[Any] = [contents.setdefault(one.data, len(contents))] if one.kind == "file" else []
         return [one.kind, one.mode, *more, *([one.target] if one.kind == "symlink" else [])]
@@ -119,14 +119,16 @@ def _plain(views: Views, contents: dict[bytes, int]) -> Plain:
     return {"states": states, "answer": views.answer}
 
 
-def _views(state: Plain, contents: list[bytes]) -> Views:
+def _views(state: Plain, contents: list[bytes]) -> JudgeInput:
     def node(kind: Any, mode: int, more: Any = None) -> Node:
         if kind == "file":
             return Node("file", data=contents[more], mode=mode)
         return Node(kind, target=more or "", mode=mode)
 
-    trees = {name: Tree({path: node(*parts) for path, parts in tree.items()}) for name, tree in state["states"].items()}
-    return Views(trees, state["answer"])
+    trees = {
+        name: FileTree({path: node(*parts) for path, parts in tree.items()}) for name, tree in state["states"].items()
+    }
+    return JudgeInput(trees, state["answer"])
 
 
 def _content(data: bytes) -> Plain:

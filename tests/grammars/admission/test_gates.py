@@ -7,17 +7,17 @@ import pytest
 
 from grammars.admission import gates
 from grammars.admission.duplicates import Sketch, wording
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import needed_tools
 from sandbox.errors import Lost
-from sandbox.runs.prover import Spoiled
+from sandbox.runs.prover import MutantResult
 from verifiers.language.verdict import Evidence, Verdict
 
 TRUE_FOR_ALL = {"any": [{"filesystem.fileExists": {"path": "none"}}, {"filesystem.directoryExists": {"path": "out"}}]}
 
 
 def admit(draft, prover, around=None):
-    return gates.admit(draft, prover, around or Around())
+    return gates.admit(draft, prover, around or TaskIndex())
 
 
 def shut(admission):
@@ -90,11 +90,11 @@ def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft
 
 
 def test_a_conjunct_that_can_be_broken_unnoticed_stops_at_the_fourth_and_a_mistake_only_lowers_the_score(draft, prover):
-    prover.more = [Spoiled("wrong case", "mistake", Verdict.TRUE)]
+    prover.more = [MutantResult("wrong case", "mistake", Verdict.TRUE)]
     admission = admit(draft, prover)
     assert admission.ok
     assert admission.evidence["mutation"] == {"made": 2, "survived": ["wrong case"]}
-    prover.more.append(Spoiled("conjunct 0 broken", "broken", Verdict.UNKNOWN))
+    prover.more.append(MutantResult("conjunct 0 broken", "broken", Verdict.UNKNOWN))
     assert shut(admit(draft, prover)) == {4: "1 of the predicate's conjuncts can be broken unnoticed"}
 
 
@@ -104,9 +104,9 @@ def test_a_description_that_says_the_result_stops_at_the_fifth(draft, prover):
 
 
 def test_a_near_duplicate_stops_at_the_sixth_and_the_other_task_is_named(draft, prover, changed):
-    around = Around({"t-other": Sketch.of(draft.task)})
+    around = TaskIndex({"t-other": Sketch.of(draft.task)})
     assert shut(admit(draft, prover, around))[6] == "near-duplicate of task t-other: 100% of the text is the same"
-    again = Around()
+    again = TaskIndex()
     assert admit(draft, prover, again).ok
     twin = changed(draft, {"id": "t-bbbbbbbbbbbbbbbb", "goal": f"Once more: {draft.task['goal']}"}, {})
     assert f"near-duplicate of task {draft.id}" in shut(admit(twin, prover, again))[6]
@@ -119,10 +119,10 @@ def elsewhere(draft, changed):
 
 
 def test_a_goal_that_another_task_has_word_for_word_stops_at_the_sixth(draft, prover, changed):
-    around, twin = Around(), elsewhere(draft, changed)
+    around, twin = TaskIndex(), elsewhere(draft, changed)
     assert around.trouble(draft) is None
     assert around.trouble(twin) is None, "the two are not near each other"
-    around = Around()
+    around = TaskIndex()
     assert admit(draft, prover, around).ok
     assert shut(admit(twin, prover, around)) == {6: f"its goal is word for word that of task {draft.id}"}
     louder = changed(twin, {"goal": twin.task["goal"].upper()}, {})
@@ -131,14 +131,14 @@ def test_a_goal_that_another_task_has_word_for_word_stops_at_the_sixth(draft, pr
 
 
 def test_a_goal_of_the_dev_set_or_of_the_home_stops_at_the_sixth(draft, prover):
-    public = Around(said={wording(draft.task): "t-public"})
+    public = TaskIndex(said={wording(draft.task): "t-public"})
     assert shut(admit(draft, prover, public)) == {6: "its goal is word for word that of task t-public"}
-    home = Around(told=lambda one: "t-live" if one.id == draft.id else None)
+    home = TaskIndex(told=lambda one: "t-live" if one.id == draft.id else None)
     assert shut(admit(draft, prover, home)) == {6: "its goal is word for word that of task t-live"}
 
 
 def test_goals_are_compared_as_they_were_drawn_with_their_free_values_open(draft, prover, changed):
-    around, goal = Around(), "Write to {{folder}} what it asks for."
+    around, goal = TaskIndex(), "Write to {{folder}} what it asks for."
     choices = [f"one {letter}" for letter in "abc"], [f"two {letter}" for letter in "xyz"]
     first, second = (
         changed(elsewhere(draft, changed), {"id": f"t-{n}", "goal": goal, "free": {"folder": {"from": values}}}, {})
@@ -150,7 +150,7 @@ def test_goals_are_compared_as_they_were_drawn_with_their_free_values_open(draft
 
 
 def test_of_two_that_are_told_alike_at_the_same_moment_one_gets_in(draft, changed):
-    around, start = Around(), Barrier(8)
+    around, start = TaskIndex(), Barrier(8)
     twins = [changed(draft, {"id": f"t-{number}"}, {}) for number in range(8)]
 
     def asks(twin):
@@ -163,7 +163,7 @@ def test_of_two_that_are_told_alike_at_the_same_moment_one_gets_in(draft, change
 
 
 def test_a_skeleton_that_is_live_or_was_seen_stops_at_the_sixth(draft, prover):
-    around = Around(barred=[draft.skeleton.upper()], tag=str.upper)
+    around = TaskIndex(barred=[draft.skeleton.upper()], tag=str.upper)
     assert shut(admit(draft, prover, around)) == {6: "its skeleton is live in a cohort, or was seen"}
 
 

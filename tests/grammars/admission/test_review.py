@@ -2,14 +2,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from grammars.admission.review import CHECKLIST, Review, require_sound
+from grammars.admission.review import CHECKLIST, TaskReview, require_sound
 from grammars.errors import Malformed, NotAllowed
 
 YES = dict.fromkeys(CHECKLIST, True)
 
 
 def review(reviewer="Bea", decision="approve", checklist=YES, note=""):
-    return Review("t-aaaaaaaaaaaaaaaa", reviewer, decision, checklist, datetime(2026, 12, 1, tzinfo=UTC), note)
+    return TaskReview("t-aaaaaaaaaaaaaaaa", reviewer, decision, checklist, datetime(2026, 12, 1, tzinfo=UTC), note)
 
 
 def test_a_second_person_may_approve_and_reject():

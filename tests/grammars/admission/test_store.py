@@ -8,11 +8,11 @@ import pytest
 from sqlmodel import Session, SQLModel, select
 
 from grammars.admission.duplicates import wording
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
-from grammars.admission.review import CHECKLIST, Review
+from grammars.admission.review import CHECKLIST, TaskReview
 from grammars.admission.store import Drafts
-from grammars.admission.tables import AdmissionRow, ReviewRow
+from grammars.admission.tables import AdmissionRow, TaskReviewRow
 from grammars.draw.sample import sample
 from grammars.errors import Malformed, NotAllowed, NotFound
 from vault.database import open_engine
@@ -20,9 +20,9 @@ from vault.errors import NotAllowed as NotOpen
 from vault.keys.ring import FileKeyRing
 from vault.store.tables import AccessRow, BlobRow, TaskRow
 from vault.store.tasks import Vault
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
-TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, AdmissionRow, ReviewRow)]
+TABLES = [row.__table__ for row in (TaskRow, BlobRow, AccessRow, AdmissionRow, TaskReviewRow)]
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 
 
@@ -38,19 +38,19 @@ def home(tmp_path, url):
 @pytest.fixture
 def kept(home, draft, prover):
     vault, drafts, _ = home
-    drafts.keep(draft, admit(draft, prover, Around()), author="Ada", public_grammar=True)
+    drafts.keep(draft, admit(draft, prover, TaskIndex()), author="Ada", public_grammar=True)
     return vault, drafts, draft
 
 
 def review(draft, reviewer="Bea", decision="approve", note="", **no):
     checklist = {key: key.replace("-", "_") not in no for key in CHECKLIST}
-    return Review(draft.id, reviewer, decision, checklist, NOW, note)
+    return TaskReview(draft.id, reviewer, decision, checklist, NOW, note)
 
 
 @pytest.mark.both_databases
 def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(kept):
     vault, drafts, draft = kept
-    assert vault.record(draft.id).state is State.ADMITTED
+    assert vault.record(draft.id).state is TaskState.ADMITTED
     assert drafts.admission(draft.id).ok
     evidence = drafts.evidence(draft.id, who="Bea", why="review")
     assert [gate["number"] for gate in evidence["gates"]] == [1, 2, 3, 4, 5, 6, 7]
@@ -63,8 +63,8 @@ def test_an_admitted_draft_is_sealed_with_its_evidence_and_waits_for_a_review(ke
 def test_a_draft_that_failed_is_kept_as_rejected_with_the_gates_that_stayed_shut(home, draft, prover):
     vault, drafts, _ = home
     prover.known.clear()
-    drafts.keep(draft, admit(draft, prover, Around()), author="Ada", public_grammar=False)
-    assert vault.record(draft.id).state is State.REJECTED
+    drafts.keep(draft, admit(draft, prover, TaskIndex()), author="Ada", public_grammar=False)
+    assert vault.record(draft.id).state is TaskState.REJECTED
     assert drafts.admission(draft.id).failed_gates == (3, 4)
 
 
@@ -114,7 +114,7 @@ def test_the_tag_of_a_goal_is_keyed_indexed_and_another_one_in_every_home(kept, 
 def test_an_admission_of_another_draft_is_refused_and_nothing_is_written(home, grammar, draft, prover):
     vault, drafts, _ = home
     with pytest.raises(NotAllowed, match="the admission is of task"):
-        drafts.keep(draft, admit(sample(grammar, Random(99)), prover, Around()), author="Ada", public_grammar=True)
+        drafts.keep(draft, admit(sample(grammar, Random(99)), prover, TaskIndex()), author="Ada", public_grammar=True)
     assert vault.records() == []
     with pytest.raises(NotFound, match="never went through the gates"):
         drafts.admission(draft.id)
@@ -123,7 +123,7 @@ def test_an_admission_of_another_draft_is_refused_and_nothing_is_written(home, g
 @pytest.mark.both_databases
 def test_a_second_person_approves_and_nobody_else_is_needed(kept):
     _, drafts, draft = kept
-    assert drafts.review(review(draft, note="fine")).state is State.REVIEWED
+    assert drafts.review(review(draft, note="fine")).state is TaskState.REVIEWED
     assert [(said.reviewer, said.decision) for said in drafts.reviews(draft.id)] == [("Bea", "approve")]
     with pytest.raises(NotOpen):
         drafts.review(review(draft, "Cem", "reject", "late"))
@@ -137,7 +137,7 @@ def test_the_author_is_refused_and_an_incomplete_review_changes_nothing(kept):
         drafts.review(review(draft, "ada"))
     with pytest.raises(Malformed):
         drafts.review(review(draft, paths_covered=False))
-    assert vault.record(draft.id).state is State.ADMITTED
+    assert vault.record(draft.id).state is TaskState.ADMITTED
     assert drafts.reviews(draft.id) == []
 
 
@@ -145,7 +145,7 @@ def test_the_author_is_refused_and_an_incomplete_review_changes_nothing(kept):
 def test_a_rejection_keeps_its_reason_sealed(home, kept):
     vault, drafts, draft = kept
     drafts.review(review(draft, decision="reject", note="two readings of heron", goal_unambiguous=False))
-    assert vault.record(draft.id).state is State.REJECTED
+    assert vault.record(draft.id).state is TaskState.REJECTED
     assert drafts.reviews(draft.id)[0].checklist["goal-unambiguous"] is False
     assert vault.open_blob(f"review/{draft.id}/0", who="Ada", why="to mend it") == b"two readings of heron"
 
@@ -162,5 +162,5 @@ def test_no_word_of_a_draft_reaches_the_database(home, kept):
 def test_a_draft_that_is_there_already_is_left_as_it_is(kept, prover):
     vault, drafts, draft = kept
     with pytest.raises(Exception, match="already"):
-        drafts.keep(replace(draft), admit(draft, prover, Around()), author="Eve", public_grammar=False)
+        drafts.keep(replace(draft), admit(draft, prover, TaskIndex()), author="Eve", public_grammar=False)
     assert vault.record(draft.id).author == "Ada"

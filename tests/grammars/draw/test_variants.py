@@ -5,7 +5,7 @@ import json
 import pytest
 
 from grammars.admission.duplicates import Sketch
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
 from grammars.draw.variants import base, further
 from grammars.language.grammar import Draft
@@ -47,7 +47,7 @@ def test_the_base_has_the_first_choices_in_task_solutions_and_mutants_alike(free
 
 def test_three_variants_beside_the_base_are_played_and_no_two_are_alike(free, prover):
     counted = Counted(prover)
-    admission = admit(free, counted, Around())
+    admission = admit(free, counted, TaskIndex())
     assert admission.ok, admission.failed
     assert len(counted.played) == 2 * len(set(counted.played)) == 8  # doing nothing, and the solution, of each
     assert "ledge 1023" in counted.played[-1]
@@ -55,7 +55,7 @@ def test_three_variants_beside_the_base_are_played_and_no_two_are_alike(free, pr
 
 def test_a_variant_that_cannot_be_solved_keeps_its_gate_shut(free, prover):
     calls = json.loads(json.dumps(base(free).provenance["solutions"]))
-    admission = admit(Draft(free.task, {**free.provenance, "solutions": calls}), prover, Around())
+    admission = admit(Draft(free.task, {**free.provenance, "solutions": calls}), prover, TaskIndex())
     assert {gate.number for gate in admission.failed} == {3, 4}
     assert admission.failed[0].detail.startswith("variant 1: solutions.reference: it gets false")
 
@@ -64,18 +64,18 @@ def test_with_too_few_variants_the_base_alone_is_played_for_all_are_served_that(
     few = {name: {"from": choice["from"][:8]} for name, choice in FREE.items()}
     counted = Counted(prover)
     assert further(Draft({**free.task, "free": few}, free.provenance)) == []
-    assert admit(Draft({**free.task, "free": few}, free.provenance), counted, Around()).ok
+    assert admit(Draft({**free.task, "free": few}, free.provenance), counted, TaskIndex()).ok
     assert len(counted.played) == 2
 
 
 def test_choices_that_could_be_mistaken_keep_the_first_gate_shut(free, prover):
     twice = {**FREE, "barn": {"from": [*FREE["barn"]["from"][:-1], "ledge 7"]}}
-    admission = admit(Draft({**free.task, "free": twice}, free.provenance), prover, Around())
+    admission = admit(Draft({**free.task, "free": twice}, free.provenance), prover, TaskIndex())
     assert [gate.number for gate in admission.failed] == [1]
     assert "a choice is another one" in admission.failed[0].detail
 
 
 def test_a_task_with_other_names_is_near_its_own_base(free, prover):
-    around = Around({"known": Sketch.of(base(free).task)})
+    around = TaskIndex({"known": Sketch.of(base(free).task)})
     details = {gate.number: gate.detail for gate in admit(free, prover, around).failed}
     assert "near-duplicate of task known" in details[6]

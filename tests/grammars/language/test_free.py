@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
 from grammars.draw.sample import draw, sample, skeletons
 from grammars.draw.variants import base, further
@@ -67,7 +67,7 @@ def test_the_same_dice_give_the_same_choices_and_the_rest_is_drawn_as_if_nothing
 def test_the_gates_play_the_base_and_three_variants_of_a_drawn_task(small, prover):
     draft = sample(variant_of(small), Random(1))
     assert len(further(draft)) == 3
-    admission = admit(draft, prover, Around())
+    admission = admit(draft, prover, TaskIndex())
     assert admission.ok, admission.failed
 
 

@@ -6,7 +6,7 @@ import pytest
 from sqlmodel import SQLModel
 
 from grammars.errors import Malformed, Refused
-from grammars.language.imported import Imported, Source
+from grammars.language.imported import GrammarSource, Imported
 from sandbox.servers.registry import tool_table
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
@@ -40,7 +40,7 @@ def imported(vault):
 
 @pytest.fixture
 def source(small):
-    return Source({"small.yaml": small}, {})
+    return GrammarSource({"small.yaml": small}, {})
 
 
 def test_an_import_is_in_force_from_then_on_and_not_public(imported, source, vault):
@@ -58,13 +58,13 @@ def test_a_later_import_takes_its_place_and_the_same_one_is_refused(imported, so
     imported.keep(source, who="ada")
     with pytest.raises(Refused, match="the one in force already"):
         imported.keep(source, who="ada")
-    imported.keep(Source({"small.yaml": small.replace("version: 1", "version: 2")}, {}), who="ada")
+    imported.keep(GrammarSource({"small.yaml": small.replace("version: 1", "version: 2")}, {}), who="ada")
     assert imported.servers() == {"filesystem": 2}
     assert imported.in_force(who="ada", why="draw")["filesystem"].version == 2
 
 
 def test_what_cannot_be_understood_is_not_kept(imported, small):
-    wrong = Source({"small.yaml": small.replace("filesystem.write_file, arg", "filesystem.write_fil, arg")}, {})
+    wrong = GrammarSource({"small.yaml": small.replace("filesystem.write_file, arg", "filesystem.write_fil, arg")}, {})
     with pytest.raises(Malformed, match="write_fil"):
         imported.keep(wrong, who="ada")
     assert imported.servers() == {}

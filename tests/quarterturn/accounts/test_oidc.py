@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from quarterturn.accounts import oidc
 from quarterturn.accounts.oidc import Provider
 from quarterturn.accounts.roles import ROLES
-from quarterturn.settings import Oidc
+from quarterturn.settings import OidcSettings
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MINE, DAY = "quarterturn-at-example", 86_400
@@ -81,7 +81,7 @@ def issuer():
 
 def chosen(issuer, /, **more):
     roles = ("board admins=maintainer", "watch=auditor")
-    return Oidc(**{"issuer": issuer.url, "audience": MINE, "roles": roles} | more)
+    return OidcSettings(**{"issuer": issuer.url, "audience": MINE, "roles": roles} | more)
 
 
 @pytest.fixture

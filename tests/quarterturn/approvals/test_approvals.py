@@ -24,13 +24,13 @@ from quarterturn.clock import now
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
 from quarterturn.month import alarm_clock, monthly_turn
-from quarterturn.settings import Approvals, Ledger
+from quarterturn.settings import ApprovalSettings, LedgerSettings
 from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from vault.database import transaction
 from vault.ledger.signatures import sshsig
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..children import Child, Gate
 
@@ -63,7 +63,7 @@ def write(home: Path, **sections: object) -> None:
 
 def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
     """Put rules for two into a home's settings."""
-    write(home, approvals=Approvals.model_validate({"actions": actions, "maintainers": lines(*names)}))
+    write(home, approvals=ApprovalSettings.model_validate({"actions": actions, "maintainers": lines(*names)}))
     return home
 
 
@@ -86,14 +86,14 @@ def house(home, opened):
     return opened(guard(home, "ada", "bob", "cyd"))
 
 
-def asked(house: House, *what: object) -> signatures.Request:
+def asked(house: House, *what: object) -> signatures.ApprovalRequest:
     """Ask for what nobody has signed for, and give the request that this made."""
     with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
         approvals.require(house, *(what or EXPORT), who="ada")
     return signatures.request(house, re.findall(r"request (\S+)", str(error.value))[0])
 
 
-def sign(house: House, one: signatures.Request, *names: str) -> None:
+def sign(house: House, one: signatures.ApprovalRequest, *names: str) -> None:
     for name in names:
         signatures.keep(house, one.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
 
@@ -241,7 +241,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
     pair = tmp_path / "dan"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "dan", "-f", pair], check=True)
     named = lines("ada", "bob") | {"dan": pair.with_suffix(".pub").read_text().strip()}
-    write(stocked, approvals=Approvals.model_validate({"actions": ACTIONS, "maintainers": named}))
+    write(stocked, approvals=ApprovalSettings.model_validate({"actions": ACTIONS, "maintainers": named}))
     task = say("task", "list", "--home", stocked, "--json").data[0]["id"]
     show = ("task", "show", task, "--as", "dan", "--home", stocked)
     refused = say(*show)
@@ -286,7 +286,7 @@ def test_mistakes_of_whoever_signs_are_named(house, say, tmp_path):
 def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
     guard(stocked, "ada", "bob")
     house = House(stocked, None)
-    task = house.vault.records(State.REVIEWED)[0].id
+    task = house.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
         review.shown(house, [task], "grace")
     house.close()
@@ -354,7 +354,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
-    alarm_clock.Clock(house).look()
+    alarm_clock.MonthlyClock(house).look()
     (notice,) = alarm_clock.outbox(house).posted()
     (one,) = signatures.requests(house)
     assert notice.key.startswith("turn.overdue/2026-11/")
@@ -363,7 +363,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
     assert one.id in told
     assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
     sign(house, one, "ada", "bob")
-    alarm_clock.Clock(house).look()
+    alarm_clock.MonthlyClock(house).look()
     assert house.months.turn(FIRST).finished
 
 
@@ -405,7 +405,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
 def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
     house = opened(guard(home, "ada", "bob"))
     asked(house)
-    write(home, approvals=Approvals())
+    write(home, approvals=ApprovalSettings())
     bare = opened(home)
     with pytest.raises(Unapproved, match="change the rules for two"):
         approvals.require(bare, *EXPORT)
@@ -421,7 +421,7 @@ def test_rules_cannot_be_taken_out_of_the_settings(home, opened):
 
 def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
     (home / "policy").write_text("quorum none\n")
-    write(home, ledger=Ledger(policy="policy"))
+    write(home, ledger=LedgerSettings(policy="policy"))
     house = opened(guard(home, "ada", "bob"))
     assert house.ledger.size == 0
     (home / "policy").write_text("# nobody\nquorum none\n")

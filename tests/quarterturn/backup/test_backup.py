@@ -23,7 +23,7 @@ from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.home import create
 from quarterturn.migrations.scripts.metadata import METADATA
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from vault.errors import Broken
 from vault.errors import Refused as Unsigned
@@ -181,7 +181,7 @@ def test_keys_are_backed_up_only_if_asked_and_only_under_a_passphrase(live, tmp_
         backup(opened(live), tmp_path / "copy", with_keys=True)
     assert not (tmp_path / "copy").exists()
     home = tmp_path / "locked"
-    create(home, Settings(benchmark=Benchmark(first_month="2026-12")), b"test-phrase")
+    create(home, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
     backup(opened(home), tmp_path / "copy", with_keys=True)  # which takes no passphrase
     for name in ("ring.json", "log.key", "endpoint.key"):
         assert (tmp_path / "copy" / "keys" / name).read_bytes() == (home / "keys" / name).read_bytes()
@@ -297,7 +297,7 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
     with pytest.raises(NotFound, match="cannot be read"):
         restore(copy_of_live, tmp_path / "new", tmp_path / "nothing", None)
     other = tmp_path / "other"
-    create(other, Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    create(other, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     stranger = House(other, None)
     stranger.ledger.record("key/1", b"{}")
     stranger.ledger.publish()

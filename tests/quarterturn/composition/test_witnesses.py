@@ -17,12 +17,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.testclient import TestClient
 
 from quarterturn.composition.wiring import House
-from quarterturn.composition.witnesses import MAX_ANSWER, Asker
+from quarterturn.composition.witnesses import MAX_ANSWER, WitnessClient
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.home import policies
 from quarterturn.http.answers.listening import Listening
 from quarterturn.http.routes.witness import create
-from quarterturn.settings import Ledger, dump, load
+from quarterturn.settings import LedgerSettings, dump, load
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.runs.submission import Submission
@@ -91,7 +91,7 @@ def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
     served = {name: Served(stocked.parent / "witnesses", name, log) for name in KINDS}
     lines = [f"witness {n} {one.cosigner.witness.vkey} http://127.0.0.1:{one.port}/" for n, one in served.items()]
     (stocked / "policy").write_text("\n".join([*lines, "group any-two 2 ada bob cyd", "quorum any-two", ""]))
-    settings = load(stocked / "quarterturn.toml").model_copy(update={"ledger": Ledger(policy="policy")})
+    settings = load(stocked / "quarterturn.toml").model_copy(update={"ledger": LedgerSettings(policy="policy")})
     (stocked / "quarterturn.toml").write_text(dump(settings))
     yield stocked, served
     for one in served.values():
@@ -280,9 +280,9 @@ def test_an_answer_without_an_end_is_cut_off() -> None:
     try:
         assert up.wait(PATIENCE)
         with pytest.raises(Unavailable, match="without an end"):
-            Asker()(found[0], b"")
+            WitnessClient()(found[0], b"")
     finally:
         server.should_exit = True
         thread.join(PATIENCE)
     with pytest.raises(Unavailable, match="does not answer"):
-        Asker()(found[0], b"")
+        WitnessClient()(found[0], b"")

@@ -7,7 +7,7 @@ import pytest
 from quarterturn.composition.wiring import House
 from quarterturn.findings import detection
 from rotation.calendar import Month
-from rotation.findings.store import Found, Look
+from rotation.findings.store import NewFinding, ScanRecord
 
 pytestmark = pytest.mark.slow
 
@@ -18,8 +18,10 @@ JANUARY = Month(2027, 1)
 def flagged(live):
     """A home with one finding under review, one to watch and one that is clean."""
     house = House(live, None)
-    found = [Found("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
-    house.books.findings.keep([Look(JANUARY, house.now(), 6, 4, None)], found, house.now())
+    found = [
+        NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
+    ]
+    house.books.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found, house.now())
     house.close()
     return live
 
@@ -57,7 +59,7 @@ def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(sa
     def broken(self, why):
         raise ValueError("the goal of a task")
 
-    monkeypatch.setattr("rotation.detection.scan_results.Watch.look", broken)
+    monkeypatch.setattr("rotation.detection.scan_results.Scanner.look", broken)
     said = say("turn", "run", "--home", live)
     assert said.code == 0
     assert "the detectors failed" in said.out

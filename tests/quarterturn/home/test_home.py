@@ -15,8 +15,8 @@ from quarterturn import migrations
 from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home import home as homes
-from quarterturn.home.home import Places, create
-from quarterturn.settings import Benchmark, Database, Settings
+from quarterturn.home.home import HomePaths, create
+from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
 from quarterturn.tasks import replenish
 from rotation.month.sets import MCPBENCH
 from vault.errors import Locked
@@ -26,7 +26,7 @@ from vault.keys.ring import FileKeyRing
 
 pytestmark = pytest.mark.slow
 
-CHOSEN = Settings(benchmark=Benchmark(first_month="2026-12"))
+CHOSEN = Settings(benchmark=BenchmarkSettings(first_month="2026-12"))
 
 
 def usable(folder: Path, passphrase: bytes | None = None) -> bool:
@@ -133,14 +133,14 @@ def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
 
 
 def test_places_know_where_the_database_is(tmp_path):
-    places = Places(tmp_path)
+    places = HomePaths(tmp_path)
     at = {
         "sqlite:///quarterturn.db": f"sqlite:///{tmp_path}/quarterturn.db",
         "sqlite:////srv/rows.db": "sqlite:////srv/rows.db",
         "postgresql://db/rows": "postgresql://db/rows",
     }
     for url, found in at.items():
-        chosen = Settings(benchmark=CHOSEN.benchmark, database=Database(url=url))
+        chosen = Settings(benchmark=CHOSEN.benchmark, database=DatabaseSettings(url=url))
         assert places.database_url(chosen) == found
 
 
@@ -148,9 +148,9 @@ def test_a_password_comes_from_a_file_and_an_address_from_outside_wins(tmp_path)
     (tmp_path / "word").write_text("p@ss\n")
     (tmp_path / "word").chmod(0o600)
     chosen = Settings(
-        benchmark=CHOSEN.benchmark, database=Database(url="postgresql://ada@db/rows", password_file="word")
+        benchmark=CHOSEN.benchmark, database=DatabaseSettings(url="postgresql://ada@db/rows", password_file="word")
     )
-    places = Places(tmp_path)
+    places = HomePaths(tmp_path)
     assert places.database_url(chosen) == "postgresql://ada:p%40ss@db/rows"
     assert places.database_url(chosen, "postgresql://bob@db/rows") == "postgresql://bob:p%40ss@db/rows"
     assert places.database_url(chosen, "postgresql://bob:own@db/rows") == "postgresql://bob:own@db/rows"

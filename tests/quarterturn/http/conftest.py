@@ -20,8 +20,8 @@ from quarterturn.accounts.roles import ROLES
 from quarterturn.composition.wiring import House
 from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
-from quarterturn.runs.local_executor import Embedded
-from quarterturn.settings import Service
+from quarterturn.runs.local_executor import LocalExecutor
+from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
@@ -81,8 +81,8 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     house = House(home, None, now)
     limits = how.pop("limits", None)
     if limits:
-        house.settings = house.settings.model_copy(update={"service": Service(**{"images": ("",)} | limits)})
-    app = create(house, Embedded(house, workers, **how), clock=lambda: 0.0)
+        house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
+    app = create(house, LocalExecutor(house, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)

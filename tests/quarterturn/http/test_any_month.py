@@ -30,7 +30,7 @@ from hypothesis.stateful import (
 from sqlmodel import Session, select
 
 from quarterturn.leaderboard import standings
-from quarterturn.leaderboard.tables import ScoreRow, ToldRow
+from quarterturn.leaderboard.tables import DisclosedScore, ScoreRow
 from quarterturn.month import monthly_turn, withdraw_task
 from quarterturn.report import Report
 from quarterturn.runs import jobs, running
@@ -42,7 +42,7 @@ from sandbox.errors import NotAllowed
 from sandbox.runs.store import RunState
 from sandbox.runs.tables import ResultRow
 from vault.ledger.audit.verify import audit
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ...patience import PATIENCE
 from ..conftest import copy_of, written
@@ -211,7 +211,7 @@ class Months(RuleBasedStateMachine):
     @rule(data=st.data(), cohort=st.integers(0, 4), dies_after=st.sampled_from([None, None, *withdrawal.STEPS]))
     def withdraw(self, data, cohort, dies_after):
         """Take out a task that is live, or that waits in the reserve (0)."""
-        spare = sorted(record.id for record in self.house.vault.records(State.REVIEWED))
+        spare = sorted(record.id for record in self.house.vault.records(TaskState.REVIEWED))
         tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
         self.take_out(data.draw(st.sampled_from(tasks)), dies_after)
 
@@ -252,7 +252,7 @@ class Months(RuleBasedStateMachine):
             return
         size = self.house.ledger.published.size
         with Session(self.house.engine) as session:
-            kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(ToldRow.run)).all()}
+            kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(DisclosedScore.run)).all()}
         kept |= {line["run"] for line in self.site.get("/leaderboard").json()["lines"]}
         assert all(self.house.books.leaf_index(f"score/{run}") < size for run in kept)
 
@@ -287,7 +287,7 @@ class Months(RuleBasedStateMachine):
             ]
             said += [self.site.get(f"/runs/{name}").text for name in self.charged]
             said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
-            secret = [r.id for r in self.house.vault.records() if r.state is not State.PUBLISHED]
+            secret = [r.id for r in self.house.vault.records() if r.state is not TaskState.PUBLISHED]
             gone = {
                 one.task for one in withdrawal.listed(self.house.books)
             }  # their ids are public, their words are not
@@ -311,7 +311,7 @@ class Months(RuleBasedStateMachine):
         return self.house.queue.waiting()
 
     def gone(self):
-        return len(self.house.vault.records(State.WITHDRAWN))
+        return len(self.house.vault.records(TaskState.WITHDRAWN))
 
     def used(self, party):
         now = self.month()

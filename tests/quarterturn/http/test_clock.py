@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.composition.wiring import House
-from quarterturn.month.alarm_clock import Clock, outbox
+from quarterturn.month.alarm_clock import MonthlyClock, outbox
 
 from ...patience import PATIENCE
 
@@ -21,7 +21,7 @@ QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 
 
 def test_the_metrics_say_when_the_next_turn_is_due_and_what_was_not_told(site):
-    Clock(site.house).look()
+    MonthlyClock(site.house).look()
     said = site.get("/metrics", "runner").text
     assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
     assert "quarterturn_turn_overdue 0" in said

@@ -15,7 +15,7 @@ import pytest
 from quarterturn.leaderboard import scores
 from quarterturn.runs import jobs
 from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.settings import Run
+from quarterturn.settings import RunSettings
 from sandbox.runs.store import RunState
 
 from ...patience import PATIENCE, until
@@ -46,7 +46,7 @@ def test_an_image_goes_from_a_request_to_the_board(playable, serve):
     subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
     try:
         with serve(playable, workers=1, limits={"images": ("{account}/",)} | UNHURRIED) as site:
-            site.house.settings = site.house.settings.model_copy(update={"run": Run(workers=4)})
+            site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(workers=4)})
             site.account(ada)
             site.account("eve")
             wanted = {"image": f"{ada}/rulebook:1", "set": "private"}
@@ -101,7 +101,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_stand_on_the_board(playable, s
     limits = {"callbacks": "203.0.113.1:8701", "callbacks_url": "http://203.0.113.1:8701"} | UNHURRIED
     url = "https://203.0.113.10/tasks"
     with serve(playable, workers=2, limits=limits) as site:
-        site.house.settings = site.house.settings.model_copy(update={"run": Run(box="bwrap")})
+        site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(box="bwrap")})
         with (
             hosted(site.house.places.endpoint_pem, url, 9000),
             in_front(hand_on(9000, site), authority.server("203.0.113.10")) as heard,

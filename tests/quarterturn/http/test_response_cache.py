@@ -9,7 +9,7 @@ import os
 import pytest
 
 from quarterturn.http.answers import response_cache
-from quarterturn.http.answers.response_cache import Shelf
+from quarterturn.http.answers.response_cache import ResponseCache
 
 OLD = 1_000_000_000
 PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"content-length", b"4")]
@@ -34,7 +34,7 @@ class Place:
     def __init__(self, folder, age=60):
         self.folder, self.app = folder, App()
         self.changed(OLD)
-        self.shelf = Shelf(self.app, [folder, folder / "none"], now=lambda: OLD + age)
+        self.shelf = ResponseCache(self.app, [folder, folder / "none"], now=lambda: OLD + age)
 
     def changed(self, when):
         os.utime(self.folder, (when, when))

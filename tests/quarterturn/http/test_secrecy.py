@@ -19,8 +19,8 @@ from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
 from quarterturn.http.answers.access import ACCESS
 from quarterturn.http.answers.answers import sealed
-from quarterturn.settings import Benchmark, Service, Settings
-from quarterturn.submissions.requests import Wish
+from quarterturn.settings import BenchmarkSettings, ServiceSettings, Settings
+from quarterturn.submissions.requests import SubmissionRequest
 from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
@@ -42,7 +42,11 @@ SAID = "vermilion-gyroscope"  # what the agent wrote down of a task, and the gat
 
 def planted_in(folder: Path, document) -> None:
     """Make a home whose live tasks hold a canary in every part."""
-    create(folder, Settings(benchmark=Benchmark(first_month="2026-12"), service=Service(images=("",))), None)
+    create(
+        folder,
+        Settings(benchmark=BenchmarkSettings(first_month="2026-12"), service=ServiceSettings(images=("",))),
+        None,
+    )
     with closing(House(folder, None)) as house:
         for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
             made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
@@ -65,7 +69,7 @@ def planted(tmp_path, templates, document, serve, played):
         tasks = [(site.house.vault.open(one.id, who="tester", why="compare").task, one) for one in records]
         site.account("ada")
         number = played(site.house, 13, "ada", says=f"{SAID} {CANARY}")
-        made, _ = site.house.submissions.take("ada", Wish("private", image="agent:1"), month="2026-12")
+        made, _ = site.house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")
         claim = site.house.queue.claim("w")
         site.house.queue.opened(claim, number)
         site.house.queue.finish(claim, None)
@@ -233,7 +237,7 @@ def test_a_mistake_of_ours_tells_where_and_not_what(planted, problem, caplog, mo
 def test_what_has_retired_is_shown_to_its_owner_and_to_everybody_once_they_say_so(turned, problem):
     site = turned
     ada, bob = site.account("ada"), site.account("bob")
-    made, _ = site.house.submissions.take("ada", Wish("private", image="agent:1"), month="2026-12")
+    made, _ = site.house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")
     claim = site.house.queue.claim("w")
     site.house.queue.opened(claim, 1)
     site.house.queue.finish(claim, None)

@@ -8,7 +8,7 @@ import pytest
 
 from quarterturn.runs import submission_service
 from quarterturn.submissions.codes import CODES
-from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.requests import SubmissionRequest
 
 pytestmark = pytest.mark.slow
 
@@ -223,5 +223,5 @@ def test_the_houses_own_routes_are_the_verbs(site, ada, say):
 
 
 def test_a_wish_reads_as_what_was_asked_for():
-    assert Wish("dev", image="a").digest() != Wish("private", image="a").digest()
-    assert "a.example" not in repr(Wish("dev", endpoint="https://a.example/secret"))
+    assert SubmissionRequest("dev", image="a").digest() != SubmissionRequest("private", image="a").digest()
+    assert "a.example" not in repr(SubmissionRequest("dev", endpoint="https://a.example/secret"))

@@ -15,7 +15,7 @@ import pytest
 
 from quarterturn.cli.setup import doctor_checks
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
-from quarterturn.home.home import Places
+from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from vault.keys.locks.command import NewCommand
 from vault.keys.locks.custodians import decrypted
@@ -33,7 +33,7 @@ WORD, NEXT = "test-correct horse", "test-another horse"
 def locked(home, tmp_path):
     """A home that a passphrase opens, beside one that lies open."""
     folder = shutil.copytree(home, tmp_path / "locked")
-    FileKeyRing.open(Places(folder).ring, None).add_lock(Passphrase(WORD.encode(), CHEAP))
+    FileKeyRing.open(HomePaths(folder).ring, None).add_lock(Passphrase(WORD.encode(), CHEAP))
     return folder
 
 
@@ -72,7 +72,7 @@ def split(keys, people, tmp_path):
 
 
 def names(home):
-    return [lock["name"] for lock in json.loads(Places(home).ring.read_text())["locks"]]
+    return [lock["name"] for lock in json.loads(HomePaths(home).ring.read_text())["locks"]]
 
 
 def add(say, kind, home, *words):
@@ -143,7 +143,7 @@ def test_whoever_ends_the_input_at_a_prompt_has_interrupted(words, locked, split
 def test_where_a_key_service_is_out_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
     key = tmp_path / "kms.key"
     command = NewCommand((sys.executable, str(KMS), "--key", str(key)))
-    FileKeyRing.open(Places(locked).ring, WORD.encode()).add_lock(command)
+    FileKeyRing.open(HomePaths(locked).ring, WORD.encode()).add_lock(command)
     assert say("task", "list", "--home", locked).code == 0
     key.unlink()
     key.mkdir()
@@ -182,7 +182,7 @@ def test_shares_come_from_standard_input_and_from_a_terminal_too(locked, keys, s
 
 
 def test_shares_that_do_not_suffice_open_nothing_even_beside_the_right_passphrase(locked, keys, split, people):
-    before = Places(locked).ring.read_bytes()
+    before = HomePaths(locked).ring.read_bytes()
     identities = ("--identity", people / "ada", "--identity", people / "bob")
     for files, code, sentence in (
         ((split / "ada.age",), 7, "2 shares open the ring and 1 came: ask bob"),
@@ -193,7 +193,7 @@ def test_shares_that_do_not_suffice_open_nothing_even_beside_the_right_passphras
     ):
         said = keys("join", *files, *identities, following=NEXT)
         assert (said.code, sentence in said.sentence) == (code, True), said.err
-    assert Places(locked).ring.read_bytes() == before
+    assert HomePaths(locked).ring.read_bytes() == before
 
 
 def test_files_for_custodians_are_whole_or_absent_and_never_written_over(locked, keys, split, people, tmp_path):

@@ -18,7 +18,7 @@ from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.keys import rekeying
 from quarterturn.runs import models
-from quarterturn.settings import Model
+from quarterturn.settings import ModelSettings
 from vault.keys import private_files
 from vault.keys.seal import Sealed, seal
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 def with_model(home):
     """A home that also holds a language model's key."""
     chosen = settings.load(home / settings.FILE)
-    model = Model(wire="openai", url="https://model.example/v1", models=["m"])
+    model = ModelSettings(wire="openai", url="https://model.example/v1", models=["m"])
     (home / settings.FILE).write_text(settings.dump(chosen.model_copy(update={"models": {"smart": model}})))
     house = House(home, None)
     models.keep_key(house, "smart", "dev", "test-key-of-dev")

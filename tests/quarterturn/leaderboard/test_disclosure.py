@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import disclosure, standings
-from quarterturn.leaderboard.tables import ToldRow
+from quarterturn.leaderboard.tables import DisclosedScore
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Figure, score
 from sandbox.runs import submission as submissions
@@ -102,7 +102,7 @@ def test_runs_are_told_in_their_order_and_once(house):
     assert disclosure.figures(house, second) == later
     assert len(house.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
     with Session(house.engine) as session:
-        assert session.get(ToldRow, first).figures["whole"]["attempted"] == 24
+        assert session.get(DisclosedScore, first).figures["whole"]["attempted"] == 24
 
 
 @pytest.mark.slow

@@ -18,12 +18,12 @@ from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month import alarm_clock, monthly_turn
-from quarterturn.month.alarm_clock import Clock, outbox
+from quarterturn.month.alarm_clock import MonthlyClock, outbox
 from quarterturn.notices.outbox import WAITS
 from quarterturn.notices.tables import NoticeRow
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
-from rotation.turn.alarm import Alarm
+from rotation.turn.alarm import PeriodicJob
 from rotation.turn.turn import STEPS
 from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
@@ -80,18 +80,18 @@ def words(house: House, key: str) -> str:
 
 def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house, present = at(DUE - timedelta(days=8))
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert told(house) == []
     present.now = DUE - timedelta(days=7)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert told(house) == ["turn.coming/2026-12"]
     assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
     present.now = DUE - timedelta(seconds=1)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house) == [("2026-11", True)]
     present.now = DUE
-    Clock(house).look()
-    Clock(house).look()
+    MonthlyClock(house).look()
+    MonthlyClock(house).look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert told(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
     assert leaves(house)["retire"] == 1
@@ -102,10 +102,10 @@ def test_when_it_is_due_is_a_setting_and_the_public_is_told_the_same(at):
     house.settings = house.settings.model_copy(
         update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
     )
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert len(months(house)) == 1
     present.now = DUE + timedelta(days=2, hours=6)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert len(months(house)) == 2
     view = json.loads((house.places.view / "rotations.json").read_text())
     assert view["next"] == {"turn": "2027-01", "due": "2027-02-03T06:00:00Z"}
@@ -113,7 +113,7 @@ def test_when_it_is_due_is_a_setting_and_the_public_is_told_the_same(at):
 
 def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks(at):
     house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
@@ -128,21 +128,21 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
 
 def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_one(at, stock, monkeypatch):
     house, present = at(DUE)
-    Clock(house).look()
+    MonthlyClock(house).look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
     with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
         patch.setattr("quarterturn.tasks.review.decide", lambda *_: None)
         stock(house, 1, first=5)
-    Clock(house).look()
+    MonthlyClock(house).look()
     present.now += timedelta(hours=30)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert [key for key in told(house) if "overdue" in key] == [
         "turn.overdue/2027-01/2027-02-01",
         "turn.overdue/2027-01/2027-02-02",
     ]
     assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
     stock(house, 1, first=6)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house)[-1] == ("2027-01", True)
 
 
@@ -154,10 +154,10 @@ def test_runs_that_are_open_are_told_before_and_ended_by_the_turn(at):
         name, official = "docker", True
 
     number = house.official.open(submitted, Box()).record.number
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert "1 runs are open" in words(house, "turn.coming/2026-12")
     present.now = DUE
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert house.runs.get(number).code == "turn"
 
 
@@ -165,11 +165,11 @@ def test_a_key_ring_that_went_missing_is_told_and_crashes_nothing(at, live):
     house, _ = at(DUE)
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert told(house) == ["turn.overdue/2026-12/2027-01-01"]
     assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
     ring.with_suffix(".away").rename(ring)
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
 
 
@@ -177,13 +177,13 @@ def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with
     house, _ = at(DUE)
     with monkeypatch.context() as patch:
         patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
-        Clock(house).look()
+        MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")
     assert "It broke off (KeyError)" in said
     assert "KeyError in <lambda> (test_monthly.py" in caplog.text
     assert "a word of a task" not in said + caplog.text
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
 
@@ -195,14 +195,14 @@ def test_of_clocks_that_look_at_once_one_turns(at):
 
     def look(house: House) -> None:
         gate.wait()
-        Clock(house).look()
+        MonthlyClock(house).look()
 
     threads = [threading.Thread(target=look, args=(house,)) for house in houses]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    Clock(houses[0]).look()
+    MonthlyClock(houses[0]).look()
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
     assert houses[0].months.turns()[-1].done == STEPS
     assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
@@ -212,11 +212,11 @@ def test_of_clocks_that_look_at_once_one_turns(at):
 @pytest.mark.slow
 def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
     def look(before: Callable[[str], None]) -> None:
-        step = alarm_clock.Clock._step
-        alarm_clock.Clock._step = lambda self, name: (before(name), step(self, name))[1]
+        step = alarm_clock.MonthlyClock._step
+        alarm_clock.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
-        Clock(House(live, None, lambda: DUE)).look()
+        MonthlyClock(House(live, None, lambda: DUE)).look()
 
     def stop_at(name: str) -> None:
         if name == "retire":
@@ -244,7 +244,7 @@ def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
     house, _ = at(DUE)
     other, _ = at(DUE)
     with monthly_turn.alone(house):
-        Clock(other).look()
+        MonthlyClock(other).look()
         assert (len(months(house)), told(house)) == (1, [])
         with pytest.raises(Unavailable, match="another process is turning this home"), monthly_turn.alone(other):
             pass
@@ -270,23 +270,23 @@ def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
 
 def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
     house, _ = at(DUE)
-    clock, reached = Clock(house, seconds=0.01), threading.Event()
-    stop = alarm_clock.Clock._step
+    clock, reached = MonthlyClock(house, seconds=0.01), threading.Event()
+    stop = alarm_clock.MonthlyClock._step
 
-    def step(self: Clock, name: str) -> None:
+    def step(self: MonthlyClock, name: str) -> None:
         if name == "retire":
             reached.set()
             self._stopping.wait(PATIENCE)
         stop(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(alarm_clock.Clock, "_step", step)
+        patch.setattr(alarm_clock.MonthlyClock, "_step", step)
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
     assert not [key for key in told(house) if "overdue" in key]
-    Clock(house).look()
+    MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
 
 
@@ -301,7 +301,7 @@ def test_an_alarm_asks_again_and_again_and_never_twice_at_once(caplog):
         inside.pop()
         asked.release()
 
-    alarm = Alarm(ask, seconds=0.01)
+    alarm = PeriodicJob(ask, seconds=0.01)
     alarm.start()
     for _ in range(3):
         assert asked.acquire(timeout=PATIENCE)
@@ -334,7 +334,7 @@ def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(
     house, present = at(DUE)
     ok, said = doctor_checks._clock(house)
     assert (ok, "is overdue since 2027-01-01" in said, "that `quarterturn serve` runs" in said) == (False, True, True)
-    Clock(house).look()
+    MonthlyClock(house).look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
     ok, said = doctor_checks._clock(house)
     assert not ok
@@ -346,7 +346,7 @@ def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(
 
 
 def test_doctor_without_the_passphrase_says_so(tmp_path):
-    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), b"test-phrase")
+    create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
     found = doctor_checks.machine(tmp_path / "home").data["clock"]["detail"]
     assert found.startswith("the turn of 2026-11 is ")
     assert "The key ring or a signing key cannot be used" in found

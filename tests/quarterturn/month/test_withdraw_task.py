@@ -21,10 +21,10 @@ from quarterturn.findings import detection
 from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
 from quarterturn.month import alarm_clock, withdraw_task
 from quarterturn.pages import leaderboard
-from quarterturn.settings import Approvals, dump, load
+from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
-from rotation.findings.store import Found, Look
+from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month import sets
 from rotation.runs import withdrawal
 from sandbox.results.outcome import TaskRun
@@ -32,7 +32,7 @@ from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve
@@ -145,7 +145,7 @@ def test_the_board_of_a_month_that_never_had_it_does_not(house):
 
 def test_maintainers_are_told_once_on_every_channel(house):
     leaf = gone(house, of_fresh(house)).data[0]["leaf"]
-    clock = alarm_clock.Clock(house)
+    clock = alarm_clock.MonthlyClock(house)
     clock.look()
     clock.look()
     posted = [one for one in alarm_clock.outbox(house).posted() if one.key.startswith("task.")]
@@ -205,7 +205,7 @@ def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, st
     house = House(reserved, None, lambda: NOW)
     (row,) = said.data
     assert row["reason"] == "it leaked"
-    assert house.vault.record(row["replacement"]).state is State.LIVE
+    assert house.vault.record(row["replacement"]).state is TaskState.LIVE
     house.rotation.run(FIRST)
     assert audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text().strip()]).ok
     house.close()
@@ -228,7 +228,7 @@ def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved)
     keys = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob")}
     names = {name: sshsig.public_line(key.public_key().public_bytes_raw()) for name, key in keys.items()}
     file = reserved / "quarterturn.toml"
-    rules = Approvals.model_validate({"actions": ["policy", "withdraw"], "maintainers": names})
+    rules = ApprovalSettings.model_validate({"actions": ["policy", "withdraw"], "maintainers": names})
     file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
     house = House(reserved, None, lambda: NOW)
     task, size = of_fresh(house), house.ledger.size
@@ -237,7 +237,7 @@ def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved)
     for _ in range(2):
         with pytest.raises(Unapproved, match=f"task/{task}"):
             gone(house, task)
-    assert (house.vault.record(task).state, house.ledger.size) == (State.LIVE, size)
+    assert (house.vault.record(task).state, house.ledger.size) == (TaskState.LIVE, size)
     (asked,) = signatures.requests(house)
     assert asked.detail == {"tasks": [task], "reason": "it leaked"}
     for key in keys.values():
@@ -251,8 +251,8 @@ def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved)
 
 def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
     task = of_fresh(house)
-    found = [Found("exposure", task, FIRST, detail="served too often: withdraw it?")]
-    house.books.findings.keep([Look(FIRST, NOW, 1, 1, None)], found, NOW)
+    found = [NewFinding("exposure", task, FIRST, detail="served too often: withdraw it?")]
+    house.books.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found, NOW)
     before = "\n".join(detection.listing(house, None, everything=False).lines)
     assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
     leaf = gone(house, task).data[0]["leaf"]

@@ -23,10 +23,10 @@ import pytest
 from quarterturn import migrations
 from quarterturn.errors import Malformed
 from quarterturn.notices import channels
-from quarterturn.notices.channels import Log, Mail, Webhook
+from quarterturn.notices.channels import Log, MailChannel, Webhook
 from quarterturn.notices.contents import Notice
-from quarterturn.notices.outbox import WAITS, Message, Outbox, Undelivered
-from quarterturn.settings import Notify, parse
+from quarterturn.notices.outbox import WAITS, NoticeMessage, Outbox, Undelivered
+from quarterturn.settings import NotifySettings, parse
 from vault.database import open_engine
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
@@ -34,7 +34,7 @@ ORIGIN = "quarterturn.example/log"
 NOTICE = Notice(
     "turn.done/2026-12", "turn.done", "2026-12", "The turn of 2026-12 is done: 2027-01 is live.", ("One line.",)
 )
-MESSAGE = Message("msg_1", NOW, "turn.done", "2026-12", NOTICE.subject, NOTICE.lines)
+MESSAGE = NoticeMessage("msg_1", NOW, "turn.done", "2026-12", NOTICE.subject, NOTICE.lines)
 SECRET = b"test-secret-of-at-least-24-bytes"
 
 
@@ -44,7 +44,7 @@ class Heard:
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.messages = failures, []
 
-    def send(self, message: Message) -> None:
+    def send(self, message: NoticeMessage) -> None:
         self.messages.append(message)
         if len(self.messages) <= self.failures:
             raise Undelivered("status 503")
@@ -111,7 +111,7 @@ def test_what_failed_once_arrives_at_the_second_try(box):
 
 def test_who_dies_while_sending_leaves_it_to_be_sent_again(box):
     class Deadly(Heard):
-        def send(self, message: Message) -> None:
+        def send(self, message: NoticeMessage) -> None:
             super().send(message)
             raise KeyboardInterrupt
 
@@ -360,19 +360,19 @@ def tls_mail(context: ssl.SSLContext | None, refuse: str = "") -> Iterator[tuple
             thread.join()
 
 
-def mail(port: int, folder, password: bool = True) -> Mail:
+def mail(port: int, folder, password: bool = True) -> MailChannel:
     if password:
         (folder / "smtp.password").write_text("test-password\n")
         (folder / "smtp.password").chmod(0o600)
     account = {"smtp_user": "qt", "smtp_password_file": "smtp.password"} if password else {}
-    notify = Notify(
+    notify = NotifySettings(
         mail_to=("ops@quarterturn.example", "second@quarterturn.example"),
         mail_from="clock@quarterturn.example",
         smtp_host="localhost",
         smtp_port=port,
         **account,
     )
-    return Mail(notify, folder, ORIGIN)
+    return MailChannel(notify, folder, ORIGIN)
 
 
 @pytest.mark.slow
@@ -419,7 +419,7 @@ def test_of_a_refusal_the_code_is_kept_and_no_word(tmp_path):
 
 
 def test_the_log_is_always_a_channel(caplog):
-    assert list(channels.of(Notify(), None, ORIGIN, lambda: NOW)) == ["log"]
+    assert list(channels.of(NotifySettings(), None, ORIGIN, lambda: NOW)) == ["log"]
     with caplog.at_level(logging.INFO):
         Log().send(MESSAGE)
     assert caplog.records[-1].getMessage() == f"{NOTICE.subject} One line."

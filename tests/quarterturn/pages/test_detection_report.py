@@ -14,7 +14,7 @@ import pytest
 
 from quarterturn.pages.detection_report import canonical, page
 from rotation.calendar import Month
-from rotation.findings.store import Finding, Review
+from rotation.findings.store import Finding, FindingReview
 
 Drawn = Callable[..., dict[str, Any]]
 Element = ElementTree.Element
@@ -143,7 +143,10 @@ def test_the_first_month_says_that_there_is_nothing_to_compare(drawn: Drawn) -> 
 
 
 def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(drawn: Drawn) -> None:
-    said = (Review("open", "watch", NOW, ""), Review("explained", "grace", NOW, "one <model> under two names"))
+    said = (
+        FindingReview("open", "watch", NOW, ""),
+        FindingReview("explained", "grace", NOW, "one <model> under two names"),
+    )
     month, kept = Month(2027, 2), 1e-9
     rows = (
         Finding(7, "copy", "who000|who001", month, "review", kept, kept, kept, "", NOW, said),

@@ -13,9 +13,9 @@ from mcp.client import Client
 
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
-from quarterturn.home.home import Places, create, endpoint_sender
+from quarterturn.home.home import HomePaths, create, endpoint_sender
 from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.settings import Benchmark, Settings
+from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from vault.errors import VaultError
 from vault.keys import signing
@@ -164,18 +164,18 @@ def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
 
 
 def test_a_home_has_one_sender_and_publishes_its_key(tmp_path):
-    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     house, again = House(tmp_path / "home", None), House(tmp_path / "home", None)
     assert house.sender.public_pem == again.sender.public_pem == house.places.endpoint_pem.read_text()
     assert b"PRIVATE" not in house.places.endpoint_key.read_bytes()
     house.places.endpoint_key.unlink()  # a home that was made before there were endpoints
-    made = endpoint_sender(Places(tmp_path / "home"), house.ring)
+    made = endpoint_sender(HomePaths(tmp_path / "home"), house.ring)
     assert made.key_id != again.sender.key_id
     assert house.places.endpoint_pem.read_text() == made.public_pem
 
 
 def test_the_keys_of_the_log_and_of_endpoints_do_not_stand_for_each_other(tmp_path):
-    create(tmp_path / "home", Settings(benchmark=Benchmark(first_month="2026-12")), None)
+    create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     house = House(tmp_path / "home", None)
     house.places.log_key.replace(house.places.endpoint_key)
     with pytest.raises(VaultError):

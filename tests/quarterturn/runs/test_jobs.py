@@ -13,13 +13,13 @@ import pytest
 
 from quarterturn.composition.wiring import House
 from quarterturn.runs import jobs, running, submission_service
-from quarterturn.runs.running import Hold
+from quarterturn.runs.running import RunControl
 from quarterturn.submissions.queue import LEASE, pause
-from quarterturn.submissions.requests import Wish
+from quarterturn.submissions.requests import SubmissionRequest
 from rotation.errors import Refused
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
-from sandbox.results.failure import Facts, Stage
+from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import Left
 from sandbox.runs import submission as submissions
@@ -76,7 +76,9 @@ def kinds(house) -> list[str]:
 
 
 def submit(house, tasks="private"):
-    return submission_service.submit(house, "ada", Wish(tasks, image="agent:1"), once=None, enqueue=lambda *_: None)[0]
+    return submission_service.submit(
+        house, "ada", SubmissionRequest(tasks, image="agent:1"), once=None, enqueue=lambda *_: None
+    )[0]
 
 
 class After:
@@ -97,11 +99,11 @@ def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
         numbers.append(number)
 
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(None, note, After(0, "lost")))
+        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(None, note, After(0, "lost")))
     (number,) = numbers
     assert house.runs.get(number).state is RunState.RUNNING
     before = house.runs.finished(number)
-    opened, results = running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(number))
+    opened, results = running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(number))
     assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
     assert len(results) == house.spec.size
     assert house.runs.get(number).state is RunState.DONE
@@ -128,7 +130,7 @@ def test_what_an_earlier_attempt_finished_is_not_served_again(house):
 
 
 def left_of(task, text=b"first") -> Left:
-    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
     return Left(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
 
 
@@ -172,7 +174,7 @@ def test_a_run_is_not_gone_on_with_another_submission(house):
 
 def test_what_its_owner_took_back_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(standing=After(0, "cancelled")))
+        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(standing=After(0, "cancelled")))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
@@ -183,7 +185,7 @@ def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
 
     size = house.ledger.size
     with pytest.raises(RuntimeError, match="lost"):
-        running.play(house, AGENT, NoWorld(), jobs.Silent(), hold=Hold(opened=refuses))
+        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(opened=refuses))
     assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
     assert house.books.exposures.servings() == []
 
@@ -255,7 +257,7 @@ def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, cl
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    beat = jobs.Beat(house, house.queue.claim("w"), threading.Event())
+    beat = jobs.LeaseHeartbeat(house, house.queue.claim("w"), threading.Event())
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
@@ -369,7 +371,7 @@ def test_what_was_cancelled_before_its_run_was_opened_opens_none(house):
 @pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
 def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
-    chosen = running.Choice(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
+    chosen = running.RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
     monkeypatch.setattr(jobs, "_choice", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
     made = submit(house, tasks)
     jobs.work(house, house.queue.claim("w"), threading.Event())

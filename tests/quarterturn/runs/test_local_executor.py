@@ -13,18 +13,18 @@ import pytest
 
 from quarterturn.composition.wiring import House
 from quarterturn.runs import postgres_executor, submission_service
-from quarterturn.runs.local_executor import Embedded, Work
-from quarterturn.runs.postgres_executor import Bells
-from quarterturn.settings import Service
+from quarterturn.runs.local_executor import LocalExecutor, Work
+from quarterturn.runs.postgres_executor import PostgresExecutor
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.queue import Executor
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from vault.errors import Unavailable
 
 from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
 
-WISH = Wish("dev", image="agent:1")
+WISH = SubmissionRequest("dev", image="agent:1")
 
 
 class Workers(Protocol):
@@ -37,7 +37,7 @@ class Workers(Protocol):
 def house(home):
     house = House(home, None)
     house.settings = house.settings.model_copy(
-        update={"service": Service(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
+        update={"service": ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
     )
     house.submissions = Submissions(house.engine, house.exposures, house.settings.service, house.now)
     for name in ("ada", "bob"):
@@ -48,7 +48,7 @@ def house(home):
 
 @pytest.fixture
 def workers(house) -> Iterator[Workers]:
-    kind, made = Bells if house.engine.dialect.name == "postgresql" else Embedded, []
+    kind, made = PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor, []
 
     def make(*how):
         made.append(kind(house, *how))
@@ -136,7 +136,7 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
 
 def test_the_database_says_which_executor_a_home_has(house):
     assert type(postgres_executor.executor(house, 1)) is (
-        Bells if house.engine.dialect.name == "postgresql" else Embedded
+        PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor
     )
 
 

@@ -11,7 +11,7 @@ from quarterturn import settings
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.runs import models, running
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 from sandbox.errors import Unavailable
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission
@@ -101,7 +101,7 @@ def test_without_a_model_or_its_key_no_run_begins(house):
 
 def test_a_hosted_endpoint_brings_its_own_model():
     with pytest.raises(Malformed, match="leave --model out"):
-        running.Choice(None, None, "ada", None, hosting=object(), model="gpt")
+        running.RunRequest(None, None, "ada", None, hosting=object(), model="gpt")
 
 
 def test_the_verbs_take_a_key_from_a_private_file_and_never_say_it(say, house, tmp_path):
@@ -158,7 +158,7 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
         opened = house.official.open(image, NoWorld(), gateway.spec.name)
         house.official.serve(opened, *opened.tasks)
     assert running.terms(house, gateway).models is gateway
-    assert running.terms(house).agent == Limits(wall=120.0)
+    assert running.terms(house).agent == ResourceLimits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     channels: dict[str, int] = {}
     for _, who, channel, times in house.books.exposures.totals():

@@ -11,14 +11,14 @@ from sqlalchemy import inspect, text
 from quarterturn import migrations
 from quarterturn.composition.wiring import House
 from quarterturn.runs import submission_service
-from quarterturn.runs.postgres_executor import Bells
-from quarterturn.settings import Service
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.runs.postgres_executor import PostgresExecutor
+from quarterturn.settings import ServiceSettings
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from vault.database import transaction
 
 pytestmark = pytest.mark.slow
 
-WISH = Wish("dev", image="agent:1")
+WISH = SubmissionRequest("dev", image="agent:1")
 RUNG = "SELECT queueing_lock, priority FROM procrastinate_jobs WHERE status = 'todo' ORDER BY priority DESC, id"
 
 
@@ -30,7 +30,7 @@ def backend() -> str:
 @pytest.fixture
 def house(home):
     house = House(home, None)
-    service = Service(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
+    service = ServiceSettings(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
     house.settings = house.settings.model_copy(update={"service": service})
     house.submissions = Submissions(house.engine, house.exposures, service, house.now)
     for name in ("ada", "bob"):
@@ -40,7 +40,7 @@ def house(home):
 
 
 def submit(house, account="ada") -> int:
-    return submission_service.submit(house, account, WISH, once=None, enqueue=Bells(house).enqueue)[0].number
+    return submission_service.submit(house, account, WISH, once=None, enqueue=PostgresExecutor(house).enqueue)[0].number
 
 
 def rung(house) -> list[tuple[int, int]]:
@@ -54,7 +54,7 @@ def sql(house, statement: str) -> None:
 
 
 def tend(house) -> None:
-    bells = Bells(house, 1)
+    bells = PostgresExecutor(house, 1)
     bells._stopping.set()  # once, and without a pause
     bells._tend()
 
@@ -69,7 +69,10 @@ def test_a_bell_says_which_row_waits_and_comes_the_later_the_more_of_its_party_w
 def test_a_bell_is_rung_with_its_row_or_not_at_all(house):
     with suppress(ZeroDivisionError):
         house.submissions.take(
-            "ada", WISH, month="2026-12", enqueue=lambda session, n: (Bells(house).enqueue(session, n), 1 // 0)
+            "ada",
+            WISH,
+            month="2026-12",
+            enqueue=lambda session, n: (PostgresExecutor(house).enqueue(session, n), 1 // 0),
         )
     assert (rung(house), house.submissions.unfinished()) == ([], [])
 
@@ -92,9 +95,13 @@ def queues(house) -> dict[int, str]:
 
 
 def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_way(house):
-    house.settings = house.settings.model_copy(update={"service": Service(at_once=1, images=("",))})
-    wishes = (WISH, Wish("private", image="agent:1"), Wish("private", image="agent:1", model="anthropic"))
-    enqueue = Bells(house).enqueue
+    house.settings = house.settings.model_copy(update={"service": ServiceSettings(at_once=1, images=("",))})
+    wishes = (
+        WISH,
+        SubmissionRequest("private", image="agent:1"),
+        SubmissionRequest("private", image="agent:1", model="anthropic"),
+    )
+    enqueue = PostgresExecutor(house).enqueue
     numbers = [house.submissions.take("ada", one, month="2026-12", enqueue=enqueue)[0].number for one in wishes]
     own = dict(zip(numbers, ("look-open", "look-sealed", "look-open"), strict=True))
     assert queues(house) == own
@@ -105,10 +112,13 @@ def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_
 
 @pytest.mark.parametrize(("only", "heard"), [("sealed", 1), ("open", 0)])
 def test_a_worker_of_one_class_answers_with_that_class_alone(house, only, heard):
-    numbers = [submit(house), house.submissions.take("bob", Wish("private", image="a:1"), month="2026-12")[0].number]
+    numbers = [
+        submit(house),
+        house.submissions.take("bob", SubmissionRequest("private", image="a:1"), month="2026-12")[0].number,
+    ]
     taken = []
     work = lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None)  # noqa: E731
-    Bells(house, 1, work, only)._answer(numbers[0])
+    PostgresExecutor(house, 1, work, only)._answer(numbers[0])
     assert taken == [numbers[heard]]
 
 
@@ -126,7 +136,9 @@ def test_a_bell_of_a_row_that_waits_no_more_is_answered_with_what_does(house):
     sql(house, f"DELETE FROM procrastinate_jobs WHERE queueing_lock = '{second}'")
     house.queue.finish(house.queue.claim("somebody"), None)
     taken = []
-    bells = Bells(house, 1, lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None))
+    bells = PostgresExecutor(
+        house, 1, lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None)
+    )
     bells._answer(first)
     assert taken == [second]
     bells._answer(first)

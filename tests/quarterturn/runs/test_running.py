@@ -12,7 +12,7 @@ import pytest
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, Refused
 from quarterturn.runs import running
-from quarterturn.runs.running import Choice
+from quarterturn.runs.running import RunRequest
 from sandbox.attacks import Attempt
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
@@ -187,13 +187,13 @@ def test_the_reference_agent_cannot_be_submitted(house):
 @pytest.mark.parametrize(("image", "agent"), [(None, None), ("i", "a")])
 def test_one_thing_is_submitted(image, agent):
     with pytest.raises(Malformed):
-        Choice(image, agent, "me", None)
+        RunRequest(image, agent, "me", None)
 
 
 def test_an_image_goes_to_the_engine_whatever_the_settings_say():
-    assert Choice("i", None, "me", None).box_name("bwrap") == "docker"
-    assert Choice(None, "a", "me", None).box_name("bwrap") == "bwrap"
-    assert Choice(None, "a", "me", "docker").box_name("bwrap") == "docker"
+    assert RunRequest("i", None, "me", None).box_name("bwrap") == "docker"
+    assert RunRequest(None, "a", "me", None).box_name("bwrap") == "bwrap"
+    assert RunRequest(None, "a", "me", "docker").box_name("bwrap") == "docker"
 
 
 def test_an_image_is_known_by_what_the_engine_calls_its_content():
@@ -202,7 +202,7 @@ def test_an_image_is_known_by_what_the_engine_calls_its_content():
             assert reference == "agents/mine:2"
             return "sha256:" + "5" * 64
 
-    submitted, _ = Choice("agents/mine:2", None, "me", None).submission(Engine)
+    submitted, _ = RunRequest("agents/mine:2", None, "me", None).submission(Engine)
     assert (submitted.kind, submitted.name, submitted.digest[-1]) == ("image", "mine", "5")
 
 

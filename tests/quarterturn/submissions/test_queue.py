@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 
 from quarterturn.composition.wiring import House
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.queue import LEASE, TRIES, Claim, Queue, pause
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from vault.database import transaction
 
 both = pytest.mark.both_databases
 
-WISH = Wish("dev", image="agent:1")
+WISH = SubmissionRequest("dev", image="agent:1")
 MONTH = "2026-12"
 
 
@@ -31,7 +31,7 @@ def house(home, clock):
 
 @pytest.fixture
 def submit(house):
-    door = Submissions(house.engine, house.exposures, Service(waiting=100, dev_per_day=1000), house.now)
+    door = Submissions(house.engine, house.exposures, ServiceSettings(waiting=100, dev_per_day=1000), house.now)
     return lambda account: door.take(account, WISH, month=MONTH)[0]
 
 
@@ -69,15 +69,15 @@ def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
 
 def of_classes(house):
     """Submit one run of each kind for each of two accounts; give their numbers by class."""
-    house.settings = house.settings.model_copy(update={"service": Service(waiting=100, private_per_month=100)})
+    house.settings = house.settings.model_copy(update={"service": ServiceSettings(waiting=100, private_per_month=100)})
     door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
     wishes = {
-        "sealed": [Wish("private", image="agent:1")],
+        "sealed": [SubmissionRequest("private", image="agent:1")],
         "open": [
-            Wish("dev", image="agent:1"),
-            Wish("check", image="agent:1"),
-            Wish("private", image="agent:1", model="anthropic"),
-            Wish("private", endpoint="https://agent.example/run"),
+            SubmissionRequest("dev", image="agent:1"),
+            SubmissionRequest("check", image="agent:1"),
+            SubmissionRequest("private", image="agent:1", model="anthropic"),
+            SubmissionRequest("private", endpoint="https://agent.example/run"),
         ],
     }
     return {

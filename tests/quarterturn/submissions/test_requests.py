@@ -9,10 +9,10 @@ from sqlmodel import Session
 
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import CODES, charged, code_of
 from quarterturn.submissions.queue import Queue
-from quarterturn.submissions.requests import Submissions, Wish
+from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from quarterturn.submissions.tables import SubmissionRow
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
@@ -23,8 +23,8 @@ both = pytest.mark.both_databases
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 MONTH = "2026-12"
-DEV = Wish("dev", image="agent:1")
-PRIVATE = Wish("private", image="agent:1")
+DEV = SubmissionRequest("dev", image="agent:1")
+PRIVATE = SubmissionRequest("private", image="agent:1")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def take(house):
 
 
 def limited(house, **limits) -> Submissions:
-    return Submissions(house.engine, house.exposures, Service(**limits), house.now)
+    return Submissions(house.engine, house.exposures, ServiceSettings(**limits), house.now)
 
 
 def work_off(house, code=None, run=None):
@@ -107,7 +107,7 @@ def test_the_newest_comes_first_and_pages_follow(house, take):
 )
 def test_what_could_never_be_run_is_refused_at_the_door(wish):
     with pytest.raises((Malformed, NoImage, Refused)):
-        Wish("dev", **wish)
+        SubmissionRequest("dev", **wish)
 
 
 @both
@@ -157,7 +157,7 @@ def test_linked_accounts_share_their_quotas(house):
 def test_a_new_day_and_a_new_month_begin_anew(house, take):
     take()
     take(wish=PRIVATE)
-    later = Submissions(house.engine, house.exposures, Service(), lambda: NOW + timedelta(days=1))
+    later = Submissions(house.engine, house.exposures, ServiceSettings(), lambda: NOW + timedelta(days=1))
     assert later.quotas("ada", MONTH)["dev"].used == 0
     assert later.quotas("ada", MONTH)["private"].used == 1
     assert later.quotas("ada", "2027-01")["private"].used == 0
@@ -215,7 +215,7 @@ def test_only_so_many_wait(house):
     few.take("ada", PRIVATE, month=MONTH)
 
 
-NAMED = Wish("private", image="agent:1", counts=True)
+NAMED = SubmissionRequest("private", image="agent:1", counts=True)
 
 
 @both

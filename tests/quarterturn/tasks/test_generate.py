@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from grammars.admission.existing_tasks import Around
+from grammars.admission.existing_tasks import TaskIndex
 from grammars.errors import Exhausted
 from quarterturn.composition.wiring import House, shipped_grammars
 from quarterturn.errors import Refused
 from quarterturn.tasks import dev_sets, replenish
-from quarterturn.tasks.generate import MOST_FAILURES, Supply
+from quarterturn.tasks.generate import MOST_FAILURES, TaskGenerator
 from rotation.errors import NotFound
 from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
@@ -85,8 +85,8 @@ def house(home):
 
 
 def fill(house, grammars, wanted, prover=None, **more):
-    supply = Supply(grammars, house.vault, house.drafts, prover or Prover())
-    return supply.fill(wanted, SEED, author="ada", around=Around(), **more)
+    supply = TaskGenerator(grammars, house.vault, house.drafts, prover or Prover())
+    return supply.fill(wanted, SEED, author="ada", around=TaskIndex(), **more)
 
 
 def test_a_seed_gives_the_same_tasks_however_many_workers_prove_them(house, grammars, tmp_path):
@@ -157,7 +157,7 @@ def fill_nothing_kept(house, grammars, wanted):
 def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_drawn_anew(house, grammars):
     refused, asked = {}, []
 
-    class FirstWordsTaken(Around):
+    class FirstWordsTaken(TaskIndex):
         """Somebody else has the first words that each skeleton is drawn in."""
 
         def told(self, draft):
@@ -165,7 +165,7 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
             return "t-other" if refused.setdefault(draft.skeleton, draft.id) == draft.id else super().told(draft)
 
     prover = Prover()
-    supply = Supply(grammars, house.vault, house.drafts, prover)
+    supply = TaskGenerator(grammars, house.vault, house.drafts, prover)
     tally = supply.fill({MEDIUM: 3}, SEED, author="ada", around=FirstWordsTaken(), workers=1)
     assert (tally.drawn, len(tally.admitted)) == (3, 3)
     assert {record.id for record in house.vault.records()} == {*tally.admitted}
@@ -183,8 +183,8 @@ def test_no_two_tasks_of_a_home_are_told_in_the_same_words(house, grammars):
 
     def supply(count, seed):
         barred = [record.skeleton_tag for record in house.vault.records()]
-        around = Around(told=house.drafts.told)
-        Supply(narrow, house.vault, house.drafts, Prover()).fill(
+        around = TaskIndex(told=house.drafts.told)
+        TaskGenerator(narrow, house.vault, house.drafts, Prover()).fill(
             {stratum: count}, seed, author="ada", around=around, barred=barred
         )
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from quarterturn.tasks.yield_stats import Tally
+from quarterturn.tasks.yield_stats import YieldStats
 
 
 def fared(template, *, survived=(), made=10, shut=None):
@@ -15,7 +15,7 @@ def fared(template, *, survived=(), made=10, shut=None):
 
 
 def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
-    tally = Tally()
+    tally = YieldStats()
     for _ in range(19):
         tally.count(*fared("git/glance"))
     tally.count(*fared("git/glance", shut=4))
@@ -31,7 +31,7 @@ def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
 
 
 def test_the_mutation_score_is_the_share_of_spoiled_states_that_fail():
-    tally = Tally()
+    tally = YieldStats()
     assert tally.mutation_score is None
     tally.count(*fared("git/glance", made=30))
     tally.count(*fared("sqlite/ask", survived=["row too many"], made=10))

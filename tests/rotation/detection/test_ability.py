@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from rotation.detection.statistics.ability import apart, fit, without
-from rotation.detection.statistics.table import Floats, Table
+from rotation.detection.statistics.ability import fit, leave_one_out, without
+from rotation.detection.statistics.table import Floats, ResultTable
 
 from .worlds import table_of
 
 RUNS, TASKS = 20, 120
 
 
-def a_table(seed: int = 1) -> tuple[Table, Floats, Floats]:
+def a_table(seed: int = 1) -> tuple[ResultTable, Floats, Floats]:
     """Make one rotation of a Rasch world, a run a submitter, a tenth of the results missing; and its truth."""
     dice = np.random.default_rng(seed)
     theta, difficulty = dice.normal(0, 1, RUNS), dice.normal(0, 1.3, TASKS)
@@ -68,6 +68,6 @@ def test_without_a_submitter_is_as_if_they_had_never_run():
 def test_every_run_is_held_against_the_others():
     table, _, _ = a_table()
     whole = fit(table)
-    held = apart(table, whole)
+    held = leave_one_out(table, whole)
     assert np.array_equal(held.difficulty[3], without(table, whole, 3)[0])
     assert np.abs(held.theta - whole.theta).max() < 0.5

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rotation.detection.detectors.expected_calls import fit, truncated
-from rotation.detection.statistics.table import Floats, Table
+from rotation.detection.statistics.table import Floats, ResultTable
 
 from .worlds import table_of
 
@@ -12,7 +12,7 @@ SUBMITTERS, TASKS, MONTHS = 16, 90, 3
 NOISE, OWN = 0.25, 0.3
 
 
-def a_table(own: float = OWN, seed: int = 3) -> tuple[Table, Floats]:
+def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
     """Make a run a submitter and month on the same tasks, everything passed; and its expected log calls."""
     dice = np.random.default_rng(seed)
     task, run = dice.normal(1.4, 0.5, TASKS), dice.normal(0, 0.25, SUBMITTERS)
@@ -32,7 +32,7 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[Table, Floats]:
     return table, truth
 
 
-def distances(table: Table, truth: Floats, rotation: int) -> Floats:
+def distances(table: ResultTable, truth: Floats, rotation: int) -> Floats:
     """How far the truth of a rotation's runs lies from what was predicted."""
     now = table.rotation == rotation
     return (truth - fit(table).mean)[now]

@@ -9,21 +9,21 @@ from scipy.special import expit
 from rotation.detection.detectors import family as room
 from rotation.detection.detectors.family import family
 from rotation.detection.detectors.past import expected
-from rotation.detection.statistics.table import Bools, Table
+from rotation.detection.statistics.table import Bools, ResultTable
 
 from .worlds import World, flagged, play
 
 WORLD = World(rotations=3, families=20, cohort=20)
 
 
-def hardest(table: Table) -> int:
+def hardest(table: ResultTable) -> int:
     month = expected(table, 3)
     of = table.family[month.tasks]
     rates = [month.usual[:, of == one].mean() if (of == one).sum() > 3 else 1 for one in range(len(table.families))]
     return int(np.argmin(rates))
 
 
-def known(table: Table, tasks: Bools, every: int) -> Table:
+def known(table: ResultTable, tasks: Bools, every: int) -> ResultTable:
     """Let every so manyeth submitter pass these tasks in the last month."""
     knows = (table.rotation == table.last) & (table.submitter % every == 0)
     return replace(table, passed=table.passed | (knows[:, None] & tasks & table.taken))

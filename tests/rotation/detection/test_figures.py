@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from rotation.detection.report import figures
-from rotation.detection.statistics.linking import Line, link
+from rotation.detection.statistics.linking import LinkedRuns, link
 
 from .worlds import table_of
 
@@ -13,7 +13,7 @@ KNOWING, SUBMITTERS, MONTHS, COHORT = 1, 10, 3, 40
 
 
 @pytest.fixture(scope="module")
-def line() -> Line:
+def line() -> LinkedRuns:
     """Three months; in the last, one submitter knows half of the tasks that stayed."""
     dice = np.random.default_rng(4)
     first = np.repeat(np.arange(-2, MONTHS + 1), COHORT)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rotation.detection.leak_trace import traced
+from rotation.detection.leak_trace import trace_text
 from rotation.month.sets import DEMO
 from rotation.runs import withdrawal
 from rotation.runs.official import OpenRun
@@ -13,7 +13,7 @@ from vault.errors import NotAllowed
 from vault.ledger.audit.verify import audit
 from vault.task import variant
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..conftest import BEFORE, FIRST, Benchmark, document
 
@@ -67,7 +67,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     run, betas = served(month, "beta")
     text = f"Somebody posted this:\n{varied(betas)[0].goal.upper()}\n".encode()
     before = len(month.books.vault.access_log())
-    found = traced(month.books, text, who="ada")
+    found = trace_text(month.books, text, who="ada")
     assert found.trace.verdict == "one"
     assert [(who.submitter, who.month) for who, _ in found.trace.named] == [("beta", str(FIRST))]
     assert [source.task_id for source in found.trace.sources] == [varied(betas)[0].id]
@@ -75,7 +75,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     log = month.books.vault.access_log()[before:]
     assert log[0].what == f"text/{found.sha256}"
     opened = [entry.what for entry in log[1:]]
-    assert opened == [f"task/{record.id}" for record in month.books.vault.records(State.LIVE)]
+    assert opened == [f"task/{record.id}" for record in month.books.vault.records(TaskState.LIVE)]
     assert found.public == ()
 
 
@@ -84,29 +84,29 @@ def test_who_came_after_a_withdrawal_was_not_served_the_task(month):
     (leaked, *_) = varied(alphas)
     withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")
     served(month, "alpha")
-    found = traced(month.books, leaked.goal.encode(), who="ada")
+    found = trace_text(month.books, leaked.goal.encode(), who="ada")
     assert list(found.runs.values()) == [(first.record.number,)]
 
 
 def test_an_unrelated_text_finds_nothing(month):
     served(month, "alpha")
-    assert traced(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
+    assert trace_text(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
 
 
 def test_nobody_traces_without_a_name(month):
     with pytest.raises(NotAllowed, match="must say who"):
-        traced(month.books, b"a text", who="")
+        trace_text(month.books, b"a text", who="")
 
 
 def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
     run = month.play("alpha", 0.5)
     of_sunset = varied({t.id: t for t in month.official.prepare(run) if t.id in run.cohorts[0].tasks})[0]
     early = of_sunset.goal.encode()
-    traced(month.books, early, who="ada")
+    trace_text(month.books, early, who="ada")
     month.rotation.run(FIRST)
     late = early + b" Again."
-    assert traced(month.books, late, who="ada").public == (of_sunset.id,)
-    known = traced(month.books, early, who="ada")
+    assert trace_text(month.books, late, who="ada").public == (of_sunset.id,)
+    known = trace_text(month.books, early, who="ada")
     assert known.public == ()
     assert known.trace.verdict == "one"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.detection.statistics.linking import FEWEST, Line, groups, link
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.linking import FEWEST, LinkedRuns, groups, link
+from rotation.detection.statistics.table import ResultTable
 
 from .worlds import table_of
 
@@ -15,7 +15,7 @@ HARDER = 0.6  # half a standard deviation of difficulties
 
 def world(
     seed: int, *, submitters: int = 12, rotations: int = 2, harder: float = 0.0, runs: int = 1, known: float = 0.0
-) -> Table:
+) -> ResultTable:
     """Play months in which submitter 0 stays as they are, whatever the others do; submitter 1 may know old tasks."""
     dice = np.random.default_rng(seed)
     first = np.repeat(np.arange(2 - LIFE, rotations + 1), COHORT)
@@ -48,12 +48,12 @@ def world(
     ).until(rotations)
 
 
-def of_the_unchanged(line: Line) -> tuple[int, int]:
+def of_the_unchanged(line: LinkedRuns) -> tuple[int, int]:
     runs = np.flatnonzero(line.table.submitter == 0)
     return int(runs[0]), int(runs[-1])
 
 
-def raw(table: Table) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def raw(table: ResultTable) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     return np.asarray((table.passed & table.taken).sum(1) / table.taken.sum(1))
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from rotation.detection.detectors.past import expected
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.table import ResultTable
 
 from .worlds import World, play
 
 WORLD = World(rotations=3, submitters=20)
 
 
-def now(table: Table) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def now(table: ResultTable) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     return (table.rotation == table.last)[:, None] & table.taken
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rotation.detection.statistics import records
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.table import ResultTable
 from rotation.errors import Malformed
 
 from .worlds import World, Wrong, play, write
@@ -68,7 +68,7 @@ def test_a_task_is_exposed_once_it_was_live_in_an_earlier_rotation(tmp_path):
 def test_a_world_that_is_written_and_read_is_the_same(world, tmp_path):
     table = play(world, 1, Wrong(known=0.2)).until(world.rotations)
     again = records.read(write(table, tmp_path / "world.jsonl"))
-    for name in Table.__dataclass_fields__:
+    for name in ResultTable.__dataclass_fields__:
         assert np.array_equal(getattr(again, name), getattr(table, name)), name
 
 

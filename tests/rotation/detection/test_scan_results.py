@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rotation.detection.scan_results import Watch
-from rotation.exposure.store import Limits
+from rotation.detection.scan_results import Scanner
+from rotation.exposure.store import ExposureLimits
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from verifiers.language.verdict import Verdict
@@ -63,8 +63,8 @@ def months(two_months: Benchmark, tmp_path: Path) -> Iterator[Benchmark]:
     home.books.engine.dispose()
 
 
-def watch(home: Benchmark, scan=gap) -> Watch:
-    return Watch(home.books, Limits(), scan)
+def watch(home: Benchmark, scan=gap) -> Scanner:
+    return Scanner(home.books, ExposureLimits(), scan)
 
 
 def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months):
@@ -140,7 +140,7 @@ def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_sta
 
 def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months):
     for share in (0.3, None):
-        Watch(months.books, Limits(), gap, lambda table, rotation, share=share: share).look("test")
+        Scanner(months.books, ExposureLimits(), gap, lambda table, rotation, share=share: share).look("test")
         looks = months.books.findings.looks()
         assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
 
@@ -169,7 +169,7 @@ def test_an_unknown_verdict_is_no_result(begun_home):
 
 
 def test_a_task_over_a_limit_is_proposed_and_stays_live(months):
-    Watch(months.books, Limits(servings=1), lambda table, rotation: []).look("test")
+    Scanner(months.books, ExposureLimits(servings=1), lambda table, rotation: []).look("test")
     found = [one for one in months.books.findings.all() if one.kind == "exposure"]
     staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
     assert {one.subject for one in found} == staying, "what leaves next, and what is fresh, is not proposed"

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rotation.detection.detectors.submitter_prior import Habit, habit
-from rotation.detection.statistics.table import Floats, Table
+from rotation.detection.detectors.submitter_prior import SubmitterPrior, submitter_prior
+from rotation.detection.statistics.table import Floats, ResultTable
 
 from .worlds import World, play
 
@@ -14,8 +14,8 @@ TABLE = play(World(submitters=12, rotations=3, absence=0.0, again=0.0, cohort=4)
 SURE = np.full(len(TABLE.runs), 25.0)
 
 
-def held(estimate: Floats, table: Table = TABLE, information: Floats = SURE) -> Habit:
-    return habit(table, estimate, information, 0.25, 100.0)
+def held(estimate: Floats, table: ResultTable = TABLE, information: Floats = SURE) -> SubmitterPrior:
+    return submitter_prior(table, estimate, information, 0.25, 100.0)
 
 
 def months(first: float, second: float, third: float, others: Floats) -> Floats:

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
-from rotation.detection.statistics.sums import FEW, dice, reach, set_right
+from rotation.detection.statistics.sums import FEW, reach, set_right, uniform_draws
 
 
 def test_a_tail_is_exact():
@@ -25,8 +25,8 @@ def test_of_many_variables_the_tail_is_near():
 
 
 def test_dice_fall_alike_and_evenly():
-    fallen = dice(500, 40)
-    assert (fallen == dice(500, 40)).all()
+    fallen = uniform_draws(500, 40)
+    assert (fallen == uniform_draws(500, 40)).all()
     assert 0 < fallen.min() < 0.001
     assert 0.999 < fallen.max() < 1
     assert abs(np.corrcoef(fallen, rowvar=False) - np.eye(40)).max() < 0.2

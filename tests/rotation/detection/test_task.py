@@ -7,7 +7,7 @@ import pytest
 
 from rotation.detection.detectors.past import expected
 from rotation.detection.detectors.task import task
-from rotation.detection.statistics.table import Table
+from rotation.detection.statistics.table import ResultTable
 
 from .worlds import World, Wrong, flagged, play
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 WORLD = World(rotations=3)
 
 
-def passed_by(table: Table, share: float) -> int:
+def passed_by(table: ResultTable, share: float) -> int:
     """Name the task that this share is expected to pass."""
     month = expected(table, 3)
     far = np.where(month.fresh, np.inf, np.abs(month.usual.mean(axis=0) - share))

@@ -6,7 +6,7 @@ from functools import cache, reduce
 
 import pytest
 
-from rotation.detection.tracing import Recipient, Served, Trace, trace
+from rotation.detection.tracing import Recipient, ServedTask, Trace, trace
 from vault.task import variant
 
 from ..leaking import cut
@@ -33,13 +33,13 @@ RECIPIENTS = [Recipient(f"submitter-{n}", "2026-12") for n in range(200)]
 
 
 @cache
-def task(number: int = 0) -> Served:
+def task(number: int = 0) -> ServedTask:
     key = variant.task_key(b"test-master-key", f"t-{number:016d}")
     shown = {who: variant.assigned(key, who.submitter, who.month, free(number)) for who in RECIPIENTS}
-    return Served(f"t-{number:016d}", GOAL, free(number), shown)
+    return ServedTask(f"t-{number:016d}", GOAL, free(number), shown)
 
 
-def told(served: Served, who: Recipient) -> str:
+def told(served: ServedTask, who: Recipient) -> str:
     return filled(served.shown[who])
 
 
@@ -147,7 +147,7 @@ def test_the_task_is_named_and_its_siblings_are_not():
 
 
 def test_without_recipients_nobody_is_named():
-    assert trace(told(task(), RECIPIENTS[0]), [Served("t-a", GOAL, FREE, {})]).named == ()
+    assert trace(told(task(), RECIPIENTS[0]), [ServedTask("t-a", GOAL, FREE, {})]).named == ()
 
 
 def test_what_it_says_of_a_text_does_not_depend_on_the_order_of_anything():

@@ -15,7 +15,7 @@ import numpy as np
 
 from rotation.detection.detectors.scan import Detector
 from rotation.detection.statistics.correction import holm
-from rotation.detection.statistics.table import Bools, Floats, Ints, Table
+from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
 Dice = np.random.Generator
 
@@ -99,7 +99,7 @@ class _People:
     usual: Floats  # (S, T) log calls
 
 
-def play(world: World, seed: int, wrong: Wrong | None = None) -> Table:
+def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
     """Play a world."""
     wrong, dice, rare = wrong or Wrong(), np.random.default_rng(seed), np.random.default_rng([seed, 1])
     first = np.repeat(np.arange(2 - world.life, world.rotations + 1), world.cohort)
@@ -170,13 +170,13 @@ def _moved(world: World, rotation: int, dice: Dice) -> Floats:
     return moved
 
 
-def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
+def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> ResultTable:
     shape = (len(rows.of), len(first))
     taken, passed, calls = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.int64)
     for run, live in enumerate(rows.live):
         taken[run, live], passed[run, live], calls[run, live] = True, rows.passed[run], rows.calls[run]
     rotation, who, number = np.array(rows.of).T
-    return Table(
+    return ResultTable(
         runs=tuple(f"sub{one:03d}-{two}" for one, two in zip(who, number, strict=True)),
         submitter=who,
         rotation=rotation,
@@ -194,7 +194,7 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> Table:
     )
 
 
-def table_of(taken: Bools, passed: Bools, **known: Any) -> Table:
+def table_of(taken: Bools, passed: Bools, **known: Any) -> ResultTable:
     """Make a table of results; what is not given is as plain as can be: a run a submitter, one rotation, one family."""
     runs, tasks = taken.shape
     names = tuple(f"s{number:02}" for number in range(runs))
@@ -212,17 +212,17 @@ def table_of(taken: Bools, passed: Bools, **known: Any) -> Table:
         "sequence": np.zeros(taken.shape, dtype=np.int64),
         "exposed": np.zeros(taken.shape, dtype=bool),
     }
-    return Table(taken=taken, passed=passed, **(plain | known))
+    return ResultTable(taken=taken, passed=passed, **(plain | known))
 
 
-def flagged(detector: Detector, table: Table, rotation: int = 3) -> list[str]:
+def flagged(detector: Detector, table: ResultTable, rotation: int = 3) -> list[str]:
     """Name whom a detector finds at 1 %, corrected for the number of its tests."""
     tests = detector(table, rotation)
     adjusted = holm(np.array([test.p_value for test in tests]))
     return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
 
 
-def lines(table: Table) -> Iterator[str]:
+def lines(table: ResultTable) -> Iterator[str]:
     """Give a table as lines of a case file, one per task run; servers, errors and durations are made up."""
     for run, task in np.argwhere(table.taken).tolist():
         calls = int(table.calls[run, task])
@@ -243,7 +243,7 @@ def lines(table: Table) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
-def write(table: Table, path: Path) -> Path:
+def write(table: ResultTable, path: Path) -> Path:
     """Write a table as a case file."""
     path.write_text("".join(lines(table)))
     return path

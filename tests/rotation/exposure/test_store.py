@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rotation.exposure.store import Limits, Serving, burns, proposals, read_before
+from rotation.exposure.store import ExposureLimits, Serving, exposure_summaries, proposals, read_before
 
 from ..conftest import FIRST
 
@@ -41,7 +41,7 @@ def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():
         served("t", "bob", run=2, month="2027-01"),
         served("t", "eve", channel="endpoint", run=3, month="2027-01"),
     ]
-    burn = burns(ledger, lambda s: s.task)["t"]
+    burn = exposure_summaries(ledger, lambda s: s.task)["t"]
     assert (burn.servings, burn.submitters) == (4, {"ada": 2, "bob": 1, "eve": 1})
     assert burn.readers == ("endpoint:eve", "upstream:big")
     assert {month: (rate.servings, rate.submitters) for month, rate in burn.months.items()} == {
@@ -54,7 +54,7 @@ def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():
 @pytest.mark.parametrize(("times", "over"), [(80, False), (81, True)])
 def test_a_task_that_one_submitter_was_served_too_often_is_proposed(times, over):
     ledger = [served("t", "ada", times=times), served("t", "bob", times=50, run=2), served("u", "bob", times=50)]
-    found = proposals(ledger, Limits(), {"t", "u", "never-served"})
+    found = proposals(ledger, ExposureLimits(), {"t", "u", "never-served"})
     assert [(p.task, p.month) for p in found] == ([("t", "2026-12")] if over else [])
     assert not over or "served to ada 81 times, the limit is 80" in found[0].why
 
@@ -62,13 +62,13 @@ def test_a_task_that_one_submitter_was_served_too_often_is_proposed(times, over)
 def test_a_skeletons_readers_count_for_all_of_its_tasks():
     ledger = [served("t", f"s{n}", channel=f"upstream:m{n}", skeleton="k") for n in range(3)]
     ledger += [served("u", "ada", skeleton="k"), served("v", "ada")]
-    found = proposals(ledger, Limits(readers=2), {"t", "u", "v"})
+    found = proposals(ledger, ExposureLimits(readers=2), {"t", "u", "v"})
     assert [p.task for p in found] == ["t", "u"]
     assert found[1].why == "its skeleton was read by 3, the limit is 2"
 
 
 def test_what_does_not_stay_is_not_proposed():
-    assert proposals([served("t", "ada", times=1000)], Limits(), {"u"}) == []
+    assert proposals([served("t", "ada", times=1000)], ExposureLimits(), {"u"}) == []
 
 
 def test_only_what_somebody_was_sent_do_they_know():

@@ -7,7 +7,7 @@ import pytest
 from quarterturn import migrations
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
-from rotation.findings.store import Findings, Found, Look, in_sum
+from rotation.findings.store import Findings, NewFinding, ScanRecord, counts_by_kind
 from vault.database import open_engine
 
 pytestmark = pytest.mark.both_databases
@@ -24,11 +24,11 @@ def findings(migrated):
 
 
 def leak(p_adj, subject="mallory", month=JANUARY):
-    return Found("leak", subject, month, p_adj / 10, p_adj, p_adj / 5)
+    return NewFinding("leak", subject, month, p_adj / 10, p_adj, p_adj / 5)
 
 
 def look(runs=6, month=JANUARY, at=NOW):
-    return Look(month, at, runs, 6, None)
+    return ScanRecord(month, at, runs, 6, None)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj,
 
 @pytest.mark.slow
 def test_what_is_counted_and_not_tested_wants_a_person(findings):
-    findings.keep([look()], [Found("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
+    findings.keep([look()], [NewFinding("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
     (found,) = findings.all()
     assert (found.status, found.state, found.p_value, found.detail) == (
         "review",
@@ -126,4 +126,4 @@ def test_a_failed_look_is_written_down_without_its_words_until_one_succeeds(find
 
 def test_the_sum_names_nobody(findings):
     findings.keep([look()], [leak(0.001), leak(0.03, "ada"), leak(0.5, "bob")], NOW)
-    assert in_sum(findings.all()) == {"leak": {"clean": 1, "watch": 1, "review": 1}}
+    assert counts_by_kind(findings.all()) == {"leak": {"clean": 1, "watch": 1, "review": 1}}

@@ -13,20 +13,20 @@ from rotation.month.store import Unsettled
 from rotation.runs import withdrawal
 from rotation.runs.official import OpenRun
 from rotation.turn import promise
-from sandbox.results.failure import RETRIES, Facts, Stage
+from sandbox.results.failure import RETRIES, AttemptFacts, Stage
 from sandbox.results.unjudged import Left
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from vault.database import transaction
-from vault.store.public_log import Ledger
-from vault.task.lifecycle import State
+from vault.store.public_log import PublicLog
+from vault.task.lifecycle import TaskState
 
 from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, submission
 
 pytestmark = pytest.mark.slow
 
-LEFT = Facts(Stage.FROZEN, ended="answered", upstream="down")
+LEFT = AttemptFacts(Stage.FROZEN, ended="answered", upstream="down")
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, m
 
 
 def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home):
-    spare = home.books.vault.records(State.REVIEWED)[0].id
+    spare = home.books.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Refused, match=f"{spare} is reviewed, not live"):
         home.serve(only(home.open(), spare))
 
@@ -70,17 +70,17 @@ def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch)
     run = home.open()
     task, head = run.tasks[0], home.books.ledger.published
     commit = home.books.leaf_index(f"commit/{task}")
-    monkeypatch.setattr(Ledger, "published", replace(head, size=commit))
+    monkeypatch.setattr(PublicLog, "published", replace(head, size=commit))
     with pytest.raises(Refused, match="not published yet"):
         home.serve(only(run, task))
-    monkeypatch.setattr(Ledger, "published", replace(head, size=commit + 1))
+    monkeypatch.setattr(PublicLog, "published", replace(head, size=commit + 1))
     assert [served.id for served in home.serve(only(run, task))] == [task]
 
 
 def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home):
     home.stock(1)
     with transaction(home.books.engine) as session:
-        promise.record_commit(session, home.books, home.books.vault.records(State.REVIEWED)[-1].id)
+        promise.record_commit(session, home.books, home.books.vault.records(TaskState.REVIEWED)[-1].id)
     key = f"run-open/{home.open().record.number}"
     assert home.leaf(key).predicate["checkpoint"]["size"] == home.books.leaf_index(key)
 
@@ -130,9 +130,9 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
     monkeypatch.setattr(home.books.ledger, "publish", publish)
     withdrawal.settle(home.books)
-    assert [home.books.vault.record(refill).state for refill in refills] == [State.LIVE, State.REVIEWED]
+    assert [home.books.vault.record(refill).state for refill in refills] == [TaskState.LIVE, TaskState.REVIEWED]
     withdrawal.settle(home.books)
-    assert home.books.vault.record(refills[1]).state is State.LIVE
+    assert home.books.vault.record(refills[1]).state is TaskState.LIVE
 
 
 # -- what is served, and what is not served again ---------------------------------------------------------------------

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rotation.detection.scan_results import Watch
+from rotation.detection.scan_results import Scanner
 from rotation.errors import Malformed, NotAllowed
-from rotation.exposure.store import Limits
-from rotation.findings.store import Found, Look
+from rotation.exposure.store import ExposureLimits
+from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.sets import DEMO, Stratum
 from rotation.runs import openings, withdrawal
@@ -21,7 +21,7 @@ from vault.database import transaction
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
 from vault.ledger.statements.results import figures
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
 
@@ -44,7 +44,7 @@ def members(home: Benchmark, place: int = 0) -> tuple[str, ...]:
     return home.books.months.cohorts("live")[place].tasks
 
 
-def state(home: Benchmark, task: str) -> State:
+def state(home: Benchmark, task: str) -> TaskState:
     return home.books.vault.record(task).state
 
 
@@ -54,7 +54,9 @@ def stratum(home: Benchmark, task: str) -> Stratum:
 
 def spare(home: Benchmark, task: str) -> str:
     """The one reserve task of a task's stratum."""
-    (found,) = (r.id for r in home.books.vault.records(State.REVIEWED) if stratum(home, r.id) == stratum(home, task))
+    (found,) = (
+        r.id for r in home.books.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task)
+    )
     return found
 
 
@@ -85,7 +87,7 @@ def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home):
     (one,) = gone(home, before[2])
     assert (one.cohort, one.replacement, one.reason, one.month) == ("cohort-2026-12", refill, "it leaked", FIRST)
     assert members(home) == (*before[:2], refill, *before[3:])
-    assert (state(home, before[2]), state(home, refill)) == (State.WITHDRAWN, State.LIVE)
+    assert (state(home, before[2]), state(home, refill)) == (TaskState.WITHDRAWN, TaskState.LIVE)
     assert home.books.ledger.published.size > one.leaf
     folder = turned(home, FIRST)
     assert [task["id"] for task in lines(folder, "tasks.jsonl")] == list(members_of(folder))
@@ -158,12 +160,12 @@ def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, s
             raise Killed
 
     broken_off(home, task, after)
-    assert state(home, refill) is State.REVIEWED
+    assert state(home, refill) is TaskState.REVIEWED
     home.reopen()
     if finisher == "a run":
         home.finish(home.open())
     turned(home, FIRST)
-    assert state(home, refill) is State.PUBLISHED
+    assert state(home, refill) is TaskState.PUBLISHED
     (one,) = withdrawal.listed(home.books)
     assert (one.reason, one.replacement) == ("it leaked", refill)
 
@@ -192,7 +194,7 @@ def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, ca
     with monkeypatch.context() as patch:
         patch.setattr(target, call, after)
         broken_off(home, task, None)
-    assert (members(home), state(home, task), withdrawal.listed(books)) == (before, State.LIVE, [])
+    assert (members(home), state(home, task), withdrawal.listed(books)) == (before, TaskState.LIVE, [])
     assert not withdrawal.is_withdrawn(books, task)
 
 
@@ -208,7 +210,7 @@ def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypat
         with pytest.raises(Unavailable):
             gone(home, task)
         assert withdrawal.listed(home.books) == [], "what is not published is told nobody"
-        assert state(home, refill) is State.REVIEWED
+        assert state(home, refill) is TaskState.REVIEWED
         with pytest.raises(Unavailable):
             home.open()
     assert refill in {one.id for one in home.serve(home.open())}
@@ -291,16 +293,16 @@ def test_a_refill_may_be_withdrawn_too(home):
 
 def test_what_was_never_promised_leaves_without_a_leaf(home):
     home.stock(1)
-    never = home.books.vault.records(State.REVIEWED)[-1].id
+    never = home.books.vault.records(TaskState.REVIEWED)[-1].id
     size = home.books.ledger.size
     assert gone(home, never) == []
-    assert (state(home, never), home.books.ledger.size) == (State.WITHDRAWN, size)
+    assert (state(home, never), home.books.ledger.size) == (TaskState.WITHDRAWN, size)
 
 
 def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home):
-    task = benchmark_home.books.vault.records(State.REVIEWED)[0].id
+    task = benchmark_home.books.vault.records(TaskState.REVIEWED)[0].id
     assert gone(benchmark_home, task) == []
-    assert state(benchmark_home, task) is State.WITHDRAWN
+    assert state(benchmark_home, task) is TaskState.WITHDRAWN
     assert benchmark_home.books.ledger.size == 0
 
 
@@ -313,7 +315,7 @@ def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
     for reason in ("", "  ", "x" * 201, "two\nlines"):
         with pytest.raises(Malformed, match="a reason has"):
             gone(home, good, why=reason)
-    assert (state(home, good), home.books.ledger.size) == (State.LIVE, size)
+    assert (state(home, good), home.books.ledger.size) == (TaskState.LIVE, size)
     home.rotation.run(FIRST)
     with pytest.raises(NotOpen, match="'withdraw' is not open to a task that is published"):
         gone(home, published)
@@ -329,9 +331,9 @@ def test_withdrawing_again_changes_nothing(home):
 
 def test_the_finding_that_proposed_it_is_closed_with_it(home):
     task, other = members(home)[:2]
-    found = [Found("exposure", name, FIRST, detail="served too often") for name in (task, other)]
+    found = [NewFinding("exposure", name, FIRST, detail="served too often") for name in (task, other)]
     now = home.clock()
-    home.books.findings.keep([Look(FIRST, now, 1, 1, None)], found, now)
+    home.books.findings.keep([ScanRecord(FIRST, now, 1, 1, None)], found, now)
     (one,) = gone(home, task)
     closed, left = sorted(home.books.findings.all(), key=lambda found: found.subject != task)
     assert (closed.state, closed.reviews[-1].who) == ("confirmed", "ada")
@@ -348,7 +350,7 @@ def test_the_watch_goes_on_looking_at_what_was_withdrawn(home):
     assert one.replacement is not None
     entered = withdrawal.entered(home.books)
     assert (entered[task], entered[one.replacement]) == (FIRST, FIRST.plus(1))
-    assert {task, one.replacement} < set(Watch(home.books, Limits()).table("test").tasks)
+    assert {task, one.replacement} < set(Scanner(home.books, ExposureLimits()).table("test").tasks)
 
 
 def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
@@ -374,7 +376,7 @@ def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_
             promise.record_commit(session, books, task_id)
     home.rotation.run(FIRST)
     promised = home.leaf("set/2027-01").predicate["reserve"]
-    tags = {record.commitment.hex(): record.skeleton_tag for record in books.vault.records(State.REVIEWED)}
+    tags = {record.commitment.hex(): record.skeleton_tag for record in books.vault.records(TaskState.REVIEWED)}
     found = [tags[item] for order in promised.values() for item in order]
     assert len(set(found)) == len(found) > 0
     assert not set(found) & {*books.months.taken(), *books.months.seen()}

@@ -9,7 +9,7 @@ from rotation.runs import withdrawal
 from rotation.turn import spot_check
 from sandbox.boxes import box
 from sandbox.judge import WORKER
-from sandbox.results.failure import Facts, Stage
+from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.unjudged import Left
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
@@ -29,7 +29,7 @@ def home(begun_home, monkeypatch) -> Benchmark:
 
 
 def state(task_id, word) -> Left:
-    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
     return Left(task_id, FrozenState(word.encode()), facts, Transcript((), None, "answered"))
 
 
@@ -90,7 +90,7 @@ def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
     assert stated(home)["differed"] == 1
     name = f"{run.record.number}/{run.tasks[0]}"
     assert found(home) == [("verdict", name, "open")]
-    assert any(name in line for line in spot_check.told(home.books.months.turn(FIRST)))
+    assert any(name in line for line in spot_check.summary_lines(home.books.months.turn(FIRST)))
     assert kept(home) == [f"left/{name}/1"], "of what came out otherwise, the state stays"
     report = audit(home.audited(FIRST), [home.vkey])
     assert report.ok
@@ -162,7 +162,7 @@ def test_what_cannot_be_judged_again_is_counted_so(home):
         "judged": 23,
         "differed": 0,
     }
-    lines = "\n".join(spot_check.told(home.books.months.turn(FIRST)))
+    lines = "\n".join(spot_check.summary_lines(home.books.months.turn(FIRST)))
     assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
     passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
     assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
@@ -186,7 +186,9 @@ def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     home.official.close(taken)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
-    assert "(22 of them by the process that judged at first)" in spot_check.told(home.books.months.turn(FIRST))[0]
+    assert (
+        "(22 of them by the process that judged at first)" in spot_check.summary_lines(home.books.months.turn(FIRST))[0]
+    )
 
 
 def test_of_a_run_that_the_turn_closed_what_nobody_judged_is_not_judged_again(home):

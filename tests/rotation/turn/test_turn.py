@@ -18,7 +18,7 @@ from sandbox.runs.store import RunState
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
 from ..conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome
@@ -44,7 +44,7 @@ def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home):
 
 def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home):
     head = begun_home.books.ledger.published
-    for task in begun_home.books.vault.records(State.LIVE):
+    for task in begun_home.books.vault.records(TaskState.LIVE):
         index = begun_home.books.leaf_index(f"commit/{task.id}")
         assert index < head.size
         assert leaves(begun_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
@@ -56,7 +56,7 @@ def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
     retire = next(s for s in leaves(begun_home) if s.kind == "retire")
     assert [task["id"] for task in retire.predicate["tasks"]] == list(promised.tasks)
     states = Counter(record.state for record in begun_home.books.vault.records())
-    assert states == {State.LIVE: 24, State.PUBLISHED: 6}
+    assert states == {TaskState.LIVE: 24, TaskState.PUBLISHED: 6}
 
 
 def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home):
@@ -195,7 +195,7 @@ def test_only_live_tasks_are_served(begun_home):
 
 def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home):
     run = begun_home.open()
-    spare = begun_home.books.vault.records(State.REVIEWED)[0].id
+    spare = begun_home.books.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Refused, match="was not opened for"):
         begun_home.official.record(run, outcome(spare, "single-tool", passed=True))
 

@@ -3,9 +3,20 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.settings import Service
+from quarterturn.settings import ServiceSettings
 from sandbox.attacks import scenarios
-from sandbox.attacks.covert import GOAL, RUNS, TASKS, Shared, bits_of, ceiling, shared, shared_table, table, total
+from sandbox.attacks.covert import (
+    GOAL,
+    RUNS,
+    TASKS,
+    SharedKernelState,
+    bits_of,
+    ceiling,
+    shared,
+    shared_table,
+    table,
+    total,
+)
 from sandbox.results.failure import CODES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "covert-channels.md"
@@ -21,9 +32,9 @@ def test_the_page_says_what_was_measured_between_runs():
 
 
 def test_what_nobody_can_move_tells_nothing_and_the_rest_by_its_steps_over_its_noise():
-    closed, moved = Shared("a", "b"), Shared("a", "b", steps=7000, noise=1000)
+    closed, moved = SharedKernelState("a", "b"), SharedKernelState("a", "b", steps=7000, noise=1000)
     assert (closed.bits, moved.bits) == (0, 3)
-    assert Shared("a", "b", steps=7000, noise=7000).bits == 1
+    assert SharedKernelState("a", "b", steps=7000, noise=7000).bits == 1
 
 
 def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its_drill():
@@ -58,5 +69,5 @@ def test_more_tasks_and_steps_never_say_less():
 
 def test_all_runs_of_a_month_together_say_less_than_half_of_what_the_goals_are():
     goals = TASKS * GOAL
-    assert Service().private_in_all == RUNS
+    assert ServiceSettings().private_in_all == RUNS
     assert total(ceiling(RUNS)) < goals / 2 < goals < total(ceiling(1000)), "a thousand would say all of it"

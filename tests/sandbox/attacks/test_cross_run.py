@@ -8,7 +8,7 @@ import pytest
 from sandbox.attacks import cross_run
 from sandbox.attacks.cross_run import NAME, capacity
 from sandbox.attacks.harness.probing import answering
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
@@ -121,7 +121,7 @@ def test_counters_of_the_whole_machine_are_refused_and_ordinary_options_are_not(
 def looked(code, box):
     with answering() as (sockets, _):
         program = Program(command=("python3", "-I", "-c", code))
-        agent = box.place(program, sockets, Limits()).start()
+        agent = box.place(program, sockets, ResourceLimits()).start()
         agent.wait(PATIENCE)
         agent.kill()
     return json.loads(agent.output())

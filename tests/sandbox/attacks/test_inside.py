@@ -14,7 +14,7 @@ from sandbox.attacks.inside import ATTEMPTS, run
 from sandbox.attacks.probes import __main__ as probes
 from sandbox.attacks.probes import calls, foreign
 from sandbox.attacks.suite import selfcheck
-from sandbox.boxes.box import Facts
+from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost
@@ -115,7 +115,7 @@ class Scripted:
     name = "scripted"
 
     def __init__(self, lines, facts=None):
-        self.lines, self.facts = lines, facts or Facts(running=False, exit_code=0)
+        self.lines, self.facts = lines, facts or ExitFacts(running=False, exit_code=0)
 
     def place(self, program, sockets, limits):
         return self
@@ -142,8 +142,8 @@ ALL = [{"name": name, "outcome": "blocked", "detail": ""} for name in SHORT]
         ([], None),
         (ALL, None),
         ([{"reached": "something else"}, *ALL], None),
-        ([{"reached": "something else"}, *ALL], Facts(running=True)),
-        ([{"reached": "something else"}, *ALL], Facts(running=False, lost=True)),
+        ([{"reached": "something else"}, *ALL], ExitFacts(running=True)),
+        ([{"reached": "something else"}, *ALL], ExitFacts(running=False, lost=True)),
     ],
 )
 def test_a_check_that_did_not_reach_its_relay_or_its_end_proves_nothing(lines, facts):

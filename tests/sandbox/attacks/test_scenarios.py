@@ -12,8 +12,8 @@ import pytest
 from sandbox.attacks import attempts, compromised_world, scenarios
 from sandbox.attacks.controls import vulnerable_baseline
 from sandbox.attacks.harness import scenario_runner
-from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, Played, attempted, batches
-from sandbox.attacks.harness.scenario_task import drill_task
+from sandbox.attacks.harness.scenario_runner import HOSTILE, LOOK, TERMS, WALL, ScenarioRun, attempted, batches
+from sandbox.attacks.harness.scenario_task import scenario_task
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import AGENT_IMAGE, DockerBox
 from sandbox.errors import Lost
@@ -50,7 +50,7 @@ def test_no_agent_gets_through_the_gateway_stays_or_touches_its_score(box, names
     made = list(scenarios.run(box(), names))
     assert [f"{one.name}: {one.detail}" for one in made if one.outcome == "escaped"] == []
     assert [one.name for one in made] == [
-        drill.spec.name for batch in batches(scenarios.DRILLS, names) for drill in batch
+        drill.spec.name for batch in batches(scenarios.SCENARIOS, names) for drill in batch
     ]
     lies = [one for one in made if one.name.startswith("postgres-")]
     assert [one.name for one in lies if "false" in one.detail] == [], "each lie was told"
@@ -74,7 +74,7 @@ def test_the_same_programs_get_through_where_somebody_was_careless():
     names = [*vulnerable_baseline.JUDGES, *vulnerable_baseline.PLACES]
     assert scenarios.controls(BwrapBox(), names) == dict.fromkeys(names, True)
     assert compromised_world.controls(BwrapBox(), list(compromised_world.ATTEMPTS)) == dict.fromkeys(
-        compromised_world.CARELESS, True
+        compromised_world.NAIVE_READERS, True
     )
 
 
@@ -107,7 +107,7 @@ def test_an_image_leaves_nothing_in_its_layers_or_volumes(tmp_path):
 
 def said_by(box, image):
     hostile = submission.image(f"{image}:latest", submitter="mallory", resolve=box.digest)
-    run = run_task(drill_task(), hostile, box, alias="r-1", terms=TERMS)
+    run = run_task(scenario_task(), hostile, box, alias="r-1", terms=TERMS)
     lines = [json.loads(line) for line in run.output.splitlines() if line.startswith('{"attempt"')]
     return {line["attempt"]: line["met"] for line in lines}
 
@@ -131,7 +131,7 @@ def test_the_suite_has_them_all_with_their_controls():
 def test_programs_are_played_together_where_the_table_says_so():
     assert [
         [drill.spec.name for drill in batch]
-        for batch in batches(scenarios.DRILLS, ["json-nan", "json-deep", "escapes"])
+        for batch in batches(scenarios.SCENARIOS, ["json-nan", "json-deep", "escapes"])
     ] == [
         ["json-deep", "json-nan"],
         ["escapes"],
@@ -160,8 +160,8 @@ def test_it_runs_from_a_copy_of_its_folder_as_a_submission_does():
 
 # ---- a judge that sees nothing proves nothing ----
 
-NAN = scenarios.DRILLS["json-nan"]
-STAY = scenarios.DRILLS["stay-in-folders"]
+NAN = scenarios.SCENARIOS["json-nan"]
+STAY = scenarios.SCENARIOS["stay-in-folders"]
 
 
 def call(**changes):
@@ -174,7 +174,7 @@ def played(name="json-nan", *, calls=(), answer=None, met=None, seconds=1.0, mem
     values = {"task_id": "t", "category": "composition", "max_steps": 40, "verdict": Verdict.FALSE}
     run = TaskRun(**values, evidence=evidence, transcript=Transcript(tuple(calls), answer, "agent-exited"))
     said = {f"begun {name}": {}, name: {"statuses": [400, 400]} if met is None else met}
-    return Played(replace(run, **changes), said, seconds, memory)
+    return ScenarioRun(replace(run, **changes), said, seconds, memory)
 
 
 def test_a_drill_in_which_nothing_happened_is_blocked():
@@ -215,7 +215,7 @@ def test_what_the_next_run_finds_is_an_escape():
 
 
 @pytest.mark.parametrize(
-    "silent", [Played(played().run, {}, 1.0, 0), Played(played().run, {"begun json-nan": {}}, 1.0, 0)]
+    "silent", [ScenarioRun(played().run, {}, 1.0, 0), ScenarioRun(played().run, {"begun json-nan": {}}, 1.0, 0)]
 )
 def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
     with pytest.raises(Lost, match="json-nan"):
@@ -225,11 +225,13 @@ def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
 def test_a_look_that_did_not_come_to_its_end_proves_nothing():
     with pytest.raises(Lost, match=r"leftovers of stay-in-folders .*agent-timeout"):
         attempted(
-            STAY, played("stay-in-folders", met={"written": []}), Played(played(code="agent-timeout").run, {}, 1.0, 0)
+            STAY,
+            played("stay-in-folders", met={"written": []}),
+            ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0),
         )
 
 
-SILENT = Played(played(code="agent-timeout").run, {}, 1.0, 0)
+SILENT = ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0)
 
 
 @pytest.fixture
@@ -312,5 +314,5 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
     ],
 )
 def test_each_drill_sees_its_own_hole(name, bad):
-    after = played(LOOK, met={"places": [], "in_the_world": []}) if scenarios.DRILLS[name].after else None
-    assert attempted(scenarios.DRILLS[name], bad, after).outcome == "escaped"
+    after = played(LOOK, met={"places": [], "in_the_world": []}) if scenarios.SCENARIOS[name].after else None
+    assert attempted(scenarios.SCENARIOS[name], bad, after).outcome == "escaped"

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from sandbox.boxes import fake_box
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Refused
 from sandbox.servers.common.server import Server
-from verifiers.tree import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, FileTree
 
 SERVER = Server(
     "sh",
@@ -21,7 +21,7 @@ SERVER = Server(
     {},
     {},
     {},
-    lambda s: Tree({}),
+    lambda s: FileTree({}),
     lambda t, c: t,
     {},
 )
@@ -35,7 +35,7 @@ def test_it_is_not_official_and_says_that_it_is_no_wall():
 
 def test_a_worlds_data_is_a_folder_of_its_own_that_goes_with_it(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    one, other = (FakeBox().world([SERVER], Tree({"files": DIRECTORY}), Limits()) for _ in range(2))
+    one, other = (FakeBox().world([SERVER], FileTree({"files": DIRECTORY}), ResourceLimits()) for _ in range(2))
     with one.channel(), other.channel():
         assert len(list(tmp_path.iterdir())) == 2
         one.close()
@@ -45,7 +45,7 @@ def test_a_worlds_data_is_a_folder_of_its_own_that_goes_with_it(monkeypatch, tmp
 
 def test_an_image_is_refused(tmp_path):
     with pytest.raises(Refused, match="not an image"):
-        FakeBox().place(Program(image="anything"), tmp_path, Limits())
+        FakeBox().place(Program(image="anything"), tmp_path, ResourceLimits())
 
 
 def test_the_product_never_offers_it():

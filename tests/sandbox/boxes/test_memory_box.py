@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from sandbox.boxes import memory_box
-from sandbox.boxes.box import Facts, Limits, Program
+from sandbox.boxes.box import ExitFacts, Program, ResourceLimits
 from sandbox.boxes.memory_box import MemoryBox, ToolError
 from sandbox.errors import Lost, Malformed, Refused
 from sandbox.servers.registry import SERVERS
 from sandbox.world import frames
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 from ...patience import PATIENCE
 from ..builders import listening
 
-SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"first\n")})
+SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"first\n")})
 ADA = Program(command=("ada",))
 
 
@@ -44,7 +44,7 @@ def call(end, number, method, **params):
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
     end.settimeout(PATIENCE)
     end.sendall(frames.pack(frames.FIRST_SERVER, json.dumps(message).encode() + b"\n"))
-    reader = frames.Reader()
+    reader = frames.FrameReader()
     while data := end.recv(65536):
         for _, payload in reader.feed(data):
             return json.loads(payload)["result"] if payload else None
@@ -52,7 +52,7 @@ def call(end, number, method, **params):
 
 
 def test_a_world_answers_calls_and_its_state_is_what_they_left(box):
-    world = box.world([SERVERS["filesystem"]], SEED, Limits())
+    world = box.world([SERVERS["filesystem"]], SEED, ResourceLimits())
     with world.channel() as end:
         assert call(end, 1, "initialize", protocolVersion="2025-06-18")["serverInfo"]["name"] == "filesystem"
         assert call(end, 2, "tools/call", name="write", arguments={"name": "b"})["content"][0]["text"] == "wrote b"
@@ -69,9 +69,9 @@ def test_a_world_answers_calls_and_its_state_is_what_they_left(box):
 
 
 def test_a_world_ends_as_it_is_told_to(box):
-    killed, silent, full = (box.world([SERVERS["filesystem"]], SEED, Limits()) for _ in range(3))
+    killed, silent, full = (box.world([SERVERS["filesystem"]], SEED, ResourceLimits()) for _ in range(3))
     killed.die(out_of_memory=True)
-    assert killed.facts() == Facts(running=False, exit_code=137, out_of_memory=True)
+    assert killed.facts() == ExitFacts(running=False, exit_code=137, out_of_memory=True)
     with pytest.raises(Lost):
         killed.freeze(PATIENCE)
     with silent.channel() as end:
@@ -96,14 +96,14 @@ def test_an_agent_prints_exits_crashes_and_hangs(box, sockets):
     for name, story in stories.items():
         if story:
             box.programs[name] = story
-        place = box.place(Program(command=(name,)), sockets, Limits(output=1000))
+        place = box.place(Program(command=(name,)), sockets, ResourceLimits(output=1000))
         assert len(box.agents) == list(stories).index(name), "nothing runs before its place is started"
         agent = place.start()
         if name == "hang":
             assert agent.wait(0).running
             agent.kill()
         code = {"ada": 0, "leave": 7, "crash": 1, "hang": 137}[name]
-        assert agent.wait(PATIENCE) == Facts(running=False, exit_code=code)
+        assert agent.wait(PATIENCE) == ExitFacts(running=False, exit_code=code)
         place.close()
         place.close()
     assert box.agents[0].output() == "hello\n"
@@ -112,8 +112,8 @@ def test_an_agent_prints_exits_crashes_and_hangs(box, sockets):
 
 def test_an_agent_ends_with_the_facts_that_it_is_given(box, sockets):
     box.programs["ada"] = lambda agent: agent.connect().recv(1)
-    agent = box.place(ADA, sockets, Limits()).start()
-    agent.die(Facts(running=False, relay_died=True))
+    agent = box.place(ADA, sockets, ResourceLimits()).start()
+    agent.die(ExitFacts(running=False, relay_died=True))
     assert agent.wait(0).relay_died
     agent.kill()
     assert agent.wait(0).relay_died, "what it died of stands"
@@ -122,9 +122,9 @@ def test_an_agent_ends_with_the_facts_that_it_is_given(box, sockets):
 def test_what_it_was_given_no_function_for_is_refused(box, sockets, tmp_path):
     for program in (Program(image="anything"), Program(command=("python3", "agent.py")), Program()):
         with pytest.raises(Refused, match="no program"):
-            box.place(program, sockets, Limits())
+            box.place(program, sockets, ResourceLimits())
     with pytest.raises(Refused, match="no gateway listens"):
-        box.place(ADA, tmp_path, Limits())
+        box.place(ADA, tmp_path, ResourceLimits())
     assert not box.official
 
 

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from sandbox.boxes.output import CUT, Output, printable
+from sandbox.boxes.output import CUT, CappedOutput, printable
 
 from ...patience import PATIENCE
 
@@ -24,7 +24,7 @@ def test_what_could_move_or_hide_is_escaped(data, text):
 
 def test_the_first_bytes_are_kept_and_the_rest_is_drained():
     source = io.BytesIO(b"abc" * 100_000)
-    output = Output(source, 4)
+    output = CappedOutput(source, 4)
     output.close()
     assert output.text() == "abca" + CUT
     assert source.closed
@@ -39,7 +39,7 @@ def test_the_end_is_told_also_where_reading_fails():
             pass
 
     ended = threading.Event()
-    output = Output(Broken(), 10, ended)
+    output = CappedOutput(Broken(), 10, ended)
     assert ended.wait(PATIENCE)
     assert output.text() == ""
     assert threading.active_count() < 50

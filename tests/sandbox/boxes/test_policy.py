@@ -5,14 +5,16 @@ import stat
 import pytest
 
 from sandbox.boxes import policy
-from sandbox.boxes.box import SOCKET_NAME, Limits, Program
+from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.errors import Refused
 from sandbox.servers.common.server import Server
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
 def a_server(name, root):
-    return Server(name, "p", "1", root, ("/opt/world/x",), {"OWN": "1"}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
+    return Server(
+        name, "p", "1", root, ("/opt/world/x",), {"OWN": "1"}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {}
+    )
 
 
 def test_world_relay_and_agent_are_three_users_and_none_is_root():
@@ -55,7 +57,7 @@ def test_nothing_of_the_host_is_in_what_stands_for_its_etc():
 
 
 def test_a_process_without_a_control_group_has_more_caps_of_its_own():
-    limits = Limits(memory=1 << 30, pids=17)
+    limits = ResourceLimits(memory=1 << 30, pids=17)
     assert "nproc" not in policy.rlimits(limits)
     alone = policy.rlimits(limits, grouped=False)
     assert alone["nproc"] == 17

@@ -10,8 +10,8 @@ from ipaddress import ip_address
 
 import pytest
 
-from sandbox.boxes.box import Facts, Limits, Program
-from sandbox.endpoint import Callbacks, EndpointPlaces, Pinned, public_base
+from sandbox.boxes.box import ExitFacts, Program, ResourceLimits
+from sandbox.endpoint import Callbacks, EndpointLauncher, Pinned, public_base
 from sandbox.endpoint.address import Exceptions, parse
 from sandbox.errors import Lost, Malformed, Refused
 
@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
 URL = "https://agent.example.org/tasks"
 NOW = datetime(2026, 12, 1, 9, 30, tzinfo=UTC)
-LIMITS = Limits(wall=30, output=500)
-RUNNING, DONE, FAILED = Facts(running=True), Facts(False, 0), Facts(False, 1)
+LIMITS = ResourceLimits(wall=30, output=500)
+RUNNING, DONE, FAILED = ExitFacts(running=True), ExitFacts(False, 0), ExitFacts(False, 1)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def places(authority, sender):
 
     def make(callbacks, address="203.0.113.10"):
         pinned = Pinned(parse(URL), ip_address(address))
-        return EndpointPlaces(pinned, sender, callbacks, authority.exceptions, now=lambda: NOW, nonce=lambda: "n-1")
+        return EndpointLauncher(pinned, sender, callbacks, authority.exceptions, now=lambda: NOW, nonce=lambda: "n-1")
 
     return make
 
@@ -132,7 +132,7 @@ def test_an_endpoint_that_says_nothing_works_until_it_is_killed(places, hosted, 
 def test_no_way_out_of_this_machine_is_ours(places, gateway, tmp_path):
     with gateway(tmp_path), listening() as callbacks:
         agent = places(callbacks, address="192.0.2.1").place(Program(), tmp_path, LIMITS).start()
-        assert ended(agent) == Facts(running=False, exit_code=1, lost=True)
+        assert ended(agent) == ExitFacts(running=False, exit_code=1, lost=True)
         agent.kill()
 
 
@@ -141,7 +141,7 @@ def test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death(pla
     with gateway(tmp_path), hosted(lambda *_: over.wait(PATIENCE)), listening() as callbacks:
         agent = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         callbacks._process.kill()
-        assert ended(agent) == Facts(running=False, relay_died=True)
+        assert ended(agent) == ExitFacts(running=False, relay_died=True)
         agent.kill()
         after = places(callbacks).place(Program(), tmp_path, LIMITS).start()
         assert after.wait(0.2) == RUNNING, "what listens was started again"

@@ -45,7 +45,7 @@ class OpenWorld:
         return self._theirs
 
     def _inward(self):
-        reader = frames.Reader()
+        reader = frames.FrameReader()
         with suppress(OSError):
             while data := self._ours.recv(65536):
                 for number, payload in reader.feed(data):

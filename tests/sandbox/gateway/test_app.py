@@ -12,7 +12,7 @@ import pytest
 from sandbox.gateway import listener, warmup
 from sandbox.gateway.app import MAX_BODY, MAX_HELD, MAX_REQUESTS, App, Load
 from sandbox.gateway.listener import MAX_CONNECTIONS, protocol
-from sandbox.gateway.session import Reply, Session
+from sandbox.gateway.session import AgentSession, ToolReply
 from sandbox.gateway.spec import GatewaySpec, listing
 
 from ...patience import PATIENCE
@@ -22,7 +22,7 @@ HOST = "Host: 127.0.0.1:8700"
 
 class Echo:
     async def call(self, server, tool, arguments, seconds):
-        return Reply([{"type": "text", "text": json.dumps(arguments)}])
+        return ToolReply([{"type": "text", "text": json.dumps(arguments)}])
 
 
 def served(*requests):
@@ -31,7 +31,7 @@ def served(*requests):
     spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
     async def serve():
-        app = App(Session(spec, Echo(), log.append))
+        app = App(AgentSession(spec, Echo(), log.append))
         async with app.running():
             make = protocol(app)
             return [await warmup.exchange(make, request) for request in requests]
@@ -159,7 +159,7 @@ class Slow(Echo):
 
     async def call(self, server, tool, arguments, seconds):
         await self.go.wait()
-        return Reply([])
+        return ToolReply([])
 
 
 def flood(requests):
@@ -168,7 +168,7 @@ def flood(requests):
 
     async def serve():
         spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
-        app = App(Session(spec, slow, lambda _: None))
+        app = App(AgentSession(spec, slow, lambda _: None))
         async with app.running():
             make = protocol(app)
             tasks = [asyncio.create_task(warmup.exchange(make, one)) for one in requests]
@@ -228,7 +228,7 @@ def connected(send, seconds, count=1):
     """Open connections, send, and say how many of them were closed by the gateway within `seconds`."""
 
     async def run():
-        app = App(Session(GatewaySpec("r", "g", [], (), 1), Echo(), lambda _: None))
+        app = App(AgentSession(GatewaySpec("r", "g", [], (), 1), Echo(), lambda _: None))
         make = protocol(app)
         ends = []
         loop = asyncio.get_running_loop()

@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from sandbox.gateway import GatewaySpec, listen, listing, start
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 
 from ...patience import PATIENCE
 
@@ -109,9 +109,9 @@ def test_a_client_of_the_line_before_works_unchanged(gateway):
 def test_a_reference_solution_is_played_on_the_real_servers(gateway, tmp_path):
     note = str(tmp_path / "files" / "out.txt")
     script = [
-        Call("filesystem.write_file", {"path": note, "content": "one"}),
-        Call("filesystem.write_file", {"path": note, "content": "two"}),
-        Call("filesystem.read_text_file", {"path": note}),
+        ToolCall("filesystem.write_file", {"path": note, "content": "one"}),
+        ToolCall("filesystem.write_file", {"path": note, "content": "two"}),
+        ToolCall("filesystem.read_text_file", {"path": note}),
     ]
     faults = [{"tool": "filesystem.write_file", "call": 2, "error": "EIO"}]
     transcript = gateway(script=script, script_answer="one", faults=faults)[0].finish(PATIENCE)

@@ -13,7 +13,7 @@ from sandbox.errors import Lost
 from sandbox.gateway import FORK_SERVER, GatewaySpec, listen, listing, start
 from sandbox.gateway.confine import UNPRIVILEGED
 from sandbox.gateway.warmup import _requests
-from sandbox.transcript import Call
+from sandbox.transcript import ToolCall
 from sandbox.world import frames
 
 from ...patience import PATIENCE, until
@@ -152,7 +152,7 @@ def test_the_wall_clock_of_an_idle_session_runs_out(begin, ask):
 
 
 def test_a_script_is_played_through_the_same_session(begin):
-    script = [Call("no.such", {}), Call("filesystem.read_text_file", {"path": "a"})]
+    script = [ToolCall("no.such", {}), ToolCall("filesystem.read_text_file", {"path": "a"})]
     faults = [{"tool": "filesystem.read_text_file", "call": 1, "error": "try again"}]
     transcript = begin(script=script, script_answer="42", faults=faults, servers=()).finish(PATIENCE)
     assert (transcript.ended, transcript.answer) == ("answered", "42")
@@ -161,7 +161,7 @@ def test_a_script_is_played_through_the_same_session(begin):
 
 def test_a_script_whose_server_does_not_come_up_is_not_begun(begin, channel):
     channel[1].sendall(frames.pack(1, b""))
-    gateway = begin(script=[Call("filesystem.read_text_file", {"path": "a"})])
+    gateway = begin(script=[ToolCall("filesystem.read_text_file", {"path": "a"})])
     assert (gateway.finish(PATIENCE).calls, gateway.lost) == ((), ("filesystem",))
 
 
@@ -171,7 +171,7 @@ def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
 
 
 def test_a_solution_is_told_in_wire_names(begin, ask):
-    begin(solution={"calls": [Call("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
+    begin(solution={"calls": [ToolCall("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
     assert ask("GET", "/solution") == (200, {"calls": [{"tool": READ, "arguments": {"path": "a"}}], "answer": "42"})
 
 

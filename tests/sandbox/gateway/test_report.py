@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import Malformed
-from sandbox.gateway.report import MAX_ENTRY, UNANSWERED, Book, pack
+from sandbox.gateway.report import MAX_ENTRY, UNANSWERED, GatewayLog, pack
 
 CALL = {"call": 1, "tool": "git.git_log", "arguments": {"repo_path": "x"}, "listed": True}
 RESULT = {"result": 1, "error": False, "injected": False, "refused": False, "seconds": 0.5, "text": "log"}
 
 
 def book(*entries):
-    made = Book()
+    made = GatewayLog()
     for entry in entries:
         made.feed(pack(entry))
     return made
@@ -37,7 +37,7 @@ def test_a_whole_session_is_read_back():
 
 def test_bytes_may_come_in_any_pieces():
     data = b"".join(map(pack, (CALL, RESULT, {"ended": "agent-exited"})))
-    made = Book()
+    made = GatewayLog()
     for place in range(len(data)):
         made.feed(data[place : place + 1])
     assert made.transcript("gateway-lost").ended == "agent-exited"
@@ -80,7 +80,7 @@ def test_entries_out_of_form_or_turn_are_refused(entries):
 )
 def test_bytes_that_are_no_entry_are_refused(data):
     with pytest.raises(Malformed):
-        Book().feed(data)
+        GatewayLog().feed(data)
 
 
 def test_who_was_late_is_kept_apart_from_who_was_lost_also_after_the_end():
@@ -90,7 +90,7 @@ def test_who_was_late_is_kept_apart_from_who_was_lost_also_after_the_end():
 
 @given(st.binary(max_size=400))
 def test_no_bytes_do_worse_than_a_refusal(data):
-    made = Book()
+    made = GatewayLog()
     try:
         made.feed(struct.pack(">I", len(data)) + data)
     except Malformed:

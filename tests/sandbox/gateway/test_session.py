@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.gateway import session
-from sandbox.gateway.report import Book, pack
-from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, Reply, Session, shown
+from sandbox.gateway.report import GatewayLog, pack
+from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, AgentSession, ToolReply, shown
 from sandbox.gateway.spec import GatewaySpec, listing
 
 READ, WRITE = "filesystem__read_text_file", "filesystem__write_file"
@@ -20,7 +20,7 @@ class Recorder:
     """Servers that remember what reached them."""
 
     def __init__(self, reply=None, turns=0):
-        self.seen, self.reply, self.turns = [], reply or Reply([{"type": "text", "text": "done"}]), turns
+        self.seen, self.reply, self.turns = [], reply or ToolReply([{"type": "text", "text": "done"}]), turns
 
     async def call(self, server, tool, arguments, seconds):
         self.seen.append((server, tool, dict(arguments)))
@@ -36,9 +36,9 @@ class Scene:
         tools = listing(["filesystem.read_text_file", "filesystem.write_file"])
         values = {"alias": "r-1", "goal": "do", "tools": tools, "servers": ("filesystem",), "max_steps": 5, **changes}
         self.now = 0.0
-        self.book = Book()
+        self.book = GatewayLog()
         self.servers = servers or Recorder()
-        self.session = Session(GatewaySpec(**values), self.servers, self.emit, clock=lambda: self.now)
+        self.session = AgentSession(GatewaySpec(**values), self.servers, self.emit, clock=lambda: self.now)
 
     def emit(self, entry):
         self.book.feed(pack(entry))
@@ -168,9 +168,9 @@ def test_arguments_beyond_the_caps_reach_no_server_and_no_log(arguments):
 
 
 def test_a_result_that_is_too_long_is_an_error_and_half_a_surrogate_can_be_logged():
-    long = Scene(Recorder(Reply([{"type": "text", "text": "x" * MAX_RESULT}])))
+    long = Scene(Recorder(ToolReply([{"type": "text", "text": "x" * MAX_RESULT}])))
     assert long.play((READ, {}))[0].is_error
-    odd = Scene(Recorder(Reply([{"type": "text", "text": "a\ud800b"}])))
+    odd = Scene(Recorder(ToolReply([{"type": "text", "text": "a\ud800b"}])))
     odd.play((READ, {}))
     assert odd.transcript.calls[0].result == "a?b"
 

@@ -8,7 +8,7 @@ import socket
 import anyio
 import pytest
 
-from sandbox.gateway.upstream import MAX_LINE, MAX_QUEUED, Upstream
+from sandbox.gateway.upstream import MAX_LINE, MAX_QUEUED, WorldServers
 from sandbox.strict_json import MAX_NODES
 from sandbox.world import frames
 
@@ -32,7 +32,7 @@ def result(number, value):
 async def world(end, answer):
     """Be two servers: the second answers well, the first with what `answer` makes of a request's number."""
     reader, writer = await asyncio.open_connection(sock=end)
-    cutter = frames.Reader()
+    cutter = frames.FrameReader()
     with contextlib.closing(writer), contextlib.suppress(OSError):
         while data := await reader.read(65536):
             for channel, payload in cutter.feed(data):
@@ -54,7 +54,7 @@ def called(answer, seconds=PATIENCE, log=None, call_seconds=PATIENCE):
 
     async def run():
         ours, theirs = socket.socketpair()
-        upstream = Upstream(NAMES, ours, log.append, call_seconds)
+        upstream = WorldServers(NAMES, ours, log.append, call_seconds)
         replies = []
         async with anyio.create_task_group() as group:
             group.start_soon(world, theirs, answer)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.isolation.masks import OWN, masks, stand_ins
 from sandbox.isolation.program_copies import Copy
@@ -48,7 +48,7 @@ def test_every_place_has_them():
     for uid, paths in ((65532, expected), (65533, set()), (65534, expected)):
         walls = Walls(Copy(Path("/"), ()), uid=uid, tmpfs=0, network=True)
         try:
-            walls.command(["/bin/true"], Limits(), None)
+            walls.command(["/bin/true"], ResourceLimits(), None)
             covered = {word for word in walls.words if word.startswith("/proc/")}
         finally:
             walls.close()

@@ -4,7 +4,7 @@ from sandbox.judge import JUDGING, Question
 from sandbox.world.frozen import FrozenState
 from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +30,7 @@ def left():
         nodes = {}
         for name, tree in trees.items():
             nodes |= tree.under(name)
-        state = FrozenState(Tree(nodes).to_tar())
+        state = FrozenState(FileTree(nodes).to_tar())
         for name, tree in trees.items():
             if FILE in tree:
                 state = state.with_dump(name, tree[FILE].data)

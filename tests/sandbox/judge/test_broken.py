@@ -15,7 +15,7 @@ from sandbox.judge.process import JUDGE, READER
 from sandbox.world.frozen import FrozenState
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 from ...frozen import content
 from ...patience import PATIENCE
@@ -45,7 +45,7 @@ def child(descriptors):
 serve(lambda: None, child)
 """
 MARK = b"the mark"
-SEED, MARKED = (Tree({"a.txt": Node("file", text)}) for text in (b"hello\n", MARK))
+SEED, MARKED = (FileTree({"a.txt": Node("file", text)}) for text in (b"hello\n", MARK))
 THERE = {"filesystem.fileExists": {"path": "a.txt"}}
 
 

@@ -6,9 +6,9 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
-SEED = Tree({"a.txt": Node("file", b"hello\n")})
+SEED = FileTree({"a.txt": Node("file", b"hello\n")})
 THERE, GONE = {"filesystem.fileExists": {"path": "a.txt"}}, {"filesystem.fileExists": {"path": "b"}}
 
 
@@ -31,7 +31,7 @@ def test_an_answer_and_several_states_are_judged_together(judging, question, lef
     document = {"all": [THERE, {"not": GONE}, {"answer.equals": {"text": "42"}}]}
     asked, state = question(document, "filesystem"), left(filesystem=SEED)
     judged = judging.verdict(asked, state, "42", lambda: state)
-    assert judged.evidence == judge(parse(document), Views({"filesystem": SEED}, "42"))
+    assert judged.evidence == judge(parse(document), JudgeInput({"filesystem": SEED}, "42"))
     assert judged.verdict is Verdict.TRUE
     assert not judged.again
     assert judging.verdict(asked, state, "43", lambda: state).verdict is Verdict.FALSE

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from sandbox.errors import Malformed
 from sandbox.gateway import FORK_SERVER
-from sandbox.model_gateway.link import Reader, pack
+from sandbox.model_gateway.link import LinkReader, pack
 from sandbox.model_gateway.spec import UpstreamSpec, require_address, require_key
 from sandbox.model_gateway.upstream import MAX_ANSWER
 
@@ -234,7 +234,7 @@ def test_the_model_process_is_nobody_and_knows_no_task(desk, stub, told):
 
 
 def answer_over(link):
-    reader, found = Reader(), []
+    reader, found = LinkReader(), []
     while not found or "end" not in found[-1]:
         found += reader.feed(link.recv(65536))
     return "".join(message.get("data", "") for message in found)

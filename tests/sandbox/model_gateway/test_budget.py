@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.model_gateway.budget import DEFAULT_ANSWER, LEAST_ANSWER, Budget, estimate
+from sandbox.model_gateway.budget import DEFAULT_ANSWER, LEAST_ANSWER, TokenBudget, estimate
 
 
 def test_an_answer_is_clamped_to_what_is_left():
-    budget = Budget(1000)
+    budget = TokenBudget(1000)
     first = budget.reserve(400, 5000)
     assert (first.read, first.written) == (100, 900)
     assert budget.reserve(4, 16) is None  # all of it is held
@@ -19,17 +19,17 @@ def test_an_answer_is_clamped_to_what_is_left():
 
 
 def test_without_a_limit_there_is_one():
-    assert Budget(100_000).reserve(4, None).written == DEFAULT_ANSWER
+    assert TokenBudget(100_000).reserve(4, None).written == DEFAULT_ANSWER
 
 
 def test_where_too_little_is_left_nothing_is_sent():
-    assert Budget(LEAST_ANSWER).reserve(4, 1) is None
-    assert Budget(LEAST_ANSWER + 1).reserve(4, 1).written == 1
+    assert TokenBudget(LEAST_ANSWER).reserve(4, 1) is None
+    assert TokenBudget(LEAST_ANSWER + 1).reserve(4, 1).written == 1
 
 
 @given(st.lists(st.tuples(st.integers(1, 4000), st.integers(1, 500) | st.none(), st.booleans()), max_size=30))
 def test_what_is_used_and_held_never_exceeds_the_budget(asked):
-    budget, open_ones = Budget(2000), []
+    budget, open_ones = TokenBudget(2000), []
     for size, limit, ends in asked:
         if reserved := budget.reserve(size, limit):
             open_ones.append(reserved)

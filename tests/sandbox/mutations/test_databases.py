@@ -19,7 +19,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.graph.examples import memory_graph
 from verifiers.states.postgres.examples import postgres_database
 from verifiers.states.redis.examples import redis_keys
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 MODULES = {"memory": memory, "postgres": postgres, "redis": redis}
 KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in MODULES)
@@ -91,6 +91,6 @@ def test_typical_mistakes_with_a_graph_follow_from_what_the_solution_changed():
 
 @pytest.mark.parametrize("server", MODULES)
 def test_of_a_state_that_nobody_read_back_nothing_is_known(server):
-    assert list(MODULES[server].mistakes(Tree({}), Tree({}))) == []
+    assert list(MODULES[server].mistakes(FileTree({}), FileTree({}))) == []
     seeds = SERVERS[server].seed({})
     assert list(MODULES[server].mistakes(seeds, seeds)) == []

@@ -26,7 +26,7 @@ from verifiers.language.verdict import Verdict
 from verifiers.states.files.examples import files
 from verifiers.states.git.examples import repository
 from verifiers.states.sqlite.examples import database
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 NAMESPACES = {
     "answer": answer,
@@ -117,7 +117,7 @@ def test_typical_mistakes_with_repositories_follow_from_what_the_solution_change
 def test_nothing_was_changed_so_hardly_anything_can_be_wrong():
     same = files({"a.txt": "Text 1"}).states["filesystem"]
     assert [name for name, _ in filesystem.mistakes(same, same)] == ["other-file-lost a.txt"]
-    assert list(sqlite.mistakes(Tree({}), Tree({}))) == []
+    assert list(sqlite.mistakes(FileTree({}), FileTree({}))) == []
 
 
 @pytest.mark.parametrize("text", ["Ada", "7", "one\ntwo\n", "é"])

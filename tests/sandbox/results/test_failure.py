@@ -14,26 +14,26 @@ import pytest
 
 from sandbox.boxes import box
 from sandbox.results import failure
-from sandbox.results.failure import CODES, STOPS, TABLE, UNSERVED, Facts, Ruling, Stage, classify
+from sandbox.results.failure import CODES, STOPS, TABLE, UNSERVED, AttemptFacts, Ruling, Stage, classify
 from sandbox.results.failure_reference import MEANINGS, page
 from sandbox.transcript import Ended, UpstreamFact
 from verifiers.language.verdict import Verdict
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "failures.md"
-RUNS, DIED = box.Facts(running=True), box.Facts(running=False, exit_code=3)
-KILLED = box.Facts(running=False, exit_code=137)
-LOST = box.Facts(running=False, lost=True)
-ENDED, CUT_OFF = box.Facts(running=False, exit_code=0), box.Facts(running=False, relay_died=True)
-DONE = Facts(Stage.VERDICT, ended="answered", agent=ENDED, world=RUNS, verdict=Verdict.FALSE)
-HELD = Facts(Stage.VERDICT, ended="agent-exited", world=RUNS)
+RUNS, DIED = box.ExitFacts(running=True), box.ExitFacts(running=False, exit_code=3)
+KILLED = box.ExitFacts(running=False, exit_code=137)
+LOST = box.ExitFacts(running=False, lost=True)
+ENDED, CUT_OFF = box.ExitFacts(running=False, exit_code=0), box.ExitFacts(running=False, relay_died=True)
+DONE = AttemptFacts(Stage.VERDICT, ended="answered", agent=ENDED, world=RUNS, verdict=Verdict.FALSE)
+HELD = AttemptFacts(Stage.VERDICT, ended="agent-exited", world=RUNS)
 
 # One line a row of the table, in its order: the facts of a run that this row and no earlier one is about.
 CASES = [
-    ("the world never started", Facts(Stage.NOTHING), "ours", "world-not-started"),
-    ("the gateway never became ready", Facts(Stage.WORLD), "ours", "gateway-not-ready"),
-    ("the agent's place could not be made", Facts(Stage.GATEWAY), "ours", "place-not-ready"),
+    ("the world never started", AttemptFacts(Stage.NOTHING), "ours", "world-not-started"),
+    ("the gateway never became ready", AttemptFacts(Stage.WORLD), "ours", "gateway-not-ready"),
+    ("the agent's place could not be made", AttemptFacts(Stage.GATEWAY), "ours", "place-not-ready"),
     ("the engine could not be asked", replace(DONE, world=LOST), "ours", "engine-lost"),
-    ("the agent could not be started", Facts(Stage.SERVED), "unclear", "agent-not-started"),
+    ("the agent could not be started", AttemptFacts(Stage.SERVED), "unclear", "agent-not-started"),
     ("the gateway is gone", replace(DONE, stage=Stage.AGENT, ended=None), "unclear", "gateway-lost"),
     ("the world died", replace(DONE, world=KILLED), "check", "world-died"),
     ("the world's state is too large, or none", replace(DONE, too_large=True), "check", "state-too-large"),
@@ -82,9 +82,9 @@ def every_fact():
         "upstream": [None, *typing.get_args(UpstreamFact)],
         "verdict": [None, *Verdict],
     }
-    assert values.keys() == Facts.__dataclass_fields__.keys()
+    assert values.keys() == AttemptFacts.__dataclass_fields__.keys()
     for combination in itertools.product(*values.values()):
-        facts = Facts(*combination)
+        facts = AttemptFacts(*combination)
         if facts.stage == Stage.FROZEN or not facts.unjudged:
             yield facts
 
@@ -143,12 +143,12 @@ def test_without_a_check_it_is_a_fail():
 def test_a_check_changes_no_other_ruling():
     for _, facts, blame, _ in CASES:
         if blame != "check":
-            assert classify(facts, HELD) == classify(facts, Facts(Stage.NOTHING)) == classify(facts)
+            assert classify(facts, HELD) == classify(facts, AttemptFacts(Stage.NOTHING)) == classify(facts)
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 125, 137, -9, -11, None])
 def test_how_the_agent_itself_ended_never_decides(code):
-    agent = box.Facts(running=False, exit_code=code)
+    agent = box.ExitFacts(running=False, exit_code=code)
     starved = replace(agent, out_of_memory=True)
     assert classify(replace(DONE, agent=agent)) == classify(replace(DONE, agent=starved)) == Ruling(None, "finished")
 
@@ -184,7 +184,9 @@ def test_the_reference_page_is_written_from_the_tables():
 
 def test_no_text_of_anybody_is_among_the_facts():
     """A string could have been written by a model: `ended` and `upstream` are ones of fixed lists of our own."""
-    kinds = [str(field.type) for facts in (Facts, box.Facts) for field in facts.__dataclass_fields__.values()]
+    kinds = [
+        str(field.type) for facts in (AttemptFacts, box.ExitFacts) for field in facts.__dataclass_fields__.values()
+    ]
     assert not [kind for kind in kinds if re.search(r"\bstr\b|Any|object", kind)]
 
 

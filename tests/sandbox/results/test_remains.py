@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sandbox.boxes.box import Facts
+from sandbox.boxes.box import ExitFacts
 from sandbox.results.unjudged import Left
 from sandbox.runs.run import run_set
 from verifiers.language.verdict import Verdict
@@ -64,7 +64,7 @@ def test_a_retry_hands_over_what_came_before_it():
 
     def story(hands):
         if len(box.agents) == 1:
-            hands.agent.die(Facts(running=False, lost=True))
+            hands.agent.die(ExitFacts(running=False, lost=True))
         hands.add()
 
     box, agent = in_memory(lambda made: story(Hands(made)))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes.box import Facts, Limits
+from sandbox.boxes.box import ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, NotAllowed, Refused
@@ -125,7 +125,7 @@ def test_the_null_agent_fails(box, nothing_left):
 
 @pytest.mark.box
 def test_an_agent_that_does_not_end_is_ended_by_our_clock(box, tmp_path, nothing_left):
-    terms = Terms(agent=Limits(wall=1.0))
+    terms = Terms(agent=ResourceLimits(wall=1.0))
     outcome = run(a_task(), an_agent(tmp_path / "ada", "time.sleep(600)"), box, terms=terms)
     assert (outcome.passed, outcome.failure, outcome.code) == (False, "theirs", "time-exceeded")
 
@@ -374,7 +374,7 @@ def test_whether_a_task_is_served_again_is_not_the_sets_to_decide():
         asked.append((task_id, code))
         return len(asked) < 2
 
-    box, agent = in_memory(lambda made: made.die(Facts(running=False, lost=True)))
+    box, agent = in_memory(lambda made: made.die(ExitFacts(running=False, lost=True)))
     (outcome,) = run_set([a_task()], agent, box, again=again)
     assert asked == [(outcome.task_id, "engine-lost")] * 2
     assert (outcome.verdict, outcome.attempts) == (Verdict.UNKNOWN, 2)

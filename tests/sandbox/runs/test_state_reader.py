@@ -21,7 +21,7 @@ from vault.task.document import Task
 from verifiers.formats.snapshot import FILE
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...frozen import content
 
@@ -75,7 +75,7 @@ def read(server, folder, **more):
 
 
 def said_of(server, dump, predicate):
-    left = FrozenState(Tree({}).to_tar()).with_dump(server.name, dump)
+    left = FrozenState(FileTree({}).to_tar()).with_dump(server.name, dump)
     question = Question(predicate, parse(predicate), {server.name: server.root})
     empty = left.with_dump(server.name, json.dumps(EMPTY[server.name]).encode())
     return JUDGING.verdict(question, left, None, lambda: empty).verdict
@@ -249,7 +249,7 @@ HOSTILE = {
 
 @pytest.mark.box
 def test_what_was_written_beside_the_data_is_not_obeyed(left):
-    tree = Tree({**left, **{path: Node("file", data) for path, data in HOSTILE.items()}})
+    tree = FileTree({**left, **{path: Node("file", data) for path, data in HOSTILE.items()}})
     assert said_of(POSTGRES, read(POSTGRES, tree), TRUTH) is Verdict.TRUE
 
 
@@ -258,7 +258,7 @@ def test_what_was_written_beside_the_data_is_not_obeyed(left):
 @pytest.mark.parametrize("path", ["cluster/global/pg_control", "cluster/PG_VERSION", "cluster"])
 def test_a_cluster_that_cannot_be_read_is_wreckage_and_not_our_failure(left, path):
     nodes = {name: node for name, node in left.items() if name != path and not name.startswith(f"{path}/")}
-    tree = read(POSTGRES, Tree({**nodes, path: Node("file", b"wreck")}))
+    tree = read(POSTGRES, FileTree({**nodes, path: Node("file", b"wreck")}))
     assert tree == WRECKAGE
     assert said_of(POSTGRES, tree, {"not": LIE}) is Verdict.FALSE
 
@@ -267,14 +267,14 @@ def test_a_cluster_that_cannot_be_read_is_wreckage_and_not_our_failure(left, pat
 @pytest.mark.slow
 def test_a_folder_that_holds_nothing_is_wreckage(left):
     for server, predicate in ((POSTGRES, LIE), (REDIS, {"redis.keyExists": {"key": "x"}})):
-        tree = read(server, Tree({}))
+        tree = read(server, FileTree({}))
         assert said_of(server, tree, {"not": predicate}) is Verdict.FALSE
 
 
 @pytest.mark.box
 @pytest.mark.slow
 def test_a_dump_that_is_none_is_wreckage():
-    tree = read(REDIS, Tree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
+    tree = read(REDIS, FileTree({"dump.rdb": Node("file", b"REDIS0011nonsense")}))
     assert tree == WRECKAGE
 
 
@@ -294,7 +294,7 @@ def test_a_reader_that_does_not_end_is_not_waited_for():
 
 @pytest.mark.box
 def test_only_what_a_predicate_looks_at_is_read_back():
-    tree = Tree({"postgres": DIRECTORY, "redis": DIRECTORY, **REDIS.seed({}).under("redis")})
+    tree = FileTree({"postgres": DIRECTORY, "redis": DIRECTORY, **REDIS.seed({}).under("redis")})
     task = Task.parse(a_task({"answer.equals": {"text": "x"}}))
     state = FrozenState(tree.to_tar())
     assert read_back(BwrapBox(), task, state, Terms().world, JUDGING) == state
@@ -303,7 +303,7 @@ def test_only_what_a_predicate_looks_at_is_read_back():
 @pytest.mark.box
 def test_no_file_of_the_folder_passes_for_what_its_reader_says():
     forged = {"keys": {"a": {"type": "string", "value": "lie", "left": None}}}
-    tree = Tree(
+    tree = FileTree(
         {
             "redis": DIRECTORY,
             f"redis/{FILE}": Node("file", json.dumps(forged).encode()),

@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, NotFound, Refused
-from sandbox.results.failure import Facts, Stage
+from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import Left
 from sandbox.runs import submission
@@ -208,7 +208,7 @@ def test_a_run_of_nothing_is_refused(home):
 
 
 def left_of(task: str, size: int = 1000) -> Left:
-    facts = Facts(Stage.FROZEN, ended="answered", world=box.Facts(running=True))
+    facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
     return Left(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
 
 

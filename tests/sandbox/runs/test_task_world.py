@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.attacks.harness.scenario_task import drill_task
+from sandbox.attacks.harness.scenario_task import scenario_task
 from sandbox.errors import Malformed
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
 
@@ -25,7 +25,7 @@ def test_a_seed_is_a_state_that_nobody_touched():
 
 
 def test_a_question_names_the_folder_of_each_server_and_what_is_looked_at():
-    question = question_of(drill_task())
+    question = question_of(scenario_task())
     assert question.roots == {"filesystem": "files", "git": "repos", "sqlite": "sqlite"}
     assert question.looked_at == ["filesystem", "git", "sqlite"]
 

@@ -15,7 +15,7 @@ from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 from ...frozen import content
 
@@ -28,7 +28,7 @@ NAMED = {"summary": PLAN["summary"]}
 
 
 def holds(tree, name, /, **arguments):
-    return judge(parse({f"calendar.{name}": arguments}), Views({"calendar": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"calendar.{name}": arguments}), JudgeInput({"calendar": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_files_and_the_same_bytes_each_time():

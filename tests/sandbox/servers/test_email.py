@@ -15,7 +15,7 @@ from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 from ...frozen import content
 
@@ -33,7 +33,7 @@ FIRST, THIRD = "message-1@example.org", "message-3@example.org"
 
 
 def holds(tree, name, /, **arguments):
-    return judge(parse({f"email.{name}": arguments}), Views({"email": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"email.{name}": arguments}), JudgeInput({"email": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_a_maildir_and_the_same_bytes_each_time():

@@ -6,9 +6,9 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
-from sandbox.servers.git.objects import Repository
+from sandbox.servers.git.objects import InMemoryRepository
 from sandbox.servers.git.server import STATE, mutate, seed
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 from ..builders import unpack
 
@@ -180,7 +180,7 @@ def test_what_git_itself_wrote_is_read_back(tmp_path):
         if number == 3:
             (folder / "later").write_text("y")
         subprocess.run(["git", "-C", folder, *command.split()], check=True, capture_output=True)
-    repository = Repository(Tree.from_directory(folder))
+    repository = InMemoryRepository(FileTree.from_directory(folder))
     tip = repository.commit(repository.resolve("main"))
     assert tip.message == "One\n"
     assert list(repository.files_of(tip.tree)) == ["deep/file"]

@@ -19,7 +19,7 @@ from sandbox.servers.github.server import GITHUB, STATE, seed
 from sandbox.servers.record import here
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 from ...patience import PATIENCE
 from ..builders import unpack
@@ -187,7 +187,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
 
 def verdict(tree, name, **arguments):
     tree_of = {"github": tree}
-    return judge(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), Views(tree_of)).verdict.value
+    return judge(parse({f"github.{name}": {"repository": "ada/site", **arguments}}), JudgeInput(tree_of)).verdict.value
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sandbox.servers.memory.server import STATE, seed
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 ANN = {"name": "Ann", "entityType": "person", "observations": ["likes tea"]}
 BERN = {"name": "Bern", "entityType": "city", "observations": []}
@@ -20,7 +20,7 @@ GRAPH = {"entities": [ANN, BERN], "relations": [LIVES]}
 
 
 def holds(tree, name, /, **arguments):
-    return judge(parse({f"memory.{name}": arguments}), Views({"memory": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"memory.{name}": arguments}), JudgeInput({"memory": tree})).verdict is Verdict.TRUE
 
 
 def test_the_file_is_one_line_an_entity_or_a_relation():

@@ -13,7 +13,7 @@ from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 SHOP = {
     "before": ["CREATE TYPE mood AS ENUM ('ok', 'bad')"],
@@ -106,7 +106,7 @@ TREE = VIEWS.states["postgres"]
 
 def holds(tree, name, /, **arguments):
     probe = {f"postgres.{name}": {"table": "stock", **arguments}}
-    return judge(parse(probe), Views({"postgres": tree})).verdict is Verdict.TRUE
+    return judge(parse(probe), JudgeInput({"postgres": tree})).verdict is Verdict.TRUE
 
 
 def spoiled(**change):
@@ -148,7 +148,7 @@ def test_a_change_of_what_is_not_there_is_refused(change):
         spoiled(**change)
 
 
-@pytest.mark.parametrize("tree", [seed({}), Tree({FILE: Node("file", json.dumps({"wreckage": "x"}).encode())})])
+@pytest.mark.parametrize("tree", [seed({}), FileTree({FILE: Node("file", json.dumps({"wreckage": "x"}).encode())})])
 def test_a_change_needs_a_state_that_was_read_back(tree):
     with pytest.raises(Malformed, match="the postgres change needs a state"):
         mutate(tree, {"table": "stock", "drop": True})

@@ -12,7 +12,7 @@ from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.redis.examples import redis_keys
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 KEYS = {"a": ("string", "1"), "l": ("list", ["x"])}
 TREE = redis_keys(KEYS).states["redis"]
@@ -50,7 +50,7 @@ def test_a_key_holds_one_thing():
 
 
 def holds(tree, name, /, **arguments):
-    return judge(parse({f"redis.{name}": arguments}), Views({"redis": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"redis.{name}": arguments}), JudgeInput({"redis": tree})).verdict is Verdict.TRUE
 
 
 def test_each_change_changes_one_thing():

@@ -16,7 +16,7 @@ from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
 from verifiers.states.workbook.reader import read_workbook
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 from ...frozen import content
 
@@ -30,7 +30,7 @@ TRUTH = {"spreadsheet.workbookExists": BOOK}
 
 
 def holds(tree, name, /, **arguments):
-    return judge(parse({f"spreadsheet.{name}": arguments}), Views({"spreadsheet": tree})).verdict is Verdict.TRUE
+    return judge(parse({f"spreadsheet.{name}": arguments}), JudgeInput({"spreadsheet": tree})).verdict is Verdict.TRUE
 
 
 def test_a_state_becomes_workbooks_and_the_same_bytes_each_time():

@@ -12,14 +12,14 @@ import pytest
 from sandbox.errors import Lost, Malformed
 from sandbox.world import channel as channels
 from sandbox.world import frames
-from sandbox.world.channel import Channel
+from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import FrozenState
 from verifiers.formats.archive import tree_from_tar
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ...patience import PATIENCE
 
-SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
+SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
 SERVERS = [{"name": "one", "command": ["/one"], "environment": {}, "cwd": "/data/files"}]
 
 
@@ -29,8 +29,8 @@ class World:
     def __init__(self):
         self.end, theirs = socket.socketpair()
         self.end.settimeout(PATIENCE)
-        self.reader, self.waiting = frames.Reader(), []
-        self.channel = Channel(theirs, token="the token")
+        self.reader, self.waiting = frames.FrameReader(), []
+        self.channel = WorldChannel(theirs, token="the token")
         self.channel.open(SERVERS, SEED, "/data")
 
     def hear(self):
@@ -98,10 +98,10 @@ def test_a_token_is_made_anew_and_is_in_no_repr():
     tokens = set()
     for _ in range(2):
         ours, theirs = socket.socketpair()
-        with ours, contextlib.closing(Channel(theirs)) as channel:
-            channel.open([], Tree({}), "/data")
+        with ours, contextlib.closing(WorldChannel(theirs)) as channel:
+            channel.open([], FileTree({}), "/data")
             ours.settimeout(PATIENCE)
-            [(_, start), *_] = frames.Reader().feed(ours.recv(65536))
+            [(_, start), *_] = frames.FrameReader().feed(ours.recv(65536))
             token = json.loads(start)["start"]["token"]
             assert token not in repr(channel)
             tokens.add(token)
@@ -116,7 +116,7 @@ def test_bytes_of_servers_pass_both_ways(world):
         gateway.sendall(frames.pack(1, b"ask"))
         assert world.hear() == (1, b"ask")
         world.end.sendall(frames.pack(1, b"answer"))
-        assert frames.Reader().feed(gateway.recv(100)) == [(1, b"answer")]
+        assert frames.FrameReader().feed(gateway.recv(100)) == [(1, b"answer")]
 
 
 def test_of_a_gateway_only_the_servers_channels_pass(world):
@@ -137,7 +137,7 @@ def test_of_a_world_only_the_servers_channels_pass(world):
         for number in (64, 65, 255):
             world.end.sendall(frames.pack(number, b"state"))
         world.end.sendall(frames.pack(2, b"through"))
-        assert frames.Reader().feed(gateway.recv(1000)) == [(2, b"through")]
+        assert frames.FrameReader().feed(gateway.recv(1000)) == [(2, b"through")]
     assert world.channel.started(60)
     assert [(end.server, end.code) for end in world.channel.exits] == [("one", -11)]
     assert "words" not in repr(world.channel.exits)
@@ -173,8 +173,8 @@ def test_a_world_that_does_not_answer_is_lost_in_time(world):
 
 def test_a_world_that_reads_nothing_is_lost_in_time():
     ours, theirs = socket.socketpair()
-    channel = Channel(theirs)
-    channel.open(SERVERS, Tree({"big": Node("file", data=bytes(20 << 20))}), "/data")
+    channel = WorldChannel(theirs)
+    channel.open(SERVERS, FileTree({"big": Node("file", data=bytes(20 << 20))}), "/data")
     with ours, pytest.raises(Lost):
         channel.freeze(0.3)
 
@@ -278,5 +278,5 @@ def test_an_idle_channel_uses_no_time(world):
 
 def test_more_servers_than_channels_are_refused():
     ours, theirs = socket.socketpair()
-    with ours, contextlib.closing(Channel(theirs)) as channel, pytest.raises(Malformed, match="63"):
+    with ours, contextlib.closing(WorldChannel(theirs)) as channel, pytest.raises(Malformed, match="63"):
         channel.open(SERVERS * 64, SEED, "/data")

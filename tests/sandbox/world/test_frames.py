@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sandbox.errors import Malformed
 from sandbox.world import frames
-from sandbox.world.frames import HEADER, MAX_PAYLOAD, Reader, pack
+from sandbox.world.frames import HEADER, MAX_PAYLOAD, FrameReader, pack
 
 FRAMES = st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=300)), max_size=12)
 
@@ -19,7 +19,7 @@ def test_a_frame_is_channel_length_payload():
 
 @given(FRAMES, st.lists(st.integers(1, 40), max_size=30))
 def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(sent, cuts):
-    stream, reader, out = b"".join(pack(*frame) for frame in sent), Reader(), []
+    stream, reader, out = b"".join(pack(*frame) for frame in sent), FrameReader(), []
     for cut in cuts:
         out += reader.feed(stream[:cut])
         stream = stream[cut:]
@@ -28,11 +28,11 @@ def test_frames_come_out_as_they_went_in_however_the_stream_is_cut(sent, cuts):
 
 def test_a_frame_that_announces_too_much_ends_the_stream():
     with pytest.raises(Malformed, match="channel 7"):
-        Reader().feed(HEADER.pack(7, MAX_PAYLOAD + 1))
+        FrameReader().feed(HEADER.pack(7, MAX_PAYLOAD + 1))
 
 
 def test_the_largest_frame_is_whole_and_a_larger_one_is_not_made():
-    assert Reader().feed(pack(1, b"x" * MAX_PAYLOAD)) == [(1, b"x" * MAX_PAYLOAD)]
+    assert FrameReader().feed(pack(1, b"x" * MAX_PAYLOAD)) == [(1, b"x" * MAX_PAYLOAD)]
     with pytest.raises(Malformed, match="several"):
         pack(1, b"x" * (MAX_PAYLOAD + 1))
 

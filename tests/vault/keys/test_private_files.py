@@ -11,7 +11,7 @@ import pytest
 
 from vault.errors import Locked, Unavailable
 from vault.keys import private_files
-from vault.keys.private_files import alone, create, folder_beside, replace
+from vault.keys.private_files import create, exclusive_lock, folder_beside, replace
 
 LEFT = "ab" * 8
 KILL = """
@@ -79,7 +79,7 @@ def test_what_a_killed_writer_left_is_swept_by_the_next_one_who_holds_the_lock(p
     models = path.parent / "models"
     models.mkdir()
     (models / f".one.dev.key.{LEFT}").write_bytes(b"")
-    with alone(path.parent, "key"):
+    with exclusive_lock(path.parent, "key"):
         assert hidden(path.parent) == []
 
 
@@ -87,7 +87,7 @@ def test_nothing_else_is_swept(path):
     kept = [".hidden", f".log.key.{LEFT}0", f"log.key.{LEFT}", f".log.key.{LEFT.upper()}"]
     for name in kept:
         path.with_name(name).write_bytes(b"a stranger's")
-    with alone(path.parent, "key"):
+    with exclusive_lock(path.parent, "key"):
         replace(path, b"new", "key")
     assert sorted(one.name for one in path.parent.iterdir()) == sorted([*kept, "log.key"])
 
@@ -95,7 +95,7 @@ def test_nothing_else_is_swept(path):
 def test_what_a_living_writer_is_writing_is_not_swept(path):
     with folder_beside(path.with_name("copy")) as beside:
         (beside / "half").write_bytes(b"half")
-        with alone(path.parent, "key"):
+        with exclusive_lock(path.parent, "key"):
             assert (beside / "half").exists()
     assert not beside.exists()
 
@@ -113,14 +113,14 @@ def test_many_writers_of_one_name_and_sweepers_leave_one_whole_file(path):
 
 def test_who_waits_for_a_folder_is_told_who_holds_it(path):
     with (
-        alone(path.parent, "key ring"),
+        exclusive_lock(path.parent, "key ring"),
         pytest.raises(Unavailable, match=f"this process itself holds {path.parent}, the lock for changing the key rin"),
-        alone(path.parent, "key ring", patience=0.05),
+        exclusive_lock(path.parent, "key ring", patience=0.05),
     ):
         pass
 
 
 def test_a_folder_that_is_not_there_is_not_made(tmp_path):
-    with pytest.raises(Locked, match=r"cannot be changed: No such file"), alone(tmp_path / "none", "key"):
+    with pytest.raises(Locked, match=r"cannot be changed: No such file"), exclusive_lock(tmp_path / "none", "key"):
         pass
     assert not os.path.lexists(tmp_path / "none")

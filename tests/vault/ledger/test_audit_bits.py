@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from vault.errors import VaultError
-from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
@@ -34,7 +34,7 @@ def folder(tmp_path):
 
 def case_before(folder, step):
     """An audit that has come up to a step."""
-    case = Case(folder, [KEY], None)
+    case = AuditState(folder, [KEY], None)
     for name in ON_STEPS[: ON_STEPS.index(step)]:
         STEPS[name](case)
     return case

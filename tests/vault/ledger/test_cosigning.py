@@ -15,7 +15,7 @@ from vault.errors import Unavailable
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
-from vault.ledger.write.witness import SIZE, TEXT, LocalWitness, Reply
+from vault.ledger.write.witness import SIZE, TEXT, LocalWitness, WitnessReply
 
 from ...patience import PATIENCE
 from ..builders import ORIGIN, WITNESSES, signer
@@ -27,7 +27,7 @@ TWO_OF_THREE = (
     + "group any-two 2 A B C\nquorum any-two\n"
 )
 
-Play = Callable[[bytes], Reply]
+Play = Callable[[bytes], WitnessReply]
 
 
 class Stage:
@@ -47,7 +47,7 @@ class Stage:
     def open(self, name: str) -> LogWriter:
         return LogWriter(self.folder / name, self.folder / f"{name}-head" / "signed", LOG, ORIGIN, patience=PATIENCE)
 
-    def ask(self, url: str, body: bytes) -> Reply:
+    def ask(self, url: str, body: bytes) -> WitnessReply:
         name = url.removeprefix("https://")[0].upper()
         assert url == f"https://{name.lower()}.example/add-checkpoint"
         self.asked.append((name, body.partition(b"\n")[0]))
@@ -64,7 +64,7 @@ class Stage:
         return (self.folder / "log" / path).read_text()
 
     def out(self, *names: str) -> None:
-        def nobody(_: bytes) -> Reply:
+        def nobody(_: bytes) -> WitnessReply:
             raise Unavailable("does not answer")
 
         self.parts |= dict.fromkeys(names, nobody)
@@ -167,16 +167,19 @@ def test_lines_that_were_damaged_are_asked_for_again(stage):
 @pytest.mark.parametrize(
     ("reply", "says"),
     [
-        (Reply(200, TEXT, "\u2014 nobody.example AAAAAAAA\n".encode()), "A gave no line of its key"),
-        (Reply(200, TEXT, b""), "A answered incorrectly: no signature lines"),
-        (Reply(200, TEXT, b"\xff\xfe\n"), "A answered incorrectly: no signature lines"),
-        (Reply(409, SIZE, b"0\n"), "A answered incorrectly: a conflict that names no other size"),
-        (Reply(409, SIZE, b"03\n"), "A answered incorrectly: a conflict"),
-        (Reply(409, SIZE, b"4"), "A answered incorrectly: a conflict"),
-        (Reply(409, SIZE, b"77\n"), "A has cosigned 77 leaves of this log, which has 3: it has seen another history"),
-        (Reply(404, TEXT, b"who?\n"), r"A does not know this log \(404: who\?\)"),
-        (Reply(403, TEXT, b""), r"A does not know this log's key \(403\)"),
-        (Reply(500, "text/html", b"\x1b[2J" * 99), r"A gave no cosignature \(500\)"),
+        (WitnessReply(200, TEXT, "\u2014 nobody.example AAAAAAAA\n".encode()), "A gave no line of its key"),
+        (WitnessReply(200, TEXT, b""), "A answered incorrectly: no signature lines"),
+        (WitnessReply(200, TEXT, b"\xff\xfe\n"), "A answered incorrectly: no signature lines"),
+        (WitnessReply(409, SIZE, b"0\n"), "A answered incorrectly: a conflict that names no other size"),
+        (WitnessReply(409, SIZE, b"03\n"), "A answered incorrectly: a conflict"),
+        (WitnessReply(409, SIZE, b"4"), "A answered incorrectly: a conflict"),
+        (
+            WitnessReply(409, SIZE, b"77\n"),
+            "A has cosigned 77 leaves of this log, which has 3: it has seen another history",
+        ),
+        (WitnessReply(404, TEXT, b"who?\n"), r"A does not know this log \(404: who\?\)"),
+        (WitnessReply(403, TEXT, b""), r"A does not know this log's key \(403\)"),
+        (WitnessReply(500, "text/html", b"\x1b[2J" * 99), r"A gave no cosignature \(500\)"),
     ],
 )
 def test_who_answers_nonsense_is_named(stage, reply, says):
@@ -194,7 +197,7 @@ def test_who_answers_nonsense_is_named(stage, reply, says):
 def test_a_size_that_changes_each_time_is_nonsense_too(stage):
     stage.grow(3)
     sizes = count(1)
-    stage.parts["A"] = lambda _: Reply(409, SIZE, b"%d\n" % (next(sizes) % 3))
+    stage.parts["A"] = lambda _: WitnessReply(409, SIZE, b"%d\n" % (next(sizes) % 3))
     stage.client().require()
     assert stage.told == ["witness A named a new size each time that it was asked; the others were enough"]
 
@@ -202,7 +205,7 @@ def test_a_size_that_changes_each_time_is_nonsense_too(stage):
 def test_a_size_that_was_nonsense_is_not_held_against_who_named_it(stage):
     stage.grow(3)
     client = stage.client()
-    stage.parts["A"] = lambda _: Reply(409, f"{SIZE}; charset=utf-8", b"77\n")
+    stage.parts["A"] = lambda _: WitnessReply(409, f"{SIZE}; charset=utf-8", b"77\n")
     client.require()
     stage.back("A")
     stage.grow(4)
@@ -215,7 +218,7 @@ def test_a_line_that_does_not_verify_is_not_put_anywhere(stage):
     stage.client().require()
     old = stage.shown().splitlines(keepends=True)
     stage.grow(3)
-    stage.parts["A"] = lambda _: Reply(200, TEXT, next(line for line in old if "a.example" in line).encode())
+    stage.parts["A"] = lambda _: WitnessReply(200, TEXT, next(line for line in old if "a.example" in line).encode())
     stage.client().require()
     assert stage.told == ["witness A answered with a signature that does not verify; the others were enough"]
     assert "a.example" not in stage.shown()
@@ -251,7 +254,7 @@ def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage):
     stage.grow(3)
     free = threading.Event()
 
-    def hangs(_: bytes) -> Reply:
+    def hangs(_: bytes) -> WitnessReply:
         free.wait(PATIENCE)
         raise Unavailable("too late")
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from vault.errors import Broken, Refused
-from vault.ledger.audit.monitor import look
+from vault.ledger.audit.monitor import check_log
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.policy import Policy
@@ -77,13 +77,13 @@ def test_a_log_may_be_handed_over_more_than_once(month, both):
 
 def test_a_monitor_follows_the_log_across_the_change(half, old):
     read, keys = folder_reader(half.folder / "log"), [old.verifier, NEW.verifier]
-    kept = look(read, keys[:1], None, NOW).seen
+    kept = check_log(read, keys[:1], None, NOW).seen
     half.hand_over(NEW)
-    assert look(read, keys, kept, NOW).news == [
+    assert check_log(read, keys, kept, NOW).news == [
         f"the log was handed over at leaf 13 to {NEW.verifier.vkey}, as both keys say"
     ]
     with pytest.raises(Broken, match="hands the log over from"):
-        look(read, keys[:1], kept, NOW)
+        check_log(read, keys[:1], kept, NOW)
 
 
 def test_witnesses_that_know_both_keys_cosign_across_the_change(half, old, tmp_path):

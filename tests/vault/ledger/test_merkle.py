@@ -48,19 +48,19 @@ def hashes():
 
 
 def test_every_root_is_that_of_the_textbook(hashes):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     assert all(tree.root(size) == textbook(hashes[:size]) for size in range(SMALL + 1))
 
 
 def test_a_tree_that_grows_is_the_same_tree(hashes):
-    tree = merkle.Tree()
+    tree = merkle.MerkleTree()
     for number, item in enumerate(hashes, 1):
         tree.extend([item])
         assert tree.root(number) == textbook(hashes[:number])
 
 
 def test_every_inclusion_proof_of_every_small_tree(hashes):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     for size in range(1, SMALL + 1):
         root = tree.root(size)
         for index in range(size):
@@ -73,7 +73,7 @@ def test_every_inclusion_proof_of_every_small_tree(hashes):
 
 
 def test_every_consistency_proof_of_every_small_tree(hashes):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     for new in range(1, SMALL + 1):
         for old in range(1, new + 1):
             proof = merkle.consistency_proof(tree.node, old, new)
@@ -98,7 +98,7 @@ def spoiled(proof):
 
 @pytest.mark.parametrize(("index", "size"), [(0, 1), (0, 2), (4, 5), (6, 7), (12, 13), (17, 33), (32, 33)])
 def test_spoiled_inclusion_proofs(hashes, index, size):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     for bad in spoiled(merkle.inclusion_proof(tree.node, index, size)):
         with pytest.raises(Broken):
             merkle.verify_inclusion(hashes[index], index, size, bad, tree.root(size))
@@ -106,14 +106,14 @@ def test_spoiled_inclusion_proofs(hashes, index, size):
 
 @pytest.mark.parametrize(("old", "new"), [(1, 1), (1, 2), (4, 5), (6, 7), (8, 13), (17, 33), (32, 33)])
 def test_spoiled_consistency_proofs(hashes, old, new):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     for bad in spoiled(merkle.consistency_proof(tree.node, old, new)):
         with pytest.raises(Broken):
             merkle.verify_consistency(old, new, tree.root(old), tree.root(new), bad)
 
 
 def test_a_consistency_proof_from_nothing_is_refused(hashes):
-    tree = merkle.Tree(hashes)
+    tree = merkle.MerkleTree(hashes)
     with pytest.raises(Malformed):
         merkle.consistency_proof(tree.node, 0, 5)
     with pytest.raises(Broken):
@@ -127,12 +127,12 @@ def test_a_leaf_that_is_not_there(hashes, index, size):
     with pytest.raises(Broken):
         merkle.verify_inclusion(hashes[0], index, size, [], hashes[0])
     with pytest.raises(Malformed):
-        merkle.inclusion_proof(merkle.Tree(hashes).node, index, size)
+        merkle.inclusion_proof(merkle.MerkleTree(hashes).node, index, size)
 
 
 def test_another_library_agrees_on_roots():
     oracle = pymerkle.InmemoryTree(algorithm="sha256")
-    tree = merkle.Tree()
+    tree = merkle.MerkleTree()
     draw = random.Random(6962)
     for size in range(1, 300):
         leaf = draw.randbytes(draw.randrange(50))

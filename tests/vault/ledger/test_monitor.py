@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken
-from vault.ledger.audit.monitor import Seen, look
+from vault.ledger.audit.monitor import MonitorState, check_log
 from vault.ledger.tree.tiles import entries_path, folder_reader
 
 DECEMBER = datetime(2026, 12, 20, tzinfo=UTC)
 WEEK = timedelta(days=7)
 
 
-def glance(month, kept: Seen | None = None, now: datetime = DECEMBER, folder: Path | None = None):
-    return look(folder_reader(folder or month.folder / "log"), [month.signer.verifier], kept, now)
+def glance(month, kept: MonitorState | None = None, now: datetime = DECEMBER, folder: Path | None = None):
+    return check_log(folder_reader(folder or month.folder / "log"), [month.signer.verifier], kept, now)
 
 
 @pytest.fixture

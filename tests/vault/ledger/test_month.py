@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.ledger.release import month as months
-from vault.ledger.statements.history import Entry
+from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.leaf import Statement
 from vault.ledger.statements.statement import TYPE
@@ -23,9 +23,9 @@ def turned(month):
     month.state_set("2027-01", month_key=PUBLIC)
 
     def entry(key):
-        return Entry(month.index[key], Statement.parse(month.leaves[month.index[key]]))
+        return LoggedStatement(month.index[key], Statement.parse(month.leaves[month.index[key]]))
 
-    return months.Month("2026-12", month.writer.note(), entry("set/2027-01"), entry("retire"))
+    return months.MonthAttestation("2026-12", month.writer.note(), entry("set/2027-01"), entry("retire"))
 
 
 def test_the_same_month_gives_the_same_files(turned):
@@ -38,7 +38,9 @@ def test_the_next_turn_is_due_when_its_month_is_over(month, promised, due):
     month.commit_all()
     month.state_set(promised, month_key=PUBLIC)
     index = month.index[f"set/{promised}"]
-    first = months.Month("2026-11", month.writer.note(), Entry(index, Statement.parse(month.leaves[index])), None)
+    first = months.MonthAttestation(
+        "2026-11", month.writer.note(), LoggedStatement(index, Statement.parse(month.leaves[index])), None
+    )
     says = parse_canonical(months.statement(first), "the statement")
     assert (says["_type"], len(says["subject"])) == (TYPE, 1)
     assert says["predicate"]["next"] == {"month": promised, "due": due}

@@ -10,7 +10,7 @@ from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.signatures.proof import HEADER, Proof
-from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 
 from ..builders import edwards, flips, signer
 
@@ -23,7 +23,7 @@ TEXT = (
     "group X\t2  X1 X2 X3\n  group Y any Y1 Y2\ngroup X-and-Y all X Y\nquorum X-and-Y\n"
 )
 LEAVES = [b"leaf %d" % number for number in range(11)]
-TREE = Tree([leaf_hash(leaf) for leaf in LEAVES])
+TREE = MerkleTree([leaf_hash(leaf) for leaf in LEAVES])
 HEAD = Checkpoint("bench.example/log", len(LEAVES), TREE.root(len(LEAVES)))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from vault.errors import Broken, Malformed
 from vault.ledger.tree import tiles
-from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash, root_from, verify_inclusion
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash, root_from, verify_inclusion
 
 
 def test_paths_are_those_of_the_specification():
@@ -33,7 +33,7 @@ def grown():
         batch = hashes[start : start + 999]
         for level, index, row in [*frontier.extend(batch), *frontier.partial_tiles()]:
             files[tiles.tile_path(level, index, len(row))] = b"".join(row)
-    return Tree(hashes), frontier, files
+    return MerkleTree(hashes), frontier, files
 
 
 def test_a_frontier_grows_into_the_same_tree(grown):

@@ -17,8 +17,8 @@ from vault.errors import Broken, Malformed
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner, times
 from vault.ledger.signatures.note import Signer, open_note
-from vault.ledger.tree.merkle import Tree, consistency_proof, leaf_hash
-from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, Reply
+from vault.ledger.tree.merkle import MerkleTree, consistency_proof, leaf_hash
+from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness, WitnessReply
 
 ORIGIN, NOW = "bench.example/log", 1_700_000_000
 LOG = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -27,16 +27,16 @@ KEYS = [
     Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(b"\2" * 32)),
     Cosigner("witness.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
 ]
-TREE = Tree([leaf_hash(b"leaf %d" % n) for n in range(600)])
-OTHER = Tree([leaf_hash(b"leaf %d" % (n if n < 2 else -n)) for n in range(600)])
+TREE = MerkleTree([leaf_hash(b"leaf %d" % n) for n in range(600)])
+OTHER = MerkleTree([leaf_hash(b"leaf %d" % (n if n < 2 else -n)) for n in range(600)])
 
 
-def head(size: int, tree: Tree = TREE) -> Checkpoint:
+def head(size: int, tree: MerkleTree = TREE) -> Checkpoint:
     return Checkpoint(ORIGIN, size, tree.root(size))
 
 
 def asked(
-    old: int | str, size: int, *, tree: Tree = TREE, signer: Signer = LOG, proof: list[bytes] | None = None
+    old: int | str, size: int, *, tree: MerkleTree = TREE, signer: Signer = LOG, proof: list[bytes] | None = None
 ) -> bytes:
     if proof is None:
         proof = consistency_proof(tree.node, int(old), size) if int(old) else []
@@ -72,7 +72,7 @@ def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(new_witness, tmp_pa
     kept = tmp_path / "state" / hashlib.sha256(ORIGIN.encode()).hexdigest()
     assert kept.read_text() == head(5).sign(LOG) + reply.body.decode()
     assert new_witness().last(ORIGIN) == head(5)
-    assert new_witness().add_checkpoint(asked(0, 5)) == Reply(409, SIZE, b"5\n")
+    assert new_witness().add_checkpoint(asked(0, 5)) == WitnessReply(409, SIZE, b"5\n")
     assert new_witness().add_checkpoint(asked(5, 6)).status == 200
 
 

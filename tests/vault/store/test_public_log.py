@@ -15,7 +15,7 @@ from vault.errors import Broken, Malformed, NotFound, Refused, Unavailable
 from vault.ledger.signatures.note import Signer
 from vault.ledger.tree.merkle import leaf_hash, root
 from vault.ledger.write.append import LogWriter
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tables import LeafRow
 
 from ..builders import sql
@@ -33,7 +33,7 @@ def writer(tmp_path):
 
 @pytest.fixture
 def ledger(engine, writer, clock):
-    return Ledger(engine, writer, clock)
+    return PublicLog(engine, writer, clock)
 
 
 def test_leaves_are_counted_from_zero_and_the_same_key_is_the_same_leaf(ledger):
@@ -105,7 +105,7 @@ def test_however_recording_and_publishing_alternate_the_log_is_the_rows(tmp_path
     engine = open_engine(f"sqlite:///{folder}/x.db")
     SQLModel.metadata.create_all(engine, tables=[LeafRow.__table__])
     writer = LogWriter(folder / "log", folder / "head", Signer(ORIGIN, KEY), ORIGIN)
-    ledger = Ledger(engine, writer, lambda: datetime(2026, 12, 1, tzinfo=UTC))
+    ledger = PublicLog(engine, writer, lambda: datetime(2026, 12, 1, tzinfo=UTC))
     for step in plan:
         if step == "p":
             ledger.publish()
@@ -130,7 +130,7 @@ def published(ledger):
 def test_a_database_that_was_put_back_is_refused_before_anything_is_promised_from_it(engine, writer, clock, published):
     sql(engine, "DELETE FROM vault_ledger_leaf WHERE number > 2")
     with pytest.raises(Refused, match="holds 3 leaves, but the log was signed over 5"):
-        Ledger(engine, writer, clock)
+        PublicLog(engine, writer, clock)
 
 
 @pytest.mark.parametrize("place", range(5))
@@ -138,7 +138,7 @@ def test_an_edited_leaf_is_named(engine, writer, clock, published, place):
     binary = "BLOB" if engine.dialect.name == "sqlite" else "BYTEA"
     sql(engine, f"UPDATE vault_ledger_leaf SET leaf = CAST('kinder' AS {binary}) WHERE number = {place}")
     with pytest.raises(Refused, match=f"Leaf {place} in the database is not the leaf that was signed"):
-        Ledger(engine, writer, clock)
+        PublicLog(engine, writer, clock)
     with pytest.raises(Refused):
         published.verify()
 
@@ -154,7 +154,7 @@ def test_a_gap_in_the_rows_is_named_and_not_published(engine, published):
 
 def test_rows_that_are_not_published_yet_are_no_contradiction(engine, writer, clock, published):
     published.record("k5", b"5")
-    again = Ledger(engine, writer, clock)
+    again = PublicLog(engine, writer, clock)
     assert (again.size, again.published.size) == (6, 5)
     again.verify()
 
@@ -162,7 +162,7 @@ def test_rows_that_are_not_published_yet_are_no_contradiction(engine, writer, cl
 def test_a_log_without_its_signed_head_is_refused(engine, writer, clock, published, tmp_path):
     (tmp_path / "head" / "signed").unlink()
     with pytest.raises(Refused, match="signed head"):
-        Ledger(engine, writer, clock)
+        PublicLog(engine, writer, clock)
 
 
 def test_a_damaged_public_file_is_found_by_reading_everything_again(published, tmp_path):
@@ -175,12 +175,12 @@ def test_a_damaged_public_file_is_found_by_reading_everything_again(published, t
 def test_a_public_folder_that_was_emptied_is_refused(engine, writer, clock, published, tmp_path):
     shutil.rmtree(tmp_path / "public")
     with pytest.raises((Refused, Broken, Malformed, Unavailable)):
-        Ledger(engine, writer, clock)
+        PublicLog(engine, writer, clock)
 
 
 def test_starting_again_finishes_a_publication_that_stopped_after_signing(engine, writer, clock, published, tmp_path):
     checkpoint = tmp_path / "public" / "log" / "checkpoint"
     note = checkpoint.read_bytes()
     checkpoint.unlink()
-    Ledger(engine, writer, clock)
+    PublicLog(engine, writer, clock)
     assert checkpoint.read_bytes() == note

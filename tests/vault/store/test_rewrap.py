@@ -14,7 +14,7 @@ from vault.errors import Locked, NotAllowed, Refused
 from vault.keys.ring import FileKeyRing
 from vault.keys.seal import unseal
 from vault.store import blobs, rewrap
-from vault.store.rewrap import Protects, Rewrapping, protected_by
+from vault.store.rewrap import Rewrapping, WrappedCounts, protected_by
 from vault.store.tables import BlobRow, TaskRow
 from vault.store.tasks import Vault
 
@@ -72,9 +72,9 @@ def test_a_rotation_wraps_everything_again_and_touches_no_ciphertext(engine, fil
     old, before, said = ring.key_id, rows(engine), opens(filled)
     advanced: list[int] = []
     assert rotation.begin()
-    assert counted(engine, ring) == {old: Protects(5, 6), ring.key_id: Protects()}
+    assert counted(engine, ring) == {old: WrappedCounts(5, 6), ring.key_id: WrappedCounts()}
     assert rotation.left() == 11
-    assert rotation.rewrap(advanced.append) == Protects(5, 6)
+    assert rotation.rewrap(advanced.append) == WrappedCounts(5, 6)
     assert sum(advanced) == 11
     assert max(advanced) == 2
     assert rotation.left() == 0
@@ -85,7 +85,7 @@ def test_a_rotation_wraps_everything_again_and_touches_no_ciphertext(engine, fil
     assert not {row[3] for row in after.values()} & {row[3] for row in before.values()}
     assert opens(filled) == said
     assert ring.key_ids == (ring.key_id,)
-    assert counted(engine, ring) == {ring.key_id: Protects(5, 6)}
+    assert counted(engine, ring) == {ring.key_id: WrappedCounts(5, 6)}
 
 
 def test_a_part_is_small_in_bytes_too(filled, rotation, monkeypatch):
@@ -137,13 +137,13 @@ def test_a_key_stays_while_a_row_needs_it(engine, filled, ring, rotation):
     with transaction(engine) as session:
         whole = session.get(BlobRow, "trace/3").wrapped_key
         session.exec(update(BlobRow).where(BlobRow.name == "trace/3").values(wrapped_key=whole[:-1] + b"?"))
-    assert rotation.rewrap() == Protects(5, 5), "the others are not held up by it"
+    assert rotation.rewrap() == WrappedCounts(5, 5), "the others are not held up by it"
     with pytest.raises(Refused, match=r"1 other sealed rows.*vault_blob trace/3: A data key does not unwrap"):
         rotation.finish()
     assert old in ring.key_ids
     with transaction(engine) as session:
         session.exec(update(BlobRow).where(BlobRow.name == "trace/3").values(wrapped_key=whole))
-    assert rotation.rewrap() == Protects(0, 1)
+    assert rotation.rewrap() == WrappedCounts(0, 1)
     assert rotation.finish() == (old,)
     opens(filled)
 
@@ -357,5 +357,5 @@ def test_nothing_is_lost_while_two_write_and_two_change_the_key(engine, filled, 
     assert turned >= 4
     sealed = sum(finished(writer) for writer in writers)
     rotated(rotation)
-    assert counted(engine, ring) == {ring.key_id: Protects(5, 6 + sealed)}
+    assert counted(engine, ring) == {ring.key_id: WrappedCounts(5, 6 + sealed)}
     assert len(opens(filled)[1]) == 5 + sealed

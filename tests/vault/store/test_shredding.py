@@ -8,10 +8,10 @@ from sqlmodel import Session, select
 
 from vault.database import transaction
 from vault.errors import NotAllowed, NotFound, Refused
-from vault.store.rewrap import Protects, Rewrapping
+from vault.store.rewrap import Rewrapping, WrappedCounts
 from vault.store.shredding import erase, require_shreddable, shred
 from vault.store.tables import LeafRow, TaskRow
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..conftest import NoFiles
 
@@ -30,21 +30,21 @@ def shredded(engine, task_id, *beside, who="ada"):
 
 def in_state(vault, task_id, state):
     paths = {
-        State.DRAFT: [],
-        State.ADMITTED: ["admit"],
-        State.REJECTED: ["admit", "reject"],
-        State.REVIEWED: ["admit", "approve"],
-        State.LIVE: ["admit", "approve", "activate"],
-        State.WITHDRAWN: ["admit", "approve", "activate", "withdraw"],
-        State.RETIRED: ["admit", "approve", "activate", "retire"],
-        State.PUBLISHED: ["admit", "approve", "activate", "retire", "publish"],
+        TaskState.DRAFT: [],
+        TaskState.ADMITTED: ["admit"],
+        TaskState.REJECTED: ["admit", "reject"],
+        TaskState.REVIEWED: ["admit", "approve"],
+        TaskState.LIVE: ["admit", "approve", "activate"],
+        TaskState.WITHDRAWN: ["admit", "approve", "activate", "withdraw"],
+        TaskState.RETIRED: ["admit", "approve", "activate", "retire"],
+        TaskState.PUBLISHED: ["admit", "approve", "activate", "retire", "publish"],
     }
     for event in paths[state]:
         vault.advance(task_id, event)
 
 
 @pytest.mark.both_databases
-@pytest.mark.parametrize("state", [State.DRAFT, State.REJECTED])
+@pytest.mark.parametrize("state", [TaskState.DRAFT, TaskState.REJECTED])
 def test_a_shredded_task_does_not_open_and_its_row_stays(vault, engine, add, ring, state):
     record = add(0)
     in_state(vault, record.id, state)
@@ -54,7 +54,7 @@ def test_a_shredded_task_does_not_open_and_its_row_stays(vault, engine, add, rin
         vault.open(record.id, who="ada", why="look")
     assert not vault.has_blob(f"admission/{record.id}")
     left = vault.record(record.id)
-    assert left.state == State.REJECTED
+    assert left.state == TaskState.REJECTED
     assert (left.commitment, left.skeleton_tag) == (record.commitment, record.skeleton_tag)
 
 
@@ -76,7 +76,7 @@ def test_without_a_name_nothing_is_shredded(vault, engine, add):
     assert vault.open(record.id, who="ada", why="look").task.id == record.id
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in {State.DRAFT, State.REJECTED}])
+@pytest.mark.parametrize("state", [state for state in TaskState if state not in {TaskState.DRAFT, TaskState.REJECTED}])
 def test_what_is_on_its_way_or_was_promised_is_refused(vault, engine, add, state):
     record = add(0)
     in_state(vault, record.id, state)
@@ -140,5 +140,5 @@ def test_a_rotation_passes_over_what_was_shredded(vault, engine, add, ring, cloc
     shredded(engine, add(1).id)
     rotation = Rewrapping(engine, ring, NoFiles(), "ada", clock)
     rotation.begin()
-    assert rotation.rewrap() == Protects(1, 1)
+    assert rotation.rewrap() == WrappedCounts(1, 1)
     rotation.finish()

@@ -14,7 +14,7 @@ from vault.keys.ring import FileKeyRing
 from vault.store.tables import LeafRow, TaskRow
 from vault.store.tasks import Vault
 from vault.task.document import Task
-from vault.task.lifecycle import State
+from vault.task.lifecycle import TaskState
 
 from ..builders import sql
 
@@ -36,7 +36,7 @@ def test_what_goes_in_comes_out_with_what_opens_its_promises(vault, make_task):
     assert opens("commit", task.canonical(), opened.salt, record.commitment)
     assert opens("provenance", canonical(provenance), opened.provenance_salt, record.provenance_commitment)
     assert opened.salt != opened.provenance_salt
-    assert repr(opened) == f"Opened(task={task!r})"
+    assert repr(opened) == f"OpenedTask(task={task!r})"
 
 
 WIDE = {name: {"from": [f"{name}-{n}" for n in range(1024)]} for name in ("who", "where")}
@@ -73,7 +73,7 @@ def test_a_task_without_free_parameters_is_served_as_it_is(vault, make_task):
 def test_a_record_tells_the_public_mix_and_nothing_else(vault, add, make_task):
     record = add(3, public_grammar=True)
     task = make_task(3)
-    assert (record.id, record.state) == (task.id, State.DRAFT)
+    assert (record.id, record.state) == (task.id, TaskState.DRAFT)
     assert (record.server, record.category, record.difficulty) == ("filesystem", "composition", "medium")
     assert (record.author, record.public_grammar) == ("ada", True)
     assert len(record.commitment) == len(record.provenance_commitment) == 32
@@ -85,7 +85,7 @@ def test_records_are_listed_by_state_in_the_order_of_adding(vault, add):
     ids = [add(n).id for n in (2, 0, 1)]
     vault.advance(ids[1], "admit")
     assert [record.id for record in vault.records()] == ids
-    assert [record.id for record in vault.records(State.DRAFT)] == [ids[0], ids[2]]
+    assert [record.id for record in vault.records(TaskState.DRAFT)] == [ids[0], ids[2]]
     assert [record.id for record in vault.records("admitted")] == [ids[1]]
 
 
@@ -93,7 +93,7 @@ def test_tasks_of_a_state_come_in_the_order_of_their_commitments(vault, add):
     added = [add(number) for number in range(7)]
     for record in added[:5]:
         vault.advance(record.id, "admit")
-    with closing(vault.by_commitment(State.ADMITTED)) as found:
+    with closing(vault.by_commitment(TaskState.ADMITTED)) as found:
         assert [task.commitment for task in found] == sorted(record.commitment for record in added[:5])
 
 
@@ -103,11 +103,11 @@ def test_tasks_with_a_leaf_are_those_whose_leaf_it_is(vault, engine, add):
         vault.advance(record.id, "admit")
     keys = [f"commit/{record.id}" for record in added[3:]]
     recorded(engine, [*keys, "commit/t-nobody", f"withdraw/{added[0].id}", f"COMMIT/{added[1].id}", "commit/"])
-    with closing(vault.by_commitment(State.ADMITTED, leaf="commit/")) as found:
+    with closing(vault.by_commitment(TaskState.ADMITTED, leaf="commit/")) as found:
         assert [task.id for task in found] == [
             record.id for record in sorted(added[3:5], key=lambda record: record.commitment)
         ]
-    with closing(vault.by_commitment(State.ADMITTED, leaf="commit_")) as found:
+    with closing(vault.by_commitment(TaskState.ADMITTED, leaf="commit_")) as found:
         assert list(found) == []
 
 
@@ -181,14 +181,14 @@ def test_a_life_goes_along_the_table_and_its_promise_still_opens(vault, add):
     for event, state in [("admit", "admitted"), ("approve", "reviewed"), ("activate", "live"), ("retire", "retired")]:
         assert vault.advance(task_id, event).state == state
     assert vault.open(task_id, who="ada", why="publish").task.id == task_id
-    assert vault.advance(task_id, "publish").state is State.PUBLISHED
+    assert vault.advance(task_id, "publish").state is TaskState.PUBLISHED
 
 
 def test_an_event_that_is_not_open_changes_nothing_and_names_the_task(vault, add):
     task_id = add(0).id
     with pytest.raises(NotAllowed, match=f"Task {task_id}: 'activate' is not open to a task that is draft"):
         vault.advance(task_id, "activate")
-    assert vault.record(task_id).state is State.DRAFT
+    assert vault.record(task_id).state is TaskState.DRAFT
 
 
 def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
@@ -200,7 +200,7 @@ def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
         with pytest.raises(NotAllowed, match="is no longer draft"):
             vault.advance(task_id, "admit", session=session)
         assert remembered is not None
-    assert vault.record(task_id).state is State.REJECTED
+    assert vault.record(task_id).state is TaskState.REJECTED
 
 
 def test_what_is_done_in_a_callers_transaction_is_undone_with_it(vault, engine, make_task, add):
@@ -211,7 +211,7 @@ def test_what_is_done_in_a_callers_transaction_is_undone_with_it(vault, engine, 
         vault.seal_blob("trace", b"x", session=session)
         assert vault.has_blob("trace", session)
         raise ZeroDivisionError
-    assert [(record.id, record.state) for record in vault.records()] == [(kept.id, State.DRAFT)]
+    assert [(record.id, record.state) for record in vault.records()] == [(kept.id, TaskState.DRAFT)]
     assert not vault.has_blob("trace")
 
 

@@ -41,7 +41,7 @@ _SHARE = compiled({**SCHEMA["$defs"]["share"], "$defs": SCHEMA["$defs"]})
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class KeyShare:
     """One custodian's share of the key; its repr shows whose it is, and of which ring."""
 
     ring: str
@@ -72,7 +72,7 @@ class Custodians:
     """Opener that combines the custodians' shares."""
 
     kind: ClassVar[str] = "custodians"
-    shares: Sequence[Share]
+    shares: Sequence[KeyShare]
 
     def open(self, lock: Mapping[str, Any], ring: str) -> bytes:
         """Combine shares into the key, and open the root key with it."""
@@ -136,7 +136,7 @@ class Split:
         lock = {"name": name, "kind": self.kind, "split": split, "threshold": self.threshold, "custodians": people}
         sealed = {**lock, "sealed": text(nonce + AESGCM(key).encrypt(nonce, root, context(lock, ring)))}
         shares = [
-            Share(ring, split, custodian, self.threshold, len(people), words)
+            KeyShare(ring, split, custodian, self.threshold, len(people), words)
             for custodian, words in zip(self.custodians, _split(key, self.threshold, len(people)), strict=True)
         ]
         if Custodians(shares[-self.threshold :]).open(sealed, ring) != root:
@@ -190,7 +190,7 @@ def _recipient(custodian: str, public: str) -> Any:
     raise Malformed(f"the key of {custodian} is no public key of a supported type: give age1... or ssh-ed25519 ...")
 
 
-def _encrypted(share: Share, recipient: Any) -> bytes:
+def _encrypted(share: KeyShare, recipient: Any) -> bytes:
     return bytes(pyrage.encrypt(share.line(), [recipient], armored=True))
 
 

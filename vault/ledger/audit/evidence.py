@@ -11,13 +11,13 @@ from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import Note, Verifier
 from vault.ledger.signatures.policy import Policy
-from vault.ledger.statements.history import Entry, History, Run
-from vault.ledger.statements.key_epochs import Reigns
+from vault.ledger.statements.history import History, LoggedRun, LoggedStatement
+from vault.ledger.statements.key_epochs import KeyEpochs
 from vault.ledger.tree.tiles import TileTree
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AuditedTask:
     """The parts of an opened task that later audit steps need."""
 
     sha256: str
@@ -31,7 +31,7 @@ class OpenedRun:
     """A line of `runs.jsonl` with the statements that it opens."""
 
     line: Mapping[str, Any] = field(repr=False)
-    run: Run
+    run: LoggedRun
 
     @property
     def scored(self) -> bool:
@@ -40,7 +40,7 @@ class OpenedRun:
 
 
 @dataclass
-class Case:
+class AuditState:
     """State of a running audit; each attribute is filled by the step that is named beside it."""
 
     folder: Path
@@ -54,10 +54,10 @@ class Case:
     tree: TileTree = field(init=False)  # 3 root
     leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
     history: History = field(init=False)  # 4 statements
-    reigns: Reigns = field(init=False)  # 4 statements
-    retired: Entry = field(init=False)  # 6 retirement
-    tasks: dict[str, Task] = field(init=False)  # 7 commitments
-    withdrawn: dict[str, Task] = field(init=False)  # 7 commitments
+    reigns: KeyEpochs = field(init=False)  # 4 statements
+    retired: LoggedStatement = field(init=False)  # 6 retirement
+    tasks: dict[str, AuditedTask] = field(init=False)  # 7 commitments
+    withdrawn: dict[str, AuditedTask] = field(init=False)  # 7 commitments
     runs: list[OpenedRun] = field(init=False)  # 10 runs
     counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
     witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head

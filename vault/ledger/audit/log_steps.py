@@ -9,14 +9,14 @@ import time
 from collections.abc import Sequence
 
 from vault.errors import Broken, Malformed
-from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.report import State
 from vault.ledger.audit.trusted_keys import open_head, open_older, policy_of, require_quorum
 from vault.ledger.release import contents
 from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.signatures.note import Verifier, open_note
-from vault.ledger.statements.history import Entry, History
-from vault.ledger.statements.key_epochs import KIND, Reigns
+from vault.ledger.statements.history import History, LoggedStatement
+from vault.ledger.statements.key_epochs import KIND, KeyEpochs
 from vault.ledger.statements.statement import Statement
 from vault.ledger.tree.merkle import leaf_hash, root_from
 from vault.ledger.tree.tiles import (
@@ -34,14 +34,14 @@ from vault.ledger.tree.tiles import (
 Outcome = tuple[State, str]
 
 
-def files(case: Case) -> Outcome:
+def files(case: AuditState) -> Outcome:
     """1. The files are those of the manifest, and there are no others."""
     case.bundle = Bundle.read(case.folder)
     count = len(case.bundle.manifest["files"])
     return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
 
 
-def checkpoint(case: Case) -> Outcome:
+def checkpoint(case: AuditState) -> Outcome:
     """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
@@ -62,7 +62,7 @@ def checkpoint(case: Case) -> Outcome:
     return "proved", said
 
 
-def root(case: Case) -> Outcome:
+def root(case: AuditState) -> Outcome:
     """3. The leaves and the tiles rebuild the root that was signed."""
     first = case.bundle.manifest["first"]
     if first:
@@ -83,11 +83,13 @@ def root(case: Case) -> Outcome:
     return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
 
 
-def statements(case: Case) -> Outcome:
+def statements(case: AuditState) -> Outcome:
     """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
-    case.history = History(Entry(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves)
+    case.history = History(
+        LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves
+    )
     case.leaves = []  # their statements are what counts from here on
-    case.reigns = Reigns.read(case.head.origin, case.history.of(KIND), case.signed)
+    case.reigns = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
     case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
     kinds = [entry.statement.kind for entry in case.history.entries]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
@@ -95,7 +97,7 @@ def statements(case: Case) -> Outcome:
     return "proved", f"{len(kinds)} statements were read: {counts}{told}"
 
 
-def named(case: Case) -> Outcome:
+def named(case: AuditState) -> Outcome:
     """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
     sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
     for entry in case.history.of("run-open"):
@@ -116,7 +118,7 @@ def named(case: Case) -> Outcome:
     return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
 
 
-def retirement(case: Case) -> Outcome:
+def retirement(case: AuditState) -> Outcome:
     """6. The one `retire` statement of this cohort names this manifest."""
     found = [
         entry
@@ -137,7 +139,7 @@ def retirement(case: Case) -> Outcome:
     return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
 
 
-def consistency(case: Case) -> Outcome:
+def consistency(case: AuditState) -> Outcome:
     """13. The log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
@@ -154,7 +156,7 @@ def consistency(case: Case) -> Outcome:
     return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
 
 
-def _require_named(case: Case, name: str, size: int, index: int) -> None:
+def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
     """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
     data = case.bundle.read_log(name)
     found, signed = open_older(case, data, f"log/{name}")
@@ -171,7 +173,7 @@ def _seen(witness: tuple[str, int]) -> str:
     return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 
-def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
+def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
     if size > case.head.size:
         raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
     found = root_from(case.tree.node, size)
@@ -179,7 +181,7 @@ def _require_root(case: Case, size: int, stated: bytes, who: str) -> None:
         raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
 
 
-def _require_log_files(case: Case, first: int) -> None:
+def _require_log_files(case: AuditState, first: int) -> None:
     size = case.head.size
     if size > WIDTH * len(case.bundle.log_files):
         raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
@@ -191,7 +193,7 @@ def _require_log_files(case: Case, first: int) -> None:
         raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
 
 
-def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Sequence[bytes]:
+def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) -> Sequence[bytes]:
     """Give a level-0 tile's hashes; from the bundle's first leaf on they are made from the leaves themselves."""
     path = tile_path(0, index, width)
     hashes = split_hashes(case.bundle.read_log(path), width, f"log/{path}")
@@ -206,7 +208,7 @@ def _tile_of_leaves(case: Case, index: int, width: int, *, begins: int) -> Seque
     return hashes
 
 
-def _require_tile(case: Case, level: int, index: int, hashes: Sequence[bytes]) -> None:
+def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
     path = tile_path(level, index, len(hashes))
     stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
     for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):

@@ -20,8 +20,8 @@ from typing import Any
 from vault.errors import Broken
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, take_apart
-from vault.ledger.statements.history import Entry, History
-from vault.ledger.statements.key_epochs import KIND, Reigns, introduced
+from vault.ledger.statements.history import History, LoggedStatement
+from vault.ledger.statements.key_epochs import KIND, KeyEpochs, introduced
 from vault.ledger.statements.statement import Statement
 from vault.ledger.tree.merkle import leaf_hash, root_from
 from vault.ledger.tree.tiles import HEAD, WIDTH, Frontier, Read, TileTree, bundles_of, entries_path, unpack_entries
@@ -31,7 +31,7 @@ OPENED_WITHIN = timedelta(days=7)  # after the month in which a cohort retires
 
 
 @dataclass(frozen=True)
-class Seen:
+class MonitorState:
     """State that a monitor keeps between two checks of a log.
 
     Attributes:
@@ -44,7 +44,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Look:
+class MonitorReport:
     """Result of one check of a log.
 
     Attributes:
@@ -54,7 +54,7 @@ class Look:
         news: what was withdrawn since the last check, and the keys that the log was handed over to.
     """
 
-    seen: Seen
+    seen: MonitorState
     size: int
     alarms: Sequence[str]
     news: Sequence[str]
@@ -64,7 +64,7 @@ class Look:
         return {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
 
 
-def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: datetime) -> Look:
+def check_log(read: Read, verifiers: Sequence[Verifier], kept: MonitorState | None, now: datetime) -> MonitorReport:
     """Check a log once against the state that the last check kept.
 
     Args:
@@ -80,15 +80,15 @@ def look(read: Read, verifiers: Sequence[Verifier], kept: Seen | None, now: date
     head, signed = _open(note, read, verifiers)
     before, signed_before = open_checkpoint(kept.head, verifiers) if kept else (None, None)
     if kept and before and (fork := _forked(read, before, head)):
-        return Look(kept, head.size, [f"{fork}\n--- kept\n{kept.head}--- shown now\n{note}"], [])
+        return MonitorReport(kept, head.size, [f"{fork}\n--- kept\n{kept.head}--- shown now\n{note}"], [])
     history = _history(read, head)
-    reigns = Reigns.read(head.origin, history.of(KIND), signed)
+    reigns = KeyEpochs.read(head.origin, history.of(KIND), signed)
     reigns.require(signed, head.size, "the head")
     if before and signed_before:
         reigns.require(signed_before, before.size, "the head that was kept")
     since, size = _open_since(history, kept, now), before.size if before else 0
-    return Look(
-        Seen(note, since),
+    return MonitorReport(
+        MonitorState(note, since),
         head.size,
         [*_overdue(history, now), *_unclosed(since, now)],
         [*_withdrawn(history, size), *_handed_over(reigns, size)],
@@ -128,11 +128,11 @@ def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> str | None:
 def _history(read: Read, head: Checkpoint) -> History:
     """Read every statement, and hold them against the head."""
     frontier = Frontier()
-    entries: list[Entry] = []
+    entries: list[LoggedStatement] = []
     for index, leaf in _leaves(read, head.size):
         for _ in frontier.extend([leaf_hash(leaf)]):
             pass
-        entries.append(Entry(index, Statement.parse(leaf, f"leaf {index}")))
+        entries.append(LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")))
     if frontier.root() != head.root:
         raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}")
     return History(entries)
@@ -144,7 +144,7 @@ def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(unpack_entries(read(path), width, path), index * WIDTH)
 
 
-def _open_since(history: History, kept: Seen | None, now: datetime) -> dict[str, str]:
+def _open_since(history: History, kept: MonitorState | None, now: datetime) -> dict[str, str]:
     """Give when each open run was first seen open."""
     known = kept.open_since if kept else {}
     runs = [str(number) for number, run in history.runs.items() if run.close is None]
@@ -179,7 +179,7 @@ def _withdrawn(history: History, size: int) -> list[str]:
     ]
 
 
-def _handed_over(reigns: Reigns, size: int) -> list[str]:
+def _handed_over(reigns: KeyEpochs, size: int) -> list[str]:
     return [
         f"the log was handed over at leaf {index} to {new}, as both keys say"
         for index, new in reigns.later

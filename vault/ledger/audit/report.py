@@ -78,7 +78,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Report:
+class AuditReport:
     """The outcome of an audit.
 
     Attributes:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from vault.commitment import commitment, opens
 from vault.errors import Broken
-from vault.ledger.audit.evidence import Case, OpenedRun
+from vault.ledger.audit.evidence import AuditState, OpenedRun
 from vault.ledger.audit.log_steps import Outcome
 from vault.ledger.release import contents
-from vault.ledger.statements.history import Entry, Run
+from vault.ledger.statements.history import LoggedRun, LoggedStatement
 from vault.ledger.statements.jcs import canonical, shared
 from vault.ledger.statements.results import counted, totals_of
 from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
@@ -20,14 +20,14 @@ from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 _BEFORE, _BEHIND = b'"result":', b',"run":'  # of the result in a line of results.jsonl
 
 
-class Row(NamedTuple):
+class ResultLine(NamedTuple):
     """A line of `results.jsonl`: the result's bytes in it, and what all of it says."""
 
     result: bytes
     says: Mapping[str, Any]
 
 
-def runs(case: Case) -> Outcome:
+def runs(case: AuditState) -> Outcome:
     """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
     for number, run in case.history.runs.items():
         _require_closed(case, number, run)
@@ -43,14 +43,14 @@ def runs(case: Case) -> Outcome:
     return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {len(lines) - scored} aborted{still}"
 
 
-def results(case: Case) -> Outcome:
+def results(case: AuditState) -> Outcome:
     """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
     groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
     scored = [run for run in case.runs if run.scored]
     count, case.counted = 0, []
     for run in scored:
         number, lines = next(groups, (None, iter(())))
-        rows = [Row(_result_in(line), value) for line, value in lines]
+        rows = [ResultLine(_result_in(line), value) for line, value in lines]
         if number != run.line["run"]:
             raise Broken(f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}")
         _require_results(case, run, rows)
@@ -61,7 +61,7 @@ def results(case: Case) -> Outcome:
     return "proved", f"{count} results of {len(scored)} runs were bound in time, are all there, and give the totals"
 
 
-def figures(case: Case) -> Outcome:
+def figures(case: AuditState) -> Outcome:
     """12. Aggregate, attestation and README follow from what was opened."""
     scored = [run.line["opening"] for run in case.runs if run.scored]
     rows = list(zip(scored, case.counted, strict=True))
@@ -77,7 +77,7 @@ def figures(case: Case) -> Outcome:
     return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{told}"
 
 
-def full_score(case: Case) -> Outcome:
+def full_score(case: AuditState) -> Outcome:
     """14. A full score needs every cohort of its run: pending until the last one is opened."""
     last: dict[str, str] = {}
     for run in case.runs:
@@ -102,7 +102,7 @@ def _result_in(line: bytes) -> bytes:
     return line[line.index(_BEFORE) + len(_BEFORE) : line.rindex(_BEHIND)]
 
 
-def _require_closed(case: Case, number: int, run: Run) -> None:
+def _require_closed(case: AuditState, number: int, run: LoggedRun) -> None:
     if run.close is None or run.close.index > case.retired.index:
         if run.open.index < case.retired.index:
             raise Broken(
@@ -119,7 +119,7 @@ def _require_closed(case: Case, number: int, run: Run) -> None:
         raise Broken(f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}")
 
 
-def _opened(line: Mapping[str, Any], run: Run) -> OpenedRun:
+def _opened(line: Mapping[str, Any], run: LoggedRun) -> OpenedRun:
     number = line["run"]
     if run.close is None or (line["open"], line["close"]) != (run.open.index, run.close.index):
         raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
@@ -131,7 +131,7 @@ def _opened(line: Mapping[str, Any], run: Run) -> OpenedRun:
     return found
 
 
-def _require_results(case: Case, run: OpenedRun, rows: Sequence[Row]) -> None:
+def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine]) -> None:
     number, score = run.line["run"], _score(run)
     says, opened = score.statement.predicate, run.run.open
     named = opened.statement.predicate["cohorts"]
@@ -150,7 +150,7 @@ def _require_results(case: Case, run: OpenedRun, rows: Sequence[Row]) -> None:
     _require_totals(case, run, score, [row.says["result"] for row in rows])
 
 
-def _require_tree_order(case: Case, number: int, rows: Sequence[Row]) -> None:
+def _require_tree_order(case: AuditState, number: int, rows: Sequence[ResultLine]) -> None:
     places = [(case.history.commits[row.says["result"]["task"]].digest, row.says["position"]) for row in rows]
     if places != sorted(places) or len({place for _, place in places}) != len(places):
         raise Broken(f"the results of run {number} are not in the order of their tasks' commitments")
@@ -158,7 +158,7 @@ def _require_tree_order(case: Case, number: int, rows: Sequence[Row]) -> None:
         raise Broken(f"the positions of the results of run {number} do not rise with their tasks' commitments")
 
 
-def _require_result(case: Case, row: Row, count: int, root: bytes) -> None:
+def _require_result(case: AuditState, row: ResultLine, count: int, root: bytes) -> None:
     says, result = row.says, row.says["result"]
     who = f"the result of run {says['run']} on {result['task']}"
     if result["run"] != says["run"] or result["cohort"] != case.cohort:
@@ -176,7 +176,9 @@ def _require_result(case: Case, row: Row, count: int, root: bytes) -> None:
         raise Broken(f"{who} is not under the results root {root.hex()}: {error}") from None
 
 
-def _require_totals(case: Case, run: OpenedRun, score: Entry, rows: Sequence[Mapping[str, Any]]) -> None:
+def _require_totals(
+    case: AuditState, run: OpenedRun, score: LoggedStatement, rows: Sequence[Mapping[str, Any]]
+) -> None:
     number, stated = run.line["run"], run.line["totals"]
     found = totals_of(number, case.cohort, rows)
     if found != stated:
@@ -187,7 +189,7 @@ def _require_totals(case: Case, run: OpenedRun, score: Entry, rows: Sequence[Map
         raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
 
 
-def _require_count(case: Case, opened: Entry, count: int) -> None:
+def _require_count(case: AuditState, opened: LoggedStatement, count: int) -> None:
     named = opened.statement.predicate["cohorts"]
     wanted = sum(len(case.history.members(name, opened.index)) for name in named)
     if count != wanted:
@@ -195,13 +197,13 @@ def _require_count(case: Case, opened: Entry, count: int) -> None:
         raise Broken(f"run {run} was served {wanted} tasks, its score binds {count} results")
 
 
-def _score(run: OpenedRun) -> Entry:
+def _score(run: OpenedRun) -> LoggedStatement:
     if run.run.close is None:
         raise Broken(f"run {run.line['run']} has no score")
     return run.run.close
 
 
-def _require_same(case: Case, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
+def _require_same(case: AuditState, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
     """Compare a file with what it should be: by its digest in the manifest, and its bytes only where that differs."""
     digest = hashlib.sha256()
     for piece in pieces():

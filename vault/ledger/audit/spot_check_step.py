@@ -7,14 +7,14 @@ from typing import Any
 
 from vault.commitment import opens
 from vault.errors import Broken
-from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.log_steps import Outcome
-from vault.ledger.statements.history import Entry
+from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.spot_check import LABEL, is_chosen
 from vault.ledger.tree.merkle import root_from
 
 
-def spot_check(case: Case) -> Outcome:
+def spot_check(case: AuditState) -> Outcome:
     """15. As many results of the month were chosen to be judged again as the promised seed chooses."""
     promised, at = case.history.last_set(case.retired.index), case.retired.index
     stated, says = (entry.statement.predicate.get("spot_check") for entry in (promised, case.retired))
@@ -36,7 +36,7 @@ def spot_check(case: Case) -> Outcome:
     return "proved", _sentence(says, sum(len(tasks) for _, _, tasks in bound))
 
 
-def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str]]]:
+def _bound(case: AuditState, promised: LoggedStatement) -> Sequence[tuple[int, int, Sequence[str]]]:
     """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
     found = []
     for number, run in case.history.runs.items():
@@ -50,7 +50,7 @@ def _bound(case: Case, promised: Entry) -> Sequence[tuple[int, int, Sequence[str
     return found
 
 
-def _chosen(case: Case, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
+def _chosen(case: AuditState, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
     if not bound:
         return 0
     root = root_from(case.tree.node, 1 + max(leaf for _, leaf, _ in bound))

@@ -8,18 +8,18 @@ from typing import Any
 
 from vault.commitment import opens
 from vault.errors import Broken
-from vault.ledger.audit.evidence import Case, Task
+from vault.ledger.audit.evidence import AuditedTask, AuditState
 from vault.ledger.audit.log_steps import Outcome
 from vault.ledger.release import contents
-from vault.ledger.statements.history import Entry, listed
+from vault.ledger.statements.history import LoggedStatement, listed
 from vault.ledger.statements.jcs import canonical, parse_canonical
 from vault.ledger.statements.leaf import sha256_hex
-from vault.ledger.statements.shape import Shape, matching, one_of, positive
+from vault.ledger.statements.shape import DocumentShape, matching, one_of, positive
 
 _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort ask for a review
 _COHORTS = 4
 
-_NEEDED: Mapping[str, Shape] = {
+_NEEDED: Mapping[str, DocumentShape] = {
     "id": matching(r"t-[a-z2-7]{16}", "a task's id"),
     "server": matching(r"[a-z0-9-]{1,64}", "a server's name"),
     "category": one_of("single-tool", "composition", "recovery"),
@@ -28,7 +28,7 @@ _NEEDED: Mapping[str, Shape] = {
 }
 
 
-def commitments(case: Case) -> Outcome:
+def commitments(case: AuditState) -> Outcome:
     """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
     case.tasks, case.withdrawn = {}, {}
     stated = case.retired.statement.predicate["tasks"]
@@ -55,7 +55,7 @@ def commitments(case: Case) -> Outcome:
     return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
 
 
-def promise(case: Case) -> Outcome:
+def promise(case: AuditState) -> Outcome:
     """8. What retired is what was promised - withdrawn + refills, in that order, and a quarter of the set."""
     at = case.retired.index
     members = case.history.members(case.cohort, at)
@@ -77,7 +77,7 @@ def promise(case: Case) -> Outcome:
     )
 
 
-def order(case: Case) -> Outcome:
+def order(case: AuditState) -> Outcome:
     """9. Every run that used the cohort names a set and a checkpoint that already covered its tasks' commitments."""
     count = 0
     for run in case.history.runs.values():
@@ -87,7 +87,7 @@ def order(case: Case) -> Outcome:
     return "proved", f"the commitments stand before each of the {count} runs that used them, and under its checkpoint"
 
 
-def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> Task:
+def _open(case: AuditState, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> AuditedTask:
     document = parse_canonical(line, what)
     if not isinstance(document, dict):
         raise Broken(f"{what} is no task")
@@ -113,7 +113,7 @@ def _open(case: Case, what: str, says: Mapping[str, Any], line: bytes, opening: 
     if opening["canary"] != case.bundle.manifest["canary"]:
         raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-    return Task(digest, stratum, document["category"], document["max_steps"])
+    return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
 
 def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]
         )
 
 
-def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
+def _open_provenance(case: AuditState, opening: Mapping[str, Any]) -> bool:
     document, salt = opening["provenance"], opening["provenance_salt"]
     if document is None and salt is None:
         return False
@@ -139,7 +139,7 @@ def _open_provenance(case: Case, opening: Mapping[str, Any]) -> bool:
     return True
 
 
-def _require_quarter(case: Case) -> None:
+def _require_quarter(case: AuditState) -> None:
     """A gap that a withdrawal left is counted as the task that was promised."""
     promised = case.history.last_set(case.retired.index)
     item = listed(promised, case.cohort)
@@ -152,7 +152,7 @@ def _require_quarter(case: Case) -> None:
         raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
 
 
-def _require_strata(case: Case) -> None:
+def _require_strata(case: AuditState) -> None:
     """A refill must be of the stratum whose reserve it stood in."""
     opened = {**case.tasks, **case.withdrawn}
     stratum_of = {case.history.commits[name].digest: task.stratum for name, task in opened.items()}
@@ -163,7 +163,7 @@ def _require_strata(case: Case) -> None:
                     raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
 
 
-def _require_order(case: Case, opened: Entry) -> None:
+def _require_order(case: AuditState, opened: LoggedStatement) -> None:
     says = opened.statement.predicate
     who = f"run {says['run']} at leaf {opened.index}"
     if opened.index > case.retired.index:

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from vault.errors import Broken, Malformed
-from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.evidence import AuditState
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, take_apart
-from vault.ledger.signatures.policy import Named, Policy
+from vault.ledger.signatures.policy import Policy, PolicyMember
 from vault.ledger.statements.key_epochs import introduced
 from vault.ledger.tree.tiles import WIDTH, bundles_of, entries_path, unpack_entries
 
 
-def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
+def open_head(case: AuditState, data: bytes) -> tuple[Checkpoint, Note]:
     """Open the head; if a given key introduced its signer, the error says so."""
     try:
         return open_checkpoint(data, case.verifiers)
@@ -24,7 +24,7 @@ def open_head(case: Case, data: bytes) -> tuple[Checkpoint, Note]:
         raise
 
 
-def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
     """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
     try:
         return open_checkpoint(data, case.verifiers)
@@ -36,13 +36,13 @@ def open_older(case: Case, data: str | bytes, what: str) -> tuple[Checkpoint, No
         raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
 
 
-def policy_of(case: Case) -> Policy:
+def policy_of(case: AuditState) -> Policy:
     """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
     given = case.policy or Policy()
-    return replace(given, logs=given.logs or [Named(one) for one in case.verifiers])
+    return replace(given, logs=given.logs or [PolicyMember(one) for one in case.verifiers])
 
 
-def require_quorum(case: Case, data: bytes, what: str) -> None:
+def require_quorum(case: AuditState, data: bytes, what: str) -> None:
     """Check that a checkpoint is cosigned as the caller's policy asks."""
     try:
         policy_of(case).open(data)
@@ -50,7 +50,7 @@ def require_quorum(case: Case, data: bytes, what: str) -> None:
         raise Broken(f"{what}: {error}") from None
 
 
-def _introduced(case: Case, head: Checkpoint) -> str | None:
+def _introduced(case: AuditState, head: Checkpoint) -> str | None:
     if head.size > WIDTH * len(case.bundle.log_files):
         return None  # the next step refuses it
     try:
@@ -59,7 +59,7 @@ def _introduced(case: Case, head: Checkpoint) -> str | None:
         return None  # the leaves cannot be read, and nobody vouched for the key
 
 
-def _leaves(case: Case, size: int) -> Iterator[bytes]:
+def _leaves(case: AuditState, size: int) -> Iterator[bytes]:
     """Give the leaves as they are in the bundle, proven or not."""
     for index, width in bundles_of(size):
         path = entries_path(index, width)

@@ -29,12 +29,12 @@ from pathlib import Path
 
 from vault.errors import VaultError
 from vault.ledger.audit import log_steps, result_steps, spot_check_step, task_steps
-from vault.ledger.audit.evidence import Case
+from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.log_steps import Outcome
-from vault.ledger.audit.report import Report, Step, caveats
+from vault.ledger.audit.report import AuditReport, Step, caveats
 from vault.ledger.signatures.policy import Policy
 
-STEPS: Mapping[str, Callable[[Case], Outcome]] = {
+STEPS: Mapping[str, Callable[[AuditState], Outcome]] = {
     "files": log_steps.files,
     "checkpoint": log_steps.checkpoint,
     "root": log_steps.root,
@@ -53,7 +53,7 @@ STEPS: Mapping[str, Callable[[Case], Outcome]] = {
 }
 
 
-def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> Report:
+def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy: Policy | None = None) -> AuditReport:
     """Audit a bundle; any defect becomes a failed step, never an exception.
 
     Args:
@@ -62,7 +62,7 @@ def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy
         previous: a signed checkpoint that the caller kept from before, if any.
         policy: which witnesses must have cosigned the log's head, from anywhere but the bundle; none if it is None.
     """
-    case = Case(folder, list(keys), previous, policy)
+    case = AuditState(folder, list(keys), previous, policy)
     steps: list[Step] = []
     for number, name in enumerate(STEPS, 1):
         if steps and not steps[-1].ok:
@@ -70,10 +70,10 @@ def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy
         else:
             steps.append(_step(number, name, case))
     told = caveats(case.witnesses, case.strangers)
-    return Report(all(step.ok for step in steps), steps, case.pending, told)
+    return AuditReport(all(step.ok for step in steps), steps, case.pending, told)
 
 
-def _step(number: int, name: str, case: Case) -> Step:
+def _step(number: int, name: str, case: AuditState) -> Step:
     try:
         state, proved = STEPS[name](case)
     except VaultError as error:

@@ -19,7 +19,7 @@ from typing import Any
 from vault.errors import Broken, Malformed
 from vault.ledger.release import contents
 from vault.ledger.statements.jcs import parse_canonical
-from vault.ledger.statements.shape import Shape
+from vault.ledger.statements.shape import DocumentShape
 from vault.ledger.tree.tiles import Read
 
 MAX_LINE = 1 << 20
@@ -89,7 +89,7 @@ class Bundle:
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}") from error
 
-    def lines(self, name: str, shape: Shape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
         for number, line in enumerate(self.raw_lines(name), 1):
             yield line, shape.parse(line, f"line {number} of {name}")

@@ -23,7 +23,7 @@ from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements import dsse
-from vault.ledger.statements.history import Entry
+from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.statement import TYPE
 
@@ -34,7 +34,7 @@ KIND = "urn:quarterturn:month:v1"
 
 
 @dataclass(frozen=True)
-class Month:
+class MonthAttestation:
     """A monthly turn, as its attestation states it.
 
     Attributes:
@@ -46,11 +46,11 @@ class Month:
 
     month: str
     note: str
-    promised: Entry
-    retired: Entry | None
+    promised: LoggedStatement
+    retired: LoggedStatement | None
 
 
-def files(month: Month, key: Ed25519PrivateKey) -> dict[str, bytes]:
+def files(month: MonthAttestation, key: Ed25519PrivateKey) -> dict[str, bytes]:
     """Sign a month; gives its files by name."""
     note = month.note.encode()
     return {
@@ -60,7 +60,7 @@ def files(month: Month, key: Ed25519PrivateKey) -> dict[str, bytes]:
     }
 
 
-def statement(month: Month) -> bytes:
+def statement(month: MonthAttestation) -> bytes:
     """Build the in-toto Statement of a turn: its subjects are the head and the release, its predicate the month."""
     head, release = Checkpoint.parse(take_apart(month.note)[0]), _release(month.retired)
     subject = [{"name": CHECKPOINT, "digest": {"sha256": hashlib.sha256(month.note.encode()).hexdigest()}}]
@@ -93,7 +93,7 @@ def allowed_signers(origin: str, keys: Iterable[tuple[bytes, date]]) -> str:
     )
 
 
-def _release(retired: Entry | None) -> Mapping[str, Any] | None:
+def _release(retired: LoggedStatement | None) -> Mapping[str, Any] | None:
     if retired is None:
         return None
     return {"name": retired.statement.name, "leaf": retired.index, "manifest": retired.digest}

@@ -9,7 +9,7 @@ from typing import Any
 from vault.commitment import commitment
 from vault.ledger.release.contents import OPENING_LINE, RESULT_LINE, RUN_LINE
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.tree.merkle import Tree, inclusion_proof, leaf_hash
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def run_line(run: RunOpening) -> bytes:
 
 def result_lines(run: RunOpening) -> Iterator[bytes]:
     """Write a run's lines of `results.jsonl`, with proofs made from all its commitments."""
-    tree = Tree(map(leaf_hash, run.commitments))
+    tree = MerkleTree(map(leaf_hash, run.commitments))
     for opened in sorted(run.results, key=lambda result: result.position):
         line = {
             "run": run.run,

@@ -25,7 +25,7 @@ _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
 
 
 @dataclass(frozen=True)
-class Named:
+class PolicyMember:
     """A log or a witness that a policy names: its key and its URL."""
 
     key: Verifier | Witness
@@ -58,8 +58,8 @@ class Policy:
         quorum: the witness or group that has to have cosigned; None where nobody has to.
     """
 
-    logs: list[Named] = field(default_factory=list)
-    witnesses: dict[str, Named] = field(default_factory=dict)
+    logs: list[PolicyMember] = field(default_factory=list)
+    witnesses: dict[str, PolicyMember] = field(default_factory=dict)
     groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     quorum: str | None = None
 
@@ -189,11 +189,11 @@ class _Reader:
         if name == NONE or self._known(name):
             raise Malformed(f"{name[:40]!r} is taken")
 
-    def _named(self, key: Verifier | Witness, url: list[str]) -> Named:
+    def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
         if key.public in self._publics:
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         self._publics.add(key.public)
-        return Named(key, *url)
+        return PolicyMember(key, *url)
 
 
 def _threshold(text: str, members: int) -> int:

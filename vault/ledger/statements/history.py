@@ -21,7 +21,7 @@ CLOSING = ("score", "abort")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LoggedStatement:
     """A statement and its index in the log."""
 
     index: int
@@ -34,11 +34,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class LoggedRun:
     """The statements that open and close a run; `close` is None while it is open."""
 
-    open: Entry
-    close: Entry | None
+    open: LoggedStatement
+    close: LoggedStatement | None
 
 
 class History:
@@ -49,24 +49,24 @@ class History:
             run opens or closes twice, a cohort retires twice.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[LoggedStatement]) -> None:
         self.entries = list(entries)
-        self._by_kind: dict[str, list[Entry]] = defaultdict(list)
+        self._by_kind: dict[str, list[LoggedStatement]] = defaultdict(list)
         for entry in self.entries:
             self._by_kind[entry.statement.kind].append(entry)
-        self.commits: dict[str, Entry] = {}
+        self.commits: dict[str, LoggedStatement] = {}
         self._task_of: dict[str, str] = {}
         for entry in self.of("commit"):
             self._admit(entry)
         self.runs = self._pair_runs()
-        self._withdrawn: list[tuple[Entry, str]] = []
+        self._withdrawn: list[tuple[LoggedStatement, str]] = []
         self._moments = list(self._replay())
 
-    def of(self, *kinds: str) -> Iterator[Entry]:
+    def of(self, *kinds: str) -> Iterator[LoggedStatement]:
         """Give the statements of some kinds, in order."""
         return merge(*(self._by_kind[kind] for kind in kinds), key=lambda entry: entry.index)
 
-    def last_set(self, before: int) -> Entry:
+    def last_set(self, before: int) -> LoggedStatement:
         """Give the last `set` statement before an index."""
         sets = self._by_kind["set"]
         place = bisect_left(sets, before, key=lambda entry: entry.index)
@@ -74,7 +74,7 @@ class History:
             raise Broken(f"no set statement stands before leaf {before} in this bundle")
         return sets[place - 1]
 
-    def commit_of(self, task: str, before: int) -> Entry:
+    def commit_of(self, task: str, before: int) -> LoggedStatement:
         """Give the commit of a task, which must stand before an index."""
         entry = self.commits.get(task)
         if entry is None:
@@ -91,7 +91,7 @@ class History:
             raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
         return live[cohort]
 
-    def withdrawn(self, cohort: str) -> list[Entry]:
+    def withdrawn(self, cohort: str) -> list[LoggedStatement]:
         """Give the withdrawals from a cohort."""
         return [entry for entry, name in self._withdrawn if name == cohort]
 
@@ -100,7 +100,7 @@ class History:
         gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
         return sum(entry.statement.predicate["replacement"] is None for entry in gone)
 
-    def opened_with(self, retired: Entry) -> list[Entry]:
+    def opened_with(self, retired: LoggedStatement) -> list[LoggedStatement]:
         """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
         cohort = retired.statement.predicate["cohort"]
         before = max((entry.index for entry in self.of("retire") if entry.index < retired.index), default=-1)
@@ -108,7 +108,7 @@ class History:
         due = [entry for entry in self.of("withdraw") if entry.index < retired.index]
         return [e for e in due if home.get(e.index, cohort if e.index > before else None) == cohort]
 
-    def require_refills(self, retired: Entry, strata: Mapping[str, str]) -> None:
+    def require_refills(self, retired: LoggedStatement, strata: Mapping[str, str]) -> None:
         """Check each withdrawal that a retirement opens: refilled with the next of its stratum's reserve, if it can be.
 
         Args:
@@ -148,7 +148,7 @@ class History:
         """Give the live cohorts after each statement that changes them."""
         live: dict[str, list[str]] | None = None
         gone: set[str] = set()
-        last: Entry | None = None
+        last: LoggedStatement | None = None
         for entry in self.of("set", "withdraw", "retire"):
             if entry.statement.kind == "set":
                 _require_chain(last, entry)
@@ -160,14 +160,14 @@ class History:
                 live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
             yield entry.index, live or {}
 
-    def _without(self, cohort: str, tasks: list[str], entry: Entry) -> list[str]:
+    def _without(self, cohort: str, tasks: list[str], entry: LoggedStatement) -> list[str]:
         gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
         if gone not in tasks:
             return tasks
         self._withdrawn.append((entry, cohort))
         return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
 
-    def _require_next_in_reserve(self, refill: str | None, entry: Entry, stratum: str) -> None:
+    def _require_next_in_reserve(self, refill: str | None, entry: LoggedStatement, stratum: str) -> None:
         promised = self.last_set(entry.index)
         between = [item for item in self.of("withdraw") if promised.index < item.index < entry.index]
         refills = [item.statement.predicate["replacement"] for item in between]
@@ -182,7 +182,7 @@ class History:
         if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
             raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
 
-    def _admit(self, entry: Entry) -> None:
+    def _admit(self, entry: LoggedStatement) -> None:
         task = entry.statement.name
         if task in self.commits:
             raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
@@ -191,9 +191,9 @@ class History:
             raise Broken(f"{other} and {task} have the same commitment")
         self.commits[task] = entry
 
-    def _pair_runs(self) -> dict[int, Run]:
-        opened: dict[int, Entry] = {}
-        closed: dict[int, Entry] = {}
+    def _pair_runs(self) -> dict[int, LoggedRun]:
+        opened: dict[int, LoggedStatement] = {}
+        closed: dict[int, LoggedStatement] = {}
         for entry in self.of("run-open", *CLOSING):
             number = entry.statement.predicate["run"]
             ends = closed if entry.statement.kind in CLOSING else opened
@@ -203,15 +203,15 @@ class History:
         for number, entry in opened.items():
             if number in closed and closed[number].index < entry.index:
                 raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
-        return {number: Run(entry, closed.get(number)) for number, entry in opened.items()}
+        return {number: LoggedRun(entry, closed.get(number)) for number, entry in opened.items()}
 
 
-def listed(entry: Entry, cohort: str) -> Mapping[str, Any] | None:
+def listed(entry: LoggedStatement, cohort: str) -> Mapping[str, Any] | None:
     """Give the entry of a cohort in a `set` statement, or None."""
     return next((item for item in entry.statement.predicate["cohorts"] if item["id"] == cohort), None)
 
 
-def _require_chain(last: Entry | None, entry: Entry) -> None:
+def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None:
     previous = entry.statement.predicate["previous"]
     if last is not None and previous != last.index:
         raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
@@ -219,7 +219,7 @@ def _require_chain(last: Entry | None, entry: Entry) -> None:
         raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
 
 
-def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> dict[str, list[str]]:
+def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
     """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
     says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
     for name, tasks in (live or {}).items():
@@ -235,7 +235,7 @@ def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -
     return says
 
 
-def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: Entry) -> str:
+def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> str:
     name = str(entry.statement.predicate["cohort"])
     if name in gone or (live is not None and name not in live):
         raise Broken(f"leaf {entry.index} retires {name}, which is not live")

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from vault.errors import Broken, Malformed
 from vault.ledger.signatures.note import Note, Verifier, decode_base64
-from vault.ledger.statements.history import Entry
+from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.statement import SHA, Statement
 
 KIND = "key"
@@ -33,7 +33,7 @@ def text(old: str, new: str, size: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Reigns:
+class KeyEpochs:
     """The keys of a log, in order, each with the tree sizes that it signs.
 
     Attributes:
@@ -45,7 +45,7 @@ class Reigns:
     later: tuple[tuple[int, str], ...] = ()
 
     @classmethod
-    def read(cls, origin: str, entries: Iterable[Entry], head: Note) -> Reigns:
+    def read(cls, origin: str, entries: Iterable[LoggedStatement], head: Note) -> KeyEpochs:
         """Read the `key` statements of a log; where there are none, the key that signed its head is the only one.
 
         Raises:
@@ -94,7 +94,7 @@ def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> st
     for index, leaf in enumerate(leaves):
         if _MARK in leaf:
             try:
-                old, new = _both(origin, Entry(index, Statement.parse(leaf)))
+                old, new = _both(origin, LoggedStatement(index, Statement.parse(leaf)))
             except (Broken, Malformed):
                 continue
             if old in known and new not in known:
@@ -114,10 +114,10 @@ def successors(origin: str, leaves: Iterable[bytes], start: int) -> Iterator[str
     """
     for index, leaf in enumerate(leaves, start):
         if _MARK in leaf and (found := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
-            yield _both(origin, Entry(index, found))[1]
+            yield _both(origin, LoggedStatement(index, found))[1]
 
 
-def _both(origin: str, entry: Entry) -> tuple[str, str]:
+def _both(origin: str, entry: LoggedStatement) -> tuple[str, str]:
     """Give the old and the new key of a statement that both signed."""
     says = entry.statement.predicate
     old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])

@@ -32,7 +32,7 @@ _read = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True)
-class Shape:
+class DocumentShape:
     """A schema check: the form that a value must have.
 
     Attributes:
@@ -70,7 +70,7 @@ class Shape:
         return re.compile(self.written.encode()) if self.written is not None else None
 
 
-def matching(pattern: str, words: str) -> Shape:
+def matching(pattern: str, words: str) -> DocumentShape:
     """Text that fully matches a pattern; `words` says in English what that is."""
     compiled = re.compile(pattern, re.ASCII)
 
@@ -80,15 +80,15 @@ def matching(pattern: str, words: str) -> Shape:
 
     # a class of what is left out could match a quotation mark, and go on beyond the end of the text
     written = None if "[^" in pattern else f'"(?:{pattern})"'
-    return Shape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
+    return DocumentShape(check, {"type": "string", "pattern": f"^(?:{pattern})$", "description": words}, written)
 
 
-def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> Shape:
+def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> DocumentShape:
     def check(value: Any, path: str) -> None:
         if not is_right(value):
             raise Malformed(f"{path} must be {words}")
 
-    return Shape(check, schema, written)
+    return DocumentShape(check, schema, written)
 
 
 text = _plain(
@@ -119,7 +119,7 @@ anything = _plain(
 )  # somebody else's format
 
 
-def optional(shape: Shape) -> Shape:
+def optional(shape: DocumentShape) -> DocumentShape:
     """Null, or the shape."""
 
     def check(value: Any, path: str) -> None:
@@ -127,10 +127,10 @@ def optional(shape: Shape) -> Shape:
             shape.check(value, path)
 
     written = "null" if shape.written is None else f"(?:null|{shape.written})"
-    return Shape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
+    return DocumentShape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
 
 
-def list_of(shape: Shape) -> Shape:
+def list_of(shape: DocumentShape) -> DocumentShape:
     """A list, each item of the shape."""
 
     def check(value: Any, path: str) -> None:
@@ -140,10 +140,10 @@ def list_of(shape: Shape) -> Shape:
             shape.check(item, path and f"{path}[{index}]")
 
     item = shape.written
-    return Shape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
+    return DocumentShape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
 
 
-def single(shape: Shape) -> Shape:
+def single(shape: DocumentShape) -> DocumentShape:
     """A list of exactly one item of the shape."""
 
     def check(value: Any, path: str) -> None:
@@ -152,10 +152,10 @@ def single(shape: Shape) -> Shape:
         shape.check(value[0], path and f"{path}[0]")
 
     schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
-    return Shape(check, schema, shape.written and rf"\[{shape.written}\]")
+    return DocumentShape(check, schema, shape.written and rf"\[{shape.written}\]")
 
 
-def mapping_of(key: Shape, shape: Shape) -> Shape:
+def mapping_of(key: DocumentShape, shape: DocumentShape) -> DocumentShape:
     """An object with free keys: each key of one shape, each value of another."""
 
     def check(value: Any, path: str) -> None:
@@ -165,10 +165,10 @@ def mapping_of(key: Shape, shape: Shape) -> Shape:
             key.check(name, path and f"a key of {path}")
             shape.check(item, path and f"{path}.{name}")
 
-    return Shape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
+    return DocumentShape(check, {"type": "object", "propertyNames": key.schema, "additionalProperties": shape.schema})
 
 
-def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Shape) -> Shape:
+def record(optional: Mapping[str, DocumentShape] = MappingProxyType({}), /, **fields: DocumentShape) -> DocumentShape:
     """A closed object: exactly these keys, and optionally those in `optional`."""
     known = {**fields, **optional}
 
@@ -185,10 +185,10 @@ def record(optional: Mapping[str, Shape] = MappingProxyType({}), /, **fields: Sh
 
     properties = {name: shape.schema for name, shape in known.items()}
     schema = {"type": "object", "properties": properties, "required": sorted(fields), "additionalProperties": False}
-    return Shape(check, schema, _written(fields, optional))
+    return DocumentShape(check, schema, _written(fields, optional))
 
 
-def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str | None:
+def _written(fields: Mapping[str, DocumentShape], optional: Mapping[str, DocumentShape]) -> str | None:
     """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
     if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
         return None
@@ -202,7 +202,7 @@ def _written(fields: Mapping[str, Shape], optional: Mapping[str, Shape]) -> str 
     return rf"\{{{found}\}}"
 
 
-def one_of(*values: str) -> Shape:
+def one_of(*values: str) -> DocumentShape:
     """One of these words."""
 
     def check(value: Any, path: str) -> None:
@@ -211,7 +211,7 @@ def one_of(*values: str) -> Shape:
 
     words = "|".join(re.escape(value) for value in values)
     plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
-    return Shape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
+    return DocumentShape(check, {"enum": list(values)}, f'"(?:{words})"' if plain else None)
 
 
 sha256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits")

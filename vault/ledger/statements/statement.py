@@ -17,7 +17,7 @@ from typing import Any
 from vault.errors import Malformed
 from vault.ledger.statements import jcs
 from vault.ledger.statements.shape import (
-    Shape,
+    DocumentShape,
     anything,
     boolean,
     cohort,
@@ -160,7 +160,7 @@ _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/catego
 _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
 
 # kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
-KINDS: Mapping[str, tuple[Shape, str, Shape]] = {
+KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
     "commit": (task_id, HMAC, record(spec=version, provenance=sha256, public_grammar=boolean)),
     "set": (
         matching(r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),

@@ -2,7 +2,7 @@
 
 Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
 leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
-lie in memory (`Tree`) or in tiles (`vault.ledger.tree.tiles`).
+lie in memory (`MerkleTree`) or in tiles (`vault.ledger.tree.tiles`).
 
 Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
 size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
@@ -43,11 +43,11 @@ def peaks(size: int) -> list[tuple[int, int]]:
 
 def root(hashes: Sequence[bytes]) -> bytes:
     """Give the root over leaf hashes; over none, the hash of nothing."""
-    tree = Tree(hashes)
+    tree = MerkleTree(hashes)
     return tree.root(len(tree))
 
 
-class Tree:
+class MerkleTree:
     """A tree in memory that keeps every node, so that roots and proofs at any size are logarithmic."""
 
     def __init__(self, hashes: Iterable[bytes] = ()) -> None:

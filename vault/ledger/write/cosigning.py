@@ -26,11 +26,11 @@ from vault.errors import Broken, Malformed, Unavailable, VaultError
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Witness
 from vault.ledger.signatures.note import line, read_line, take_apart
-from vault.ledger.signatures.policy import Named, Policy
+from vault.ledger.signatures.policy import Policy, PolicyMember
 from vault.ledger.write.append import LogWriter
-from vault.ledger.write.witness import SIZE, Reply
+from vault.ledger.write.witness import SIZE, WitnessReply
 
-Ask = Callable[[str, bytes], Reply]
+Ask = Callable[[str, bytes], WitnessReply]
 """Posts a body to a URL. Raises Unavailable, with the reason, where there is no answer."""
 
 TRIES = 3
@@ -45,7 +45,7 @@ _LONGEST_REASON = 160
 
 
 @dataclass(frozen=True)
-class Found:
+class CosigningResult:
     """Result of asking the witnesses: signature lines and complaints, by the policy's names of the witnesses."""
 
     lines: Mapping[str, str]
@@ -74,7 +74,7 @@ class Witnesses:
         patience: float = 15.0,
         grace: float = 0.5,
     ) -> None:
-        self.policy = replace(policy, logs=[Named(one) for one in writer.verifiers])
+        self.policy = replace(policy, logs=[PolicyMember(one) for one in writer.verifiers])
         self._writer, self._ask, self._told = writer, ask, told
         self._patience, self._grace = patience, grace
         self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right
@@ -114,14 +114,14 @@ class Witnesses:
                 raise Unavailable(self._lacking(head, found))
         return Checkpoint.empty(self._writer.origin)
 
-    def _lacking(self, head: Checkpoint, found: Found) -> str:
+    def _lacking(self, head: Checkpoint, found: CosigningResult) -> str:
         who = "; ".join(f"{name} {complaint}" for name, complaint in found.complaints.items())
         return (
             f"the head of {head.size} leaves is signed and published, but too few witnesses have cosigned it for the "
             f"quorum {self.policy.quorum!r}: {who}. Nothing is lost, and nothing goes live before they have: call again"
         )
 
-    def _gather(self, head: Checkpoint, note: str, guess: int) -> Found:
+    def _gather(self, head: Checkpoint, note: str, guess: int) -> CosigningResult:
         """Ask every witness that has a URL; the answer of one server counts for all of its keys."""
         lines: dict[str, str] = {}
         complaints = {name: "has no URL in the policy" for name, one in self.policy.witnesses.items() if not one.url}
@@ -147,7 +147,7 @@ class Witnesses:
             if self.policy.satisfied(lines):
                 deadline = min(deadline, time.monotonic() + self._grace)
         complaints |= {name: "did not answer in time" for keys in waiting.values() for name in keys}
-        return Found(lines, complaints)
+        return CosigningResult(lines, complaints)
 
     def _by_url(self) -> dict[str, dict[str, Witness]]:
         found: dict[str, dict[str, Witness]] = {}
@@ -205,7 +205,7 @@ def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[s
     return found
 
 
-def _refusal(reply: Reply) -> str:
+def _refusal(reply: WitnessReply) -> str:
     reason = reply.body[:_LONGEST_REASON].decode(errors="replace").strip()
     quoted = f": {reason}" if reason.isprintable() and reason else ""
     return f"{_SAYS.get(reply.status, 'gave no cosignature')} ({reply.status}{quoted})"

@@ -45,7 +45,7 @@ _OLD = re.compile(r"old (0|[1-9][0-9]{0,18})", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Reply:
+class WitnessReply:
     """HTTP answer of a witness: the status, and the body with its type."""
 
     status: int
@@ -54,7 +54,7 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Request:
+class AddCheckpointRequest:
     """A parsed `add-checkpoint` request: the checkpoint, its note, and the proof that it extends the tree of `old`."""
 
     old: int
@@ -63,7 +63,7 @@ class Request:
     checkpoint: Checkpoint
 
     @classmethod
-    def parse(cls, body: bytes) -> Request:
+    def parse(cls, body: bytes) -> AddCheckpointRequest:
         """Read a request, without verifying anything.
 
         Raises:
@@ -117,14 +117,14 @@ class LocalWitness:
         self._folder, self._logs, self._cosigners = folder, logs, cosigners
         self._clock, self._patience = clock, patience
 
-    def add_checkpoint(self, body: bytes) -> Reply:
+    def add_checkpoint(self, body: bytes) -> WitnessReply:
         """Answer `POST <prefix>/add-checkpoint`; every defect of the request becomes an HTTP status.
 
         Raises:
             Unavailable, Malformed, Broken: what was cosigned last cannot be read or replaced; nothing is signed.
         """
         try:
-            request = Request.parse(body)  # 1
+            request = AddCheckpointRequest.parse(body)  # 1
         except Malformed as error:
             return _no(400, str(error))
         asked = request.checkpoint
@@ -160,10 +160,10 @@ class LocalWitness:
             raise Broken(f"{path} holds a checkpoint of {found.origin}, not of {origin}")
         return found
 
-    def _decide(self, request: Request, note: str) -> Reply:
+    def _decide(self, request: AddCheckpointRequest, note: str) -> WitnessReply:
         asked, last = request.checkpoint, self.last(request.checkpoint.origin)
         if request.old != last.size:
-            return Reply(409, SIZE, f"{last.size}\n".encode())  # 5
+            return WitnessReply(409, SIZE, f"{last.size}\n".encode())  # 5
         if reason := _astray(last, asked, request.proof):
             return _no(422, reason)  # 6
         if last.size == asked.size and last.root != asked.root:
@@ -173,7 +173,7 @@ class LocalWitness:
         lines = "".join(one.cosign(asked, now) for now in [self._clock()] for one in self._cosigners)
         path = self._path(asked.origin)
         write_atomically(path, (note + lines).encode(), path.with_suffix(".new"))
-        return Reply(200, TEXT, lines.encode())  # 8
+        return WitnessReply(200, TEXT, lines.encode())  # 8
 
     def _path(self, origin: str) -> Path:
         return self._folder / hashlib.sha256(origin.encode()).hexdigest()
@@ -197,5 +197,5 @@ def _without_strangers(note: str, keys: Sequence[Key]) -> str:
     return "\n".join([text, *(line for line in lines if read_line(line)[:2] in known), ""])
 
 
-def _no(status: int, reason: str) -> Reply:
-    return Reply(status, TEXT, f"{reason}\n".encode())
+def _no(status: int, reason: str) -> WitnessReply:
+    return WitnessReply(status, TEXT, f"{reason}\n".encode())

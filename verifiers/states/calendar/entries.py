@@ -18,14 +18,14 @@ PROPERTIES = ".Radicale.props"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CalendarEntry:
     """An item with the name of its calendar, as in its address."""
 
     calendar: str
     item: Item
 
 
-def open_calendars(context: Context) -> tuple[Entry, ...]:
+def open_calendars(context: Context) -> tuple[CalendarEntry, ...]:
     """Give every item of every calendar, parsed once for each evaluation.
 
     Raises:
@@ -35,14 +35,14 @@ def open_calendars(context: Context) -> tuple[Entry, ...]:
     return context.once("calendar", lambda: entries_from(context.state("calendar").document))
 
 
-def document_of(entries: Iterable[Entry]) -> dict[str, Any]:
+def document_of(entries: Iterable[CalendarEntry]) -> dict[str, Any]:
     """Give the normal form of these items."""
     return {"items": [[entry.calendar, *(_plain(getattr(entry.item, name)) for name in _NAMES)] for entry in entries]}
 
 
-def entries_from(document: dict[str, Any]) -> tuple[Entry, ...]:
+def entries_from(document: dict[str, Any]) -> tuple[CalendarEntry, ...]:
     """Build the items from a normal form."""
-    return tuple(Entry(calendar, _item(plain)) for calendar, *plain in document["items"])
+    return tuple(CalendarEntry(calendar, _item(plain)) for calendar, *plain in document["items"])
 
 
 def _item(plain: list[Any]) -> Item:

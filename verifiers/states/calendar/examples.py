@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from verifiers.states.calendar.entries import HOME, PROPERTIES
 from verifiers.states.calendar.items import Item
 from verifiers.states.calendar.writer import write_item
-from verifiers.tree import Tree, Views, tree_of
+from verifiers.tree import FileTree, JudgeInput, tree_of
 
 
-def calendars(items: Mapping[str, Sequence[Item]]) -> Views:
+def calendars(items: Mapping[str, Sequence[Item]]) -> JudgeInput:
     """Give the views of a world whose calendar server holds these events and tasks."""
-    return Views({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
+    return JudgeInput({"calendar": calendar_tree(dict.fromkeys(items, ""), items)})
 
 
-def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]) -> Tree:
+def calendar_tree(titles: Mapping[str, str], items: Mapping[str, Sequence[Item]]) -> FileTree:
     """Give the folder of Radicale: each calendar with its title, and the events and tasks in it."""
     made: dict[str, str | bytes] = {}
     for name, title in titles.items():

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from zoneinfo import ZoneInfo, available_timezones
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.states.calendar.items import TEXTS, Item, Kind, instant, later
 
 MAX_BYTES = 256 << 10
@@ -32,23 +32,23 @@ _KINDS: Mapping[str, Kind] = {"VEVENT": "event", "VTODO": "todo"}
 _ZONES: Mapping[str, datetime.tzinfo] = {name: ZoneInfo(name) for name in sorted(available_timezones())}
 
 
-def read_item(data: bytes, budget: Budget | None = None) -> Item:
+def read_item(data: bytes, budget: ReadingBudget | None = None) -> Item:
     """Read a calendar file.
 
     Raises:
         Spoiled: it holds no event or task, or it costs more than the budget has.
     """
-    budget = budget or Budget()
+    budget = budget or ReadingBudget()
     budget.parse(len(data))
     budget.step(A_FILE + A_LINE * data.count(b"\n") + data.count(b";"))
     budget.step(data.count(b"\\") // 2 + data.count(b'"') // 16)
     if len(data) > MAX_BYTES:
-        raise Spoiled(f"a file of the calendar is longer than {MAX_BYTES} bytes")
+        raise CorruptState(f"a file of the calendar is longer than {MAX_BYTES} bytes")
     try:
         found = [item for item in _items(data.decode()) if item is not None]
         return found[0]
     except (ValueError, LookupError, OverflowError):
-        raise Spoiled("a file of the calendar is not written as one") from None
+        raise CorruptState("a file of the calendar is not written as one") from None
 
 
 def _items(text: str) -> Iterator[Item | None]:

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from verifiers.budget import Budget
-from verifiers.errors import Lacking, Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed
-from verifiers.states.calendar.entries import Entry, open_calendars
+from verifiers.states.calendar.entries import CalendarEntry, open_calendars
 from verifiers.states.calendar.examples import calendars
 from verifiers.states.calendar.items import Item, normal
 
@@ -83,11 +83,11 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
     end: str | None = None,
     location: str | None = None,
     description: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """There is an event of this title, and all else that is given is so of the same event."""
     wanted = {"summary": summary, "start": start, "end": end, "location": location, "description": description}
     entries = _entries(context, "event", calendar)
-    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
 
 
 @predicate(
@@ -97,10 +97,10 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
     may_take={**IN, "start": MOMENT},
     example=Example({"summary": "Clash"}, FULL, OTHER),
 )
-def event_absent(context: Context, summary: str, calendar: str | None = None, start: str | None = None) -> Finding:
+def event_absent(context: Context, summary: str, calendar: str | None = None, start: str | None = None) -> ProbeResult:
     """No event has this title, or none that starts then."""
     entries = _entries(context, "event", calendar)
-    return Finding(
+    return ProbeResult(
         not any(_fits(entry.item, {"summary": summary, "start": start}) for entry in entries), _said(entries)
     )
 
@@ -112,11 +112,11 @@ def event_absent(context: Context, summary: str, calendar: str | None = None, st
     may_take=IN,
     example=Example({"uid": "e3", "start": "2026-01-08", "end": "2026-01-09"}, FULL, OTHER),
 )
-def event_moved(context: Context, uid: str, start: str, end: str, calendar: str | None = None) -> Finding:
+def event_moved(context: Context, uid: str, start: str, end: str, calendar: str | None = None) -> ProbeResult:
     """The event of this identity is there, and begins and ends then: it was changed, and not made anew."""
     entries = _entries(context, "event", calendar)
     wanted = {"uid": uid, "start": start, "end": end}
-    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
 
 
 @predicate(
@@ -126,11 +126,13 @@ def event_moved(context: Context, uid: str, start: str, end: str, calendar: str 
     may_take=IN,
     example=Example({"summary": "Plan", "attendees": ["bob@example.org"]}, FULL, OTHER),
 )
-def attendees_are(context: Context, summary: str, attendees: Sequence[str], calendar: str | None = None) -> Finding:
+def attendees_are(context: Context, summary: str, attendees: Sequence[str], calendar: str | None = None) -> ProbeResult:
     """There is one event of this title, and these are invited to it and nobody else; case does not count."""
     item = _only(context, "event", summary, calendar)
     context.budget.step(len(item.attendees))
-    return Finding(sorted(item.attendees) == sorted(map(str.lower, attendees)), f"invited are {listed(item.attendees)}")
+    return ProbeResult(
+        sorted(item.attendees) == sorted(map(str.lower, attendees)), f"invited are {listed(item.attendees)}"
+    )
 
 
 @predicate(
@@ -148,7 +150,7 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     count: int | None = None,
     days: Sequence[str] | None = None,
     calendar: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """There is one event of this title; it repeats so, so often where a count is given, on these days where they are.
 
     A day is `MO` to `SU`.
@@ -157,7 +159,7 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     same = rule.get("FREQ") == frequency and rule.get("INTERVAL", "1") == str(interval)
     same = same and (count is None or rule.get("COUNT") == str(count))
     same = same and (days is None or sorted(rule.get("BYDAY", "").split(",")) == sorted(days))
-    return Finding(same, f"its rule is {listed([f'{name}={value}' for name, value in rule.items()])}")
+    return ProbeResult(same, f"its rule is {listed([f'{name}={value}' for name, value in rule.items()])}")
 
 
 @predicate(
@@ -167,7 +169,7 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     may_take=IN,
     example=Example({"day": "2026-01-05", "count": 1}, FULL, OTHER),
 )
-def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> Finding:
+def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> ProbeResult:
     """This many events touch the day, which begins and ends in UTC."""
     first = _day(day)
     there = [
@@ -175,7 +177,7 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
         for entry in _entries(context, "event", calendar)
         if _overlap(_span(entry.item), (first, first + datetime.timedelta(days=1)))
     ]
-    return Finding(len(there) == count, _said(there))
+    return ProbeResult(len(there) == count, _said(there))
 
 
 @predicate(
@@ -185,10 +187,10 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
     may_take={**IN, "summary": TEXT},
     example=Example({"count": 3, "calendar": "work"}, FULL, OTHER),
 )
-def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> Finding:
+def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> ProbeResult:
     """There are this many events, or this many of the title."""
     there = [entry for entry in _entries(context, "event", calendar) if _fits(entry.item, {"summary": summary})]
-    return Finding(len(there) == count, _said(there))
+    return ProbeResult(len(there) == count, _said(there))
 
 
 @predicate(
@@ -208,12 +210,12 @@ def event_count(context: Context, count: int, calendar: str | None = None, summa
         OTHER,
     ),
 )
-def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, str]]) -> Finding:
+def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, str]]) -> ProbeResult:
     """The calendar has these events and no others, in any order."""
     entries = _entries(context, "event", calendar)
     there = sorted((entry.item.summary.strip(), entry.item.start, entry.item.end) for entry in entries)
     wanted = sorted((one["summary"].strip(), _moment(one["start"]), _moment(one["end"])) for one in events)
-    return Finding(there == wanted, _said(entries))
+    return ProbeResult(there == wanted, _said(entries))
 
 
 @predicate(
@@ -223,14 +225,14 @@ def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, st
     may_take={**IN, "day": DAY},
     example=Example({"day": "2026-01-05"}, FULL, partial(calendars, {"work": [PLAN], "home": [LATE]})),
 )
-def no_overlap(context: Context, calendar: str | None = None, day: str | None = None) -> Finding:
+def no_overlap(context: Context, calendar: str | None = None, day: str | None = None) -> ProbeResult:
     """No two events are at the same time, or none of those that touch the day; those of whole days do not count."""
     spans = [_span(entry.item) for entry in _entries(context, "event", calendar) if "T" in entry.item.start]
     if day is not None:
         first = _day(day)
         spans = [span for span in spans if _overlap(span, (first, first + datetime.timedelta(days=1)))]
     clashes = _clashes(spans, context.budget)
-    return Finding(clashes == 0, f"of {len(spans)} events {clashes} pairs overlap")
+    return ProbeResult(clashes == 0, f"of {len(spans)} events {clashes} pairs overlap")
 
 
 @predicate(
@@ -240,11 +242,11 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
     may_take=IN,
     example=Example({"start": "2026-01-05T11:00:00Z", "end": "2026-01-05T12:00:00Z"}, FULL, OTHER),
 )
-def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> Finding:
+def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> ProbeResult:
     """No event touches this time; what ends or begins just then does not."""
     wanted = (_instant(_moment(start)), _instant(_moment(end)))
     there = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
-    return Finding(not there, _said(there))
+    return ProbeResult(not there, _said(there))
 
 
 @predicate(
@@ -262,14 +264,14 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
     status: str | None = None,
     location: str | None = None,
     description: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """There is a task of this title, and all else that is given is so of the same task.
 
     A task with no status needs action.
     """
     wanted = {"summary": summary, "end": due, "status": status, "location": location, "description": description}
     entries = _entries(context, "todo", calendar)
-    return Finding(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
 
 
 @predicate(
@@ -279,10 +281,10 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
     may_take=IN,
     example=Example({"summary": "Buy milk"}, FULL, OTHER),
 )
-def todo_absent(context: Context, summary: str, calendar: str | None = None) -> Finding:
+def todo_absent(context: Context, summary: str, calendar: str | None = None) -> ProbeResult:
     """No task has this title."""
     entries = _entries(context, "todo", calendar)
-    return Finding(not any(_fits(entry.item, {"summary": summary}) for entry in entries), _said(entries))
+    return ProbeResult(not any(_fits(entry.item, {"summary": summary}) for entry in entries), _said(entries))
 
 
 @predicate(
@@ -292,13 +294,13 @@ def todo_absent(context: Context, summary: str, calendar: str | None = None) -> 
     may_take={**IN, "status": STATUS},
     example=Example({"count": 1, "status": "COMPLETED"}, FULL, OTHER),
 )
-def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> Finding:
+def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> ProbeResult:
     """There are this many tasks, or this many of the status."""
     there = [entry for entry in _entries(context, "todo", calendar) if _fits(entry.item, {"status": status})]
-    return Finding(len(there) == count, _said(there))
+    return ProbeResult(len(there) == count, _said(there))
 
 
-def _entries(context: Context, kind: str, calendar: str | None) -> list[Entry]:
+def _entries(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
     entries = open_calendars(context)
     context.budget.step(AN_ENTRY * len(entries))
     return [entry for entry in entries if entry.item.kind == kind and calendar in {None, entry.calendar}]
@@ -307,7 +309,7 @@ def _entries(context: Context, kind: str, calendar: str | None) -> list[Entry]:
 def _only(context: Context, kind: str, summary: str, calendar: str | None) -> Item:
     found = [entry for entry in _entries(context, kind, calendar) if _fits(entry.item, {"summary": summary})]
     if len(found) != 1:
-        raise Lacking(f"there are {len(found)} of this title: {_said(found)}")
+        raise TargetMissing(f"there are {len(found)} of this title: {_said(found)}")
     return found[0].item
 
 
@@ -327,7 +329,7 @@ def _moment(text: str) -> str:
     try:
         return normal(text)
     except (ValueError, OverflowError):
-        raise Lacking(f"there is no {text}") from None
+        raise TargetMissing(f"there is no {text}") from None
 
 
 def _instant(text: str) -> datetime.datetime:
@@ -350,7 +352,7 @@ def _overlap(left: Span, right: Span) -> bool:
     )
 
 
-def _clashes(spans: Sequence[Span], budget: Budget) -> int:
+def _clashes(spans: Sequence[Span], budget: ReadingBudget) -> int:
     """Count the pairs of overlapping spans.
 
     Raises:
@@ -365,16 +367,16 @@ def _clashes(spans: Sequence[Span], budget: Budget) -> int:
             looked_at += 1
             budget.step(A_PAIR)
             if looked_at > MAX_PAIRS:
-                raise Spoiled(f"more than {MAX_PAIRS} pairs of events may be at the same time")
+                raise CorruptState(f"more than {MAX_PAIRS} pairs of events may be at the same time")
             clashes += _overlap(left, right)
     return clashes
 
 
-def _said(entries: Sequence[Entry]) -> str:
+def _said(entries: Sequence[CalendarEntry]) -> str:
     return "there are " + listed(list(_shown(entries)))
 
 
-def _shown(entries: Sequence[Entry]) -> Iterator[str]:
+def _shown(entries: Sequence[CalendarEntry]) -> Iterator[str]:
     for entry in entries:
         item = entry.item
         yield f"{entry.calendar}/{item.uid}: {item.summary} {item.start} {item.end} {item.status}".rstrip()

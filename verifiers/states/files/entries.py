@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from verifiers.normal_form import NormalState
 from verifiers.predicates.context import Context
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 
-def open_files(context: Context, namespace: str = "filesystem") -> Tree:
+def open_files(context: Context, namespace: str = "filesystem") -> FileTree:
     """Give the files of a state, built once for each evaluation.
 
     Raises:
@@ -17,10 +17,10 @@ def open_files(context: Context, namespace: str = "filesystem") -> Tree:
     return context.once(namespace, lambda: tree_from(context.state(namespace)))
 
 
-def tree_from(state: NormalState) -> Tree:
+def tree_from(state: NormalState) -> FileTree:
     """Build the file tree from a normal form."""
     nodes = {}
     for path, kind, mode, held in state.document["entries"]:
         data, target = (state.blobs[held], "") if kind == "file" else (b"", held)
         nodes[path] = Node(kind, data, target, mode)
-    return Tree(nodes)
+    return FileTree(nodes)

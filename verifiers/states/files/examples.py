@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifiers.tree import Views, tree_of
+from verifiers.tree import JudgeInput, tree_of
 
 
-def files(content: Mapping[str, str]) -> Views:
+def files(content: Mapping[str, str]) -> JudgeInput:
     """Give the views of a world whose filesystem server holds these files."""
-    return Views({"filesystem": tree_of(content)})
+    return JudgeInput({"filesystem": tree_of(content)})

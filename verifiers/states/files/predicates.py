@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from verifiers.errors import Lacking
+from verifiers.errors import TargetMissing
 from verifiers.formats.plain_json import MAX_BYTES, parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import at_pointer, difference, json_equal
 from verifiers.quoting import NAMES, listed, quoted
 from verifiers.states.files.entries import open_files
 from verifiers.states.files.examples import files
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
 BYTES, AN_ENTRY = 128, 1  # bytes of a file for a step, and steps for an entry of the tree
@@ -26,7 +26,7 @@ SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256
 POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
 
 
-def _what(tree: Tree, path: str) -> str:
+def _what(tree: FileTree, path: str) -> str:
     """Describe the entry at a path."""
     node = tree.get(path)
     if node is None:
@@ -42,7 +42,7 @@ def _what(tree: Tree, path: str) -> str:
             return f"{quoted(path)} is neither a file nor a folder"
 
 
-def _is_folder(tree: Tree, path: str) -> bool:
+def _is_folder(tree: FileTree, path: str) -> bool:
     node = tree.get(path)
     if node is not None:
         return node.kind == "directory"
@@ -55,7 +55,7 @@ def _data(context: Context, path: str) -> bytes:
     context.budget.step(AN_ENTRY * len(tree))
     node = tree.get(path)
     if node is None or node.kind != "file":
-        raise Lacking(_what(tree, path))
+        raise TargetMissing(_what(tree, path))
     context.budget.step(len(node.data) // BYTES)
     return node.data
 
@@ -66,9 +66,9 @@ def _data(context: Context, path: str) -> bytes:
     takes={"path": PATH},
     example=Example({"path": "out/a.txt"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out/b.txt": "a"})),
 )
-def file_exists(context: Context, path: str) -> Finding:
+def file_exists(context: Context, path: str) -> ProbeResult:
     """A regular file is at the path, whatever is in it."""
-    return Finding(holds=True, found=f"{quoted(path)} is a file of {len(_data(context, path))} bytes")
+    return ProbeResult(holds=True, found=f"{quoted(path)} is a file of {len(_data(context, path))} bytes")
 
 
 @predicate(
@@ -77,11 +77,11 @@ def file_exists(context: Context, path: str) -> Finding:
     takes={"path": PATH},
     example=Example({"path": "out"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out": "a file"})),
 )
-def directory_exists(context: Context, path: str) -> Finding:
+def directory_exists(context: Context, path: str) -> ProbeResult:
     """A folder is at the path, empty or not."""
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
-    return Finding(_is_folder(tree, path), _what(tree, path))
+    return ProbeResult(_is_folder(tree, path), _what(tree, path))
 
 
 @predicate(
@@ -90,11 +90,11 @@ def directory_exists(context: Context, path: str) -> Finding:
     takes={"path": PATH},
     example=Example({"path": "tmp/x"}, partial(files, {"tmp/y": ""}), partial(files, {"tmp/x": ""})),
 )
-def path_absent(context: Context, path: str) -> Finding:
+def path_absent(context: Context, path: str) -> ProbeResult:
     """Nothing is at the path: no file, no folder, no link."""
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
-    return Finding(path not in tree and not _is_folder(tree, path), _what(tree, path))
+    return ProbeResult(path not in tree and not _is_folder(tree, path), _what(tree, path))
 
 
 @predicate(
@@ -106,12 +106,12 @@ def path_absent(context: Context, path: str) -> Finding:
         {"path": "a.txt", "text": "hi\n"}, partial(files, {"a.txt": "hi\n"}), partial(files, {"a.txt": "hi"})
     ),
 )
-def file_text_equals(context: Context, path: str, text: str, *, trim: bool = False) -> Finding:
+def file_text_equals(context: Context, path: str, text: str, *, trim: bool = False) -> ProbeResult:
     """The file's bytes are the text in UTF-8. With `trim`, white space at the ends of either does not count."""
     data, expected = _data(context, path), text.encode()
     if trim:
         data, expected = data.strip(), expected.strip()
-    return Finding(data == expected, f"{quoted(path)} {difference(data, expected)}")
+    return ProbeResult(data == expected, f"{quoted(path)} {difference(data, expected)}")
 
 
 @predicate(
@@ -120,12 +120,12 @@ def file_text_equals(context: Context, path: str, text: str, *, trim: bool = Fal
     takes={"path": PATH, "text": {"type": "string", "minLength": 1}},
     example=Example({"path": "a", "text": "cat"}, partial(files, {"a": "one cat"}), partial(files, {"a": "one Cat"})),
 )
-def file_contains(context: Context, path: str, text: str) -> Finding:
+def file_contains(context: Context, path: str, text: str) -> ProbeResult:
     """The text occurs somewhere in the file, in this case and as UTF-8."""
     data = _data(context, path)
     at = data.find(text.encode())
     where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
-    return Finding(at >= 0, f"{quoted(path)} {where}")
+    return ProbeResult(at >= 0, f"{quoted(path)} {where}")
 
 
 @predicate(
@@ -138,11 +138,11 @@ def file_contains(context: Context, path: str, text: str) -> Finding:
         partial(files, {"a": "ho"}),
     ),
 )
-def file_sha256(context: Context, path: str, sha256: str) -> Finding:
+def file_sha256(context: Context, path: str, sha256: str) -> ProbeResult:
     """The file's bytes have this digest; for files that are too long or too binary to write into a task."""
     data = _data(context, path)
     digest = hashlib.sha256(data).hexdigest()
-    return Finding(digest == sha256, f"{quoted(path)} is a file of {len(data)} bytes with the SHA-256 {digest}")
+    return ProbeResult(digest == sha256, f"{quoted(path)} is a file of {len(data)} bytes with the SHA-256 {digest}")
 
 
 @predicate(
@@ -155,17 +155,17 @@ def file_sha256(context: Context, path: str, sha256: str) -> Finding:
         partial(files, {"out/a": "", "out/b": "", "out/c": ""}),
     ),
 )
-def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Finding:
+def directory_has_only(context: Context, path: str, names: Sequence[str]) -> ProbeResult:
     """What lies directly in the folder (files, folders, links) has just these names; an empty list means empty."""
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
     if not _is_folder(tree, path):
-        raise Lacking(_what(tree, path))
+        raise TargetMissing(_what(tree, path))
     there = tree.children("" if path == "." else path)
     missing, extra = sorted(set(names) - set(there)), sorted(set(there) - set(names))
     if not missing and not extra:
-        return Finding(holds=True, found=f"{quoted(path)} holds just these {len(there)}")
-    return Finding(holds=False, found=f"{quoted(path)} lacks {listed(missing)} and has besides {listed(extra)}")
+        return ProbeResult(holds=True, found=f"{quoted(path)} holds just these {len(there)}")
+    return ProbeResult(holds=False, found=f"{quoted(path)} lacks {listed(missing)} and has besides {listed(extra)}")
 
 
 @predicate(
@@ -174,11 +174,11 @@ def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Fin
     takes={"path": PATH, "count": COUNT},
     example=Example({"path": "a", "count": 2}, partial(files, {"a": "x\ny"}), partial(files, {"a": "x\ny\nz\n"})),
 )
-def file_line_count(context: Context, path: str, count: int) -> Finding:
+def file_line_count(context: Context, path: str, count: int) -> ProbeResult:
     """The number of lines, where each line feed ends one and what follows the last line feed is one more."""
     data = _data(context, path)
     lines = data.count(b"\n") + (data[-1:] not in {b"", b"\n"})
-    return Finding(lines == count, f"{quoted(path)} has {lines} lines")
+    return ProbeResult(lines == count, f"{quoted(path)} has {lines} lines")
 
 
 @predicate(
@@ -192,7 +192,7 @@ def file_line_count(context: Context, path: str, count: int) -> Finding:
         partial(files, {"a": "x\n"}),
     ),
 )
-def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: bool = False) -> Finding:
+def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: bool = False) -> ProbeResult:
     """The file's lines are these. White space at a line's end and empty lines at the file's end do not count."""
     data = _data(context, path)
     text = data.decode("utf-8", "replace").rstrip()
@@ -201,7 +201,7 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
     wanted = [line.rstrip() for line in lines]
     same = sorted(there) == sorted(wanted) if any_order else there == wanted
     more = f" and {count - NAMES} more" if count > NAMES else ""
-    return Finding(same, f"{quoted(path)} has {count} lines: {listed(there[:NAMES])}{more}")
+    return ProbeResult(same, f"{quoted(path)} has {count} lines: {listed(there[:NAMES])}{more}")
 
 
 @predicate(
@@ -215,7 +215,7 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
         partial(files, {"a.json": '{"n": ["1"]}'}),
     ),
 )
-def file_json_equals(context: Context, path: str, value: Any, pointer: str = "") -> Finding:
+def file_json_equals(context: Context, path: str, value: Any, pointer: str = "") -> ProbeResult:
     """The file is JSON, and its value, or the part that the pointer leads to, is this one.
 
     The order of keys and the way a number is written (1, 1.0) do not count; types do (1, "1" and true all differ).
@@ -223,12 +223,12 @@ def file_json_equals(context: Context, path: str, value: Any, pointer: str = "")
     """
     data = _data(context, path)
     if len(data) > MAX_BYTES:
-        raise Lacking(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
+        raise TargetMissing(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
     context.budget.parse_json(data)
     try:
         there = at_pointer(parse_json(data), pointer)
     except ValueError:
-        raise Lacking(f"{quoted(path)} is not JSON") from None
+        raise TargetMissing(f"{quoted(path)} is not JSON") from None
     except LookupError:
-        raise Lacking(f"{quoted(path)} has nothing at {quoted(pointer)}") from None
-    return Finding(json_equal(there, value), f"{quoted(path)} has there {quoted(there)}")
+        raise TargetMissing(f"{quoted(path)} has nothing at {quoted(pointer)}") from None
+    return ProbeResult(json_equal(there, value), f"{quoted(path)} has there {quoted(there)}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 from verifiers.normal_form import NormalState
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
-def read_files(tree: Tree, budget: Budget) -> NormalState:
+def read_files(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """List every entry, with the bytes of the files as blobs.
 
     Raises:

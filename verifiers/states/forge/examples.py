@@ -8,7 +8,7 @@ from typing import Any
 
 from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
 from verifiers.states.git.examples import Commit, repository
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 START: Commit = ("main", "Start", {"index.html": "<p>hi</p>\n"})
 SIDE: Commit = ("draft", "Add a footer", {"index.html": "<p>hi</p>\n", "footer.html": "bye\n"})
@@ -25,7 +25,7 @@ def forge(
     name: str = "acme/site",
     fork: str | None = None,
     branches: Sequence[str] = ("main", "draft"),
-) -> Views:
+) -> JudgeInput:
     """Give the views of a world with one repository, an issue (1) and a pull request (2) from `draft` to `main`.
 
     Args:
@@ -54,7 +54,7 @@ def forge(
     kept_too = {"schema": SCHEMA, "viewer": "ada", "clock": 1_719_824_400, "last_id": 1000}
     data = {**kept_too, "users": {}, "repositories": repositories}
     state = Node("file", json.dumps(data).encode())
-    return Views({"github": Tree({**Tree(kept).under(f"{FOLDER}/{name}.git"), FILE: state})})
+    return JudgeInput({"github": FileTree({**FileTree(kept).under(f"{FOLDER}/{name}.git"), FILE: state})})
 
 
 def _is_kept(path: str, branches: Sequence[str]) -> bool:

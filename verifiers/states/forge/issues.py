@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from verifiers.errors import Lacking
+from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
@@ -21,7 +21,9 @@ from verifiers.states.forge.state import Record, open_forge, parts_of
     may_take={"reason": {"enum": ["completed", "not_planned", "duplicate"], "type": "string"}},
     example=Example({**SITE, "issue": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
 )
-def issue_state(context: Context, repository: str, issue: int | str, state: str, reason: str | None = None) -> Finding:
+def issue_state(
+    context: Context, repository: str, issue: int | str, state: str, reason: str | None = None
+) -> ProbeResult:
     """The issue is open or closed; with `reason`, closed for it."""
     return some(
         open_forge(context).issues(repository, issue),
@@ -36,7 +38,7 @@ def issue_state(context: Context, repository: str, issue: int | str, state: str,
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "label": NAME},
     example=Example({**SITE, "issue": "Menu", "label": "bug"}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
 )
-def issue_has_label(context: Context, repository: str, issue: int | str, label: str) -> Finding:
+def issue_has_label(context: Context, repository: str, issue: int | str, label: str) -> ProbeResult:
     """The label is one of the issue's, whatever its case."""
     return some(
         open_forge(context).issues(repository, issue),
@@ -51,7 +53,7 @@ def issue_has_label(context: Context, repository: str, issue: int | str, label: 
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "labels": names()},
     example=Example({**SITE, "issue": 1, "labels": ["bug"]}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
 )
-def issue_labels(context: Context, repository: str, issue: int | str, labels: Sequence[str]) -> Finding:
+def issue_labels(context: Context, repository: str, issue: int | str, labels: Sequence[str]) -> ProbeResult:
     """The issue has just these labels, in any order and whatever their case."""
     return some(
         open_forge(context).issues(repository, issue),
@@ -66,7 +68,7 @@ def issue_labels(context: Context, repository: str, issue: int | str, labels: Se
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "to": names()},
     example=Example({**SITE, "issue": 1, "to": ["bob"]}, partial(forge, {**ISSUE, "assignees": ["bob"]}), forge),
 )
-def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequence[str]) -> Finding:
+def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequence[str]) -> ProbeResult:
     """The issue is assigned to just these accounts; an empty list means to nobody."""
     return some(
         open_forge(context).issues(repository, issue),
@@ -81,7 +83,7 @@ def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequ
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "title": NAME},
     example=Example({**SITE, "issue": 1, "title": "v1"}, partial(forge, {**ISSUE, "milestone": 1}), forge),
 )
-def issue_milestone(context: Context, repository: str, issue: int | str, title: str) -> Finding:
+def issue_milestone(context: Context, repository: str, issue: int | str, title: str) -> ProbeResult:
     """The issue is in the milestone of this title."""
     milestones = open_forge(context).repository(repository)["milestones"]
 
@@ -115,17 +117,19 @@ def issue_commented(
     contains: str | None = None,
     *,
     by: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """The conversation has a comment that is this text, or contains it; with `by`, from this account."""
     one = open_forge(context).repository(repository)["issues"].get(str(number))
     if one is None:
-        raise Lacking(f"there is no issue or pull request {number}")
+        raise TargetMissing(f"there is no issue or pull request {number}")
     bodies = [
         said["body"]
         for said in parts_of(one, "comments", context.budget)
         if by is None or said["user"].lower() == by.lower()
     ]
-    return Finding(any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}")
+    return ProbeResult(
+        any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}"
+    )
 
 
 @predicate(
@@ -138,12 +142,12 @@ def issue_commented(
 )
 def issue_title(
     context: Context, repository: str, number: int, equals: str | None = None, contains: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The title is this text, or contains it."""
     one = open_forge(context).repository(repository)["issues"].get(str(number))
     if one is None:
-        raise Lacking(f"there is no issue or pull request {number}")
-    return Finding(is_as_given(one["title"], equals, contains), f"the title is {quoted(one['title'])}")
+        raise TargetMissing(f"there is no issue or pull request {number}")
+    return ProbeResult(is_as_given(one["title"], equals, contains), f"the title is {quoted(one['title'])}")
 
 
 @predicate(
@@ -158,7 +162,7 @@ def issue_title(
 )
 def issue_body(
     context: Context, repository: str, issue: int | str, equals: str | None = None, contains: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The issue's text is this, or contains it; an issue without one has an empty text."""
     return some(
         open_forge(context).issues(repository, issue),
@@ -183,7 +187,7 @@ def issue_count(
     label: str | None = None,
     title_contains: str | None = None,
     by: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """The number of issues (pull requests left out) in this state, with this label, title and author."""
     there = [
         one["title"]
@@ -193,4 +197,4 @@ def issue_count(
         and (title_contains or "") in one["title"]
         and (by is None or by.lower() == one["user"].lower())
     ]
-    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from verifiers.errors import Lacking, Spoiled
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import Finding
+from verifiers.predicates.registry import ProbeResult
 from verifiers.quoting import quoted
 from verifiers.states.forge.state import FOLDER, Record, open_forge
-from verifiers.states.git.history import Repository, repository_in
+from verifiers.states.git.history import GitRepository, repository_in
 
 REPOSITORY: Mapping[str, Any] = {
     "type": "string",
@@ -38,10 +38,10 @@ METHODS: Mapping[str, Any] = {"enum": ["merge", "squash", "rebase"], "type": "st
 SITE = {"repository": "acme/site"}
 
 
-def some(every: Sequence[Record], holds: Callable[[Record], bool], shown: Callable[[Record], str]) -> Finding:
+def some(every: Sequence[Record], holds: Callable[[Record], bool], shown: Callable[[Record], str]) -> ProbeResult:
     """Say whether any of these parts matches, and list them."""
     found = "; ".join(f"#{one['number']} is {shown(one)}" for one in every[:4])
-    return Finding(any(map(holds, every)), found)
+    return ProbeResult(any(map(holds, every)), found)
 
 
 def is_as_given(text: str, equals: str | None, contains: str | None) -> bool:
@@ -59,7 +59,7 @@ def state_of(one: Record) -> str:
     return "merged" if one["pull"]["merged_at"] else str(one["state"])
 
 
-def git_of(context: Context, repository: str) -> Repository:
+def git_of(context: Context, repository: str) -> GitRepository:
     """Open a repository of the forge.
 
     Raises:
@@ -72,7 +72,7 @@ def git_of(context: Context, repository: str) -> Repository:
     )
 
 
-def tip_of(repo: Repository, branch: str) -> str:
+def tip_of(repo: GitRepository, branch: str) -> str:
     """Give the commit at the tip of a branch.
 
     Raises:
@@ -80,11 +80,11 @@ def tip_of(repo: Repository, branch: str) -> str:
     """
     commit = repo.commit(branch)
     if commit is None:
-        raise Lacking(f"there is no branch {quoted(branch)}")
+        raise TargetMissing(f"there is no branch {quoted(branch)}")
     return commit
 
 
-def has(repo: Repository, branch: str, commit: str | None) -> bool:
+def has(repo: GitRepository, branch: str, commit: str | None) -> bool:
     """Say whether a branch's history contains a commit.
 
     Raises:
@@ -92,5 +92,5 @@ def has(repo: Repository, branch: str, commit: str | None) -> bool:
         Spoiled: the commit is.
     """
     if commit is None:
-        raise Spoiled("a pull request is merged, and no commit came of it")
+        raise CorruptState("a pull request is merged, and no commit came of it")
     return repo.history(commit) <= repo.history(tip_of(repo, branch))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
@@ -29,12 +29,12 @@ from verifiers.states.git.checkout import holds_nothing, holds_text
 )
 def repository_exists(
     context: Context, repository: str, *, private: bool | None = None, description: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The repository is there; with the others, private or not, with this description."""
     record = open_forge(context).repository(repository)
     right = private in {None, record["private"]} and description in {None, record["description"] or ""}
     kind = "private" if record["private"] else "public"
-    return Finding(right, f"it is {kind} with the description {quoted(record['description'])}")
+    return ProbeResult(right, f"it is {kind} with the description {quoted(record['description'])}")
 
 
 @predicate(
@@ -43,13 +43,13 @@ def repository_exists(
     takes={"of": REPOSITORY, "owner": NAME},
     example=Example({"of": "acme/site", "owner": "ada"}, partial(forge, fork="ada/site"), forge),
 )
-def fork_exists(context: Context, of: str, owner: str) -> Finding:
+def fork_exists(context: Context, of: str, owner: str) -> ProbeResult:
     """The account has a repository, of whatever name, that was forked from this one."""
     every = open_forge(context).repositories.items()
     context.budget.step(2 * len(every))
     forks = [name for name, record in every if (record["parent"] or "").lower() == of.lower()]
     theirs = [name for name in forks if name.lower().startswith(f"{owner.lower()}/")]
-    return Finding(bool(theirs), f"the forks are {listed(forks)}")
+    return ProbeResult(bool(theirs), f"the forks are {listed(forks)}")
 
 
 @predicate(
@@ -58,12 +58,12 @@ def fork_exists(context: Context, of: str, owner: str) -> Finding:
     takes={"repository": REPOSITORY, "branch": BRANCH},
     example=Example({**SITE, "branch": "draft"}, forge, partial(forge, branches=("main",))),
 )
-def branch_exists(context: Context, repository: str, branch: str) -> Finding:
+def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult:
     """There is a branch of this name."""
     repo = git_of(context, repository)
     context.budget.step(2 * len(repo.refs))
     heads = sorted(name.removeprefix("refs/heads/") for name in repo.refs if name.startswith("refs/heads/"))
-    return Finding(repo.branch(branch) is not None, f"the branches are {listed(heads)}")
+    return ProbeResult(repo.branch(branch) is not None, f"the branches are {listed(heads)}")
 
 
 @predicate(
@@ -72,11 +72,11 @@ def branch_exists(context: Context, repository: str, branch: str) -> Finding:
     takes={"repository": REPOSITORY, "branch": BRANCH, "same_as": REF},
     example=Example({**SITE, "branch": "main", "same_as": "draft~1"}, forge, partial(forge, merged=True)),
 )
-def branch_at(context: Context, repository: str, branch: str, same_as: str) -> Finding:
+def branch_at(context: Context, repository: str, branch: str, same_as: str) -> ProbeResult:
     """The branch's tip is the commit that the other one means."""
     repo = git_of(context, repository)
     here, there = tip_of(repo, branch), tip_of(repo, same_as)
-    return Finding(here == there, f"{quoted(branch)} is at {here[:12]}, {quoted(same_as)} at {there[:12]}")
+    return ProbeResult(here == there, f"{quoted(branch)} is at {here[:12]}, {quoted(same_as)} at {there[:12]}")
 
 
 @predicate(
@@ -85,11 +85,11 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> F
     takes={"repository": REPOSITORY, "branch": BRANCH, "count": COUNT},
     example=Example({**SITE, "branch": "main", "count": 1}, forge, partial(forge, merged=True)),
 )
-def commit_count(context: Context, repository: str, branch: str, count: int) -> Finding:
+def commit_count(context: Context, repository: str, branch: str, count: int) -> ProbeResult:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = git_of(context, repository)
     there = len(repo.history(tip_of(repo, branch)))
-    return Finding(there == count, f"{quoted(branch)} has {there} commits")
+    return ProbeResult(there == count, f"{quoted(branch)} has {there} commits")
 
 
 @predicate(
@@ -102,11 +102,11 @@ def commit_count(context: Context, repository: str, branch: str, count: int) -> 
 )
 def head_message(
     context: Context, repository: str, branch: str, equals: str | None = None, contains: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The message of the branch's last commit is this text, or contains it."""
     repo = git_of(context, repository)
     message = repo.message(tip_of(repo, branch)).strip()
-    return Finding(is_as_given(message, equals, contains), f"the message is {quoted(message)}")
+    return ProbeResult(is_as_given(message, equals, contains), f"the message is {quoted(message)}")
 
 
 @predicate(
@@ -120,7 +120,7 @@ def head_message(
 )
 def file_at_branch(
     context: Context, repository: str, branch: str, path: str, text: str, *, trim: bool = False
-) -> Finding:
+) -> ProbeResult:
     """The branch has a regular file there with this content. With `trim`, white space at the ends does not count."""
     repo = git_of(context, repository)
     return holds_text(repo, tip_of(repo, branch), path, text, trim=trim, at=branch)
@@ -132,7 +132,7 @@ def file_at_branch(
     takes={"repository": REPOSITORY, "branch": REF, "path": PATH},
     example=Example({**SITE, "branch": "main", "path": "footer.html"}, forge, partial(forge, merged=True)),
 )
-def file_absent_at_branch(context: Context, repository: str, branch: str, path: str) -> Finding:
+def file_absent_at_branch(context: Context, repository: str, branch: str, path: str) -> ProbeResult:
     """The branch is there, and has neither a file nor a folder at the path."""
     repo = git_of(context, repository)
     return holds_nothing(repo, tip_of(repo, branch), path, at=branch)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, Finding, predicate
+from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import PULL, REVIEW, forge
 from verifiers.states.forge.parts import (
@@ -33,7 +33,7 @@ from verifiers.states.forge.state import Record, open_forge, parts_of
 )
 def pr_merged(
     context: Context, repository: str, pull: int | str, into: str | None = None, method: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The pull request was merged, and the branch that it was merged into still has what came of it."""
     repo = git_of(context, repository)
 
@@ -66,7 +66,7 @@ def pr_open(
     title: str | None = None,
     body_contains: str | None = None,
     draft: bool | None = None,
-) -> Finding:
+) -> ProbeResult:
     """A pull request from this branch is open; with the others: to this base, with this title and text, a draft."""
     return some(
         open_forge(context).pulls(repository, head),
@@ -89,7 +89,7 @@ def pr_open(
     takes={"repository": REPOSITORY, "pull": PULL_OF},
     example=Example({**SITE, "pull": "draft"}, partial(forge, {**PULL, "state": "closed"}), forge),
 )
-def pr_closed(context: Context, repository: str, pull: int | str) -> Finding:
+def pr_closed(context: Context, repository: str, pull: int | str) -> ProbeResult:
     """The pull request is closed and was not merged."""
     every = open_forge(context).pulls(repository, pull)
     return some(every, lambda one: state_of(one) == "closed", state_of)
@@ -112,7 +112,7 @@ def pr_reviewed(
     *,
     by: str | None = None,
     contains: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """A review of the pull request came to this; with the others, from this account, with this in its text."""
 
     def fits(review: Record) -> bool:

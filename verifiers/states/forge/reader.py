@@ -1,6 +1,6 @@
 """Reader of the state file of the GitHub twin, and of the repositories behind it.
 
-The twin writes the file atomically, so a file of another shape counts as corrupted (`Spoiled`).
+The twin writes the file atomically, so a file of another shape counts as corrupted (`CorruptState`).
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.formats.shape import flag, integer, list_of, map_of, one_of, or_none, record, text
 from verifiers.normal_form import NormalState
 from verifiers.states.forge.state import FILE, FOLDER, SCHEMA
 from verifiers.states.git.reader import below, read_repository
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 MAX_BYTES = 16 * 1024 * 1024
 A_REPOSITORY = 20  # steps
@@ -52,7 +52,7 @@ _REPOSITORY = record(
 )
 
 
-def _nothing(value: Any, budget: Budget) -> dict[str, Any]:  # noqa: ARG001 - as every shape
+def _nothing(value: Any, budget: ReadingBudget) -> dict[str, Any]:  # noqa: ARG001 - as every shape
     """Drop an object that no predicate reads."""
     if not isinstance(value, dict):
         raise TypeError
@@ -62,7 +62,7 @@ def _nothing(value: Any, budget: Budget) -> dict[str, Any]:  # noqa: ARG001 - as
 _FORGE = record(schema=one_of(SCHEMA), viewer=text, users=_nothing, repositories=map_of(_REPOSITORY))
 
 
-def read_forge(tree: Tree, budget: Budget) -> NormalState:
+def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the forge into the normal form.
 
     Raises:
@@ -81,19 +81,19 @@ def read_forge(tree: Tree, budget: Budget) -> NormalState:
     return NormalState({"forge": state, "repositories": found}, tuple(blobs))
 
 
-def _state_in(tree: Tree, budget: Budget) -> dict[str, Any]:
+def _state_in(tree: FileTree, budget: ReadingBudget) -> dict[str, Any]:
     node = tree.get(FILE)
     if node is None or node.kind != "file" or len(node.data) > MAX_BYTES:
-        raise Spoiled(f"{FILE} is missing or too large")
+        raise CorruptState(f"{FILE} is missing or too large")
     budget.parse_json(node.data)
     try:
         data = json.loads(node.data, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise Spoiled(f"{FILE} is no JSON document") from None
+        raise CorruptState(f"{FILE} is no JSON document") from None
     try:
         made: dict[str, Any] = _FORGE(data, budget)
     except (LookupError, TypeError, ValueError):
-        raise Spoiled(f"{FILE} does not have its shape") from None
+        raise CorruptState(f"{FILE} does not have its shape") from None
     return made
 
 

@@ -1,8 +1,8 @@
 """Normal form of a forge, and lookups in its repositories, issues and pull requests.
 
-What a task asks about and is not in it is `Lacking`. Accounts, repositories and labels are found whatever their case,
-as on GitHub. Normal form: `{"forge": what the twin writes, as far as predicates ask for it, "repositories": {path:
-repository}}`, the latter as in `verifiers.states.git.history`.
+What a task asks about and is not in it is `TargetMissing`. Accounts, repositories and labels are found whatever their
+case, as on GitHub. Normal form: `{"forge": what the twin writes, as far as predicates ask for it, "repositories":
+{path: repository}}`, the latter as in `verifiers.states.git.history`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.budget import Budget
-from verifiers.errors import Lacking
+from verifiers.budget import ReadingBudget
+from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.quoting import listed, quoted
 
@@ -25,11 +25,11 @@ Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Forge:
+class ParsedForge:
     """The parsed state of a forge."""
 
     data: Record = field(repr=False)
-    budget: Budget = field(repr=False)
+    budget: ReadingBudget = field(repr=False)
 
     @property
     def repositories(self) -> Mapping[str, Record]:
@@ -47,7 +47,7 @@ class Forge:
         for name in self.repositories:
             if name.lower() == repository.lower():
                 return name
-        raise Lacking(f"there is no repository {quoted(repository)}; there are {listed(list(self.repositories))}")
+        raise TargetMissing(f"there is no repository {quoted(repository)}; there are {listed(list(self.repositories))}")
 
     def repository(self, name: str) -> Record:
         """Give a repository.
@@ -67,7 +67,7 @@ class Forge:
         found = [numbered] if numbered else [one for one in self.all_issues(repository) if issue == one["title"]]
         if not found:
             titles = [f"#{one['number']} {one['title']}" for one in self.all_issues(repository)]
-            raise Lacking(f"there is no issue {quoted(issue)}; there are {listed(titles)}")
+            raise TargetMissing(f"there is no issue {quoted(issue)}; there are {listed(titles)}")
         return found
 
     def all_issues(self, repository: str) -> Iterator[Record]:
@@ -89,11 +89,11 @@ class Forge:
         found = [one for one in every if pull == one["number"] or _comes_from(one["pull"]["head"], pull, name)]
         if not found:
             heads = [f"#{one['number']} from {one['pull']['head']['branch']}" for one in every]
-            raise Lacking(f"there is no pull request {quoted(pull)}; there are {listed(heads)}")
+            raise TargetMissing(f"there is no pull request {quoted(pull)}; there are {listed(heads)}")
         return found
 
 
-def parts_of(one: Record, name: str, budget: Budget) -> Sequence[Any]:
+def parts_of(one: Record, name: str, budget: ReadingBudget) -> Sequence[Any]:
     """Give the labels, comments or other parts of an issue; each one counts against the budget."""
     parts: Sequence[Any] = one[name]
     budget.step(A_PART * len(parts))
@@ -108,11 +108,11 @@ def _comes_from(head: Record, named: int | str, repository: str) -> bool:
     return source.partition("/")[0].lower() == owner.lower() and head["branch"] == branch
 
 
-def open_forge(context: Context) -> Forge:
+def open_forge(context: Context) -> ParsedForge:
     """Give the forge of a state, built once for each evaluation.
 
     Raises:
         Spoiled: it is not there, or not what the twin writes.
         Unreadable: there is no state.
     """
-    return context.once("github", lambda: Forge(context.state("github").document["forge"], context.budget))
+    return context.once("github", lambda: ParsedForge(context.state("github").document["forge"], context.budget))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from verifiers.errors import Lacking
-from verifiers.predicates.registry import Finding
+from verifiers.errors import TargetMissing
+from verifiers.predicates.registry import ProbeResult
 from verifiers.predicates.values import difference
 from verifiers.quoting import listed, quoted
-from verifiers.states.git.history import Repository
+from verifiers.states.git.history import GitRepository
 
 
-def holds_text(repo: Repository, commit: str, path: str, text: str, *, trim: bool, at: str) -> Finding:
+def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: bool, at: str) -> ProbeResult:
     """Compare a regular file of a commit with a text; with `trim` without white space at the ends of both.
 
     Args:
@@ -20,14 +20,14 @@ def holds_text(repo: Repository, commit: str, path: str, text: str, *, trim: boo
     """
     entry = repo.entries(commit).get(path)
     if entry is None or not entry.mode.startswith("100"):
-        raise Lacking(f"{quoted(at)} has no file {quoted(path)}")
+        raise TargetMissing(f"{quoted(at)} has no file {quoted(path)}")
     data, expected = repo.blob(entry.object), text.encode()
     if trim:
         data, expected = data.strip(), expected.strip()
-    return Finding(data == expected, f"at {quoted(at)}, {quoted(path)} {difference(data, expected)}")
+    return ProbeResult(data == expected, f"at {quoted(at)}, {quoted(path)} {difference(data, expected)}")
 
 
-def holds_nothing(repo: Repository, commit: str, path: str, *, at: str) -> Finding:
+def holds_nothing(repo: GitRepository, commit: str, path: str, *, at: str) -> ProbeResult:
     """Say whether a commit has neither a file nor a folder at a path."""
     there = [other for other in repo.entries(commit) if other == path or other.startswith(path + "/")]
-    return Finding(not there, f"{quoted(at)} has at this path: {listed(there)}")
+    return ProbeResult(not there, f"{quoted(at)} has at this path: {listed(there)}")

@@ -6,7 +6,7 @@ import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 
-from verifiers.tree import Views, tree_of
+from verifiers.tree import JudgeInput, tree_of
 
 WHO = "Example <example@quarterturn.invalid>"
 
@@ -24,7 +24,7 @@ def repository(
     tags: Mapping[str, str] | None = None,
     staged: Mapping[str, str] | None = None,
     worktree: Mapping[str, str] | None = None,
-) -> Views:
+) -> JudgeInput:
     """Give the views of a world with one repository, `site`.
 
     Args:
@@ -51,7 +51,7 @@ def repository(
     made |= {f".git/refs/heads/{name}": f"{at}\n".encode() for name, at in branches.items()}
     made |= {f".git/refs/tags/{name}": f"{branches[at]}\n".encode() for name, at in (tags or {}).items()}
     made |= {path: text.encode() for path, text in (index if worktree is None else worktree).items()}
-    return Views({"git": tree_of(made).under("site")})
+    return JudgeInput({"git": tree_of(made).under("site")})
 
 
 def _object(made: dict[str, bytes], kind: str, data: bytes) -> str:

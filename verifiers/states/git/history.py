@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.predicates.context import Context
 from verifiers.quoting import quoted
@@ -33,7 +33,7 @@ FOLDER = "040000"
 _HEX = re.compile(r"[0-9a-f]{40}")
 
 
-class Entry(NamedTuple):
+class GitEntry(NamedTuple):
     """One file of a commit, of the index or of the work tree: its mode in octal digits and its object."""
 
     mode: str
@@ -41,14 +41,14 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Repository:
+class GitRepository:
     """A git repository, with cached lookups."""
 
     name: str
     document: Mapping[str, Any] = field(repr=False)
     blobs: tuple[bytes, ...] = field(repr=False)
-    budget: Budget = field(repr=False)
-    _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
+    budget: ReadingBudget = field(repr=False)
+    _entries: dict[str, Mapping[str, GitEntry]] = field(default_factory=dict, repr=False)
     _histories: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -131,7 +131,7 @@ class Repository:
             self._histories[commit] = found
         return found
 
-    def entries(self, commit: str) -> Mapping[str, Entry]:
+    def entries(self, commit: str) -> Mapping[str, GitEntry]:
         """Map every file of a commit to its entry.
 
         Raises:
@@ -142,8 +142,8 @@ class Repository:
         self.budget.step(len(self._entries[commit]))
         return self._entries[commit]
 
-    def _walked(self, tree: str) -> Mapping[str, Entry]:
-        found: dict[str, Entry] = {}
+    def _walked(self, tree: str) -> Mapping[str, GitEntry]:
+        found: dict[str, GitEntry] = {}
         waiting, seen, length = [("", tree)], 0, 0
         while waiting:
             folder, name = waiting.pop()
@@ -159,10 +159,10 @@ class Repository:
                 if mode == FOLDER:
                     waiting.append((f"{folder}{part}/", object_name))
                 else:
-                    found[folder + part] = Entry(mode, object_name)
+                    found[folder + part] = GitEntry(mode, object_name)
         return dict(sorted(found.items()))
 
-    def index(self) -> Mapping[str, Entry]:
+    def index(self) -> Mapping[str, GitEntry]:
         """Map every file of the index to its entry.
 
         Raises:
@@ -170,16 +170,16 @@ class Repository:
         """
         index = self.document["index"]
         if "spoiled" in index:
-            raise Spoiled(f"the index of {quoted(self.name)}: {index['spoiled']}")
+            raise CorruptState(f"the index of {quoted(self.name)}: {index['spoiled']}")
         return self._made(index["entries"])
 
-    def files(self) -> Mapping[str, Entry]:
+    def files(self) -> Mapping[str, GitEntry]:
         """Map every file of the work tree to its entry, as it would be in the index."""
         return self._made(self.document["files"])
 
-    def _made(self, entries: list[tuple[str, str, str]]) -> Mapping[str, Entry]:
+    def _made(self, entries: list[tuple[str, str, str]]) -> Mapping[str, GitEntry]:
         self.budget.step(AN_ENTRY * len(entries))
-        return {path: Entry(mode, object_name) for path, mode, object_name in entries}
+        return {path: GitEntry(mode, object_name) for path, mode, object_name in entries}
 
     def blob(self, name: str) -> bytes:
         """Give the content of a file.
@@ -193,10 +193,10 @@ class Repository:
         return self.blobs[blob]
 
     def _broken(self, why: str) -> NoReturn:
-        raise Spoiled(f"the repository {quoted(self.name)} is broken: {why}")
+        raise CorruptState(f"the repository {quoted(self.name)} is broken: {why}")
 
 
-def open_repository(context: Context, name: str) -> Repository:
+def open_repository(context: Context, name: str) -> GitRepository:
     """Give the repository at this path of the git server's state, built once for each evaluation.
 
     Raises:
@@ -206,7 +206,7 @@ def open_repository(context: Context, name: str) -> Repository:
     return context.once(("git", name), lambda: repository_in(context.state("git"), name, context.budget))
 
 
-def repository_in(state: NormalState, name: str, budget: Budget) -> Repository:
+def repository_in(state: NormalState, name: str, budget: ReadingBudget) -> GitRepository:
     """Give one of the repositories in a normal form.
 
     Raises:
@@ -214,7 +214,7 @@ def repository_in(state: NormalState, name: str, budget: Budget) -> Repository:
     """
     document = state.document["repositories"].get(name)
     if document is None:
-        raise Spoiled(f"there is no repository at {quoted(name)}")
+        raise CorruptState(f"there is no repository at {quoted(name)}")
     if "spoiled" in document:
-        raise Spoiled(f"the repository {quoted(name)} is broken: {document['spoiled']}")
-    return Repository(name, document, state.blobs, budget)
+        raise CorruptState(f"the repository {quoted(name)} is broken: {document['spoiled']}")
+    return GitRepository(name, document, state.blobs, budget)

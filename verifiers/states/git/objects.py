@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from verifiers.budget import A_STEP, Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import A_STEP, ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.tree import Node
 
 MAX_OBJECT = 32 << 20
@@ -55,7 +55,7 @@ class ObjectStore:
         budget: what reading may cost.
     """
 
-    def __init__(self, files: Mapping[str, Node], budget: Budget) -> None:
+    def __init__(self, files: Mapping[str, Node], budget: ReadingBudget) -> None:
         self._files, self._budget = files, budget
         self._packs = [path for path, node in files.items() if _PACK.fullmatch(path) and node.kind == "file"]
         self._packed: dict[str, GitObject] | None = None
@@ -117,7 +117,7 @@ class ObjectStore:
             for place in [place for name in names for place in waiting.pop(name, ())]:
                 self._budget.step(AN_OBJECT)
                 if depth >= MAX_CHAIN:
-                    raise Spoiled(f"a pack has more than {MAX_CHAIN} changes of changes")
+                    raise CorruptState(f"a pack has more than {MAX_CHAIN} changes of changes")
                 try:
                     made = GitObject(base.kind, applied(base.data, deltas[place].data, self._budget))
                 except _Broken:
@@ -161,7 +161,7 @@ def name_of(one: GitObject) -> str:
     return hashlib.sha1(header + one.data, usedforsecurity=False).hexdigest()
 
 
-def inflated(data: bytes, at: int, most: int, budget: Budget) -> tuple[bytes, int]:
+def inflated(data: bytes, at: int, most: int, budget: ReadingBudget) -> tuple[bytes, int]:
     """Unpack a zlib stream that begins at an offset, and give the offset behind it.
 
     It is fed in small pieces, because zlib copies what it does not use, and stopped where it has given more than `most`
@@ -187,7 +187,7 @@ def inflated(data: bytes, at: int, most: int, budget: Budget) -> tuple[bytes, in
     return b"".join(parts), at - len(stream.unused_data)
 
 
-def applied(base: bytes, delta: bytes, budget: Budget) -> bytes:
+def applied(base: bytes, delta: bytes, budget: ReadingBudget) -> bytes:
     """Apply the changes of a delta to an object (gitformat-pack, "Deltified representation")."""
     try:
         size, at = _size(delta, 0)

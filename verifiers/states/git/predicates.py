@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from verifiers.errors import Lacking
+from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.git.checkout import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
-from verifiers.states.git.history import Entry, Repository, open_repository
+from verifiers.states.git.history import GitEntry, GitRepository, open_repository
 
 BRANCH = {
     "type": "string",
@@ -42,10 +42,10 @@ SITE = {"repository": "site"}
     takes={"repository": REPOSITORY, "branch": BRANCH},
     example=Example({**SITE, "branch": "draft"}, partial(repository, [ONE, SIDE]), partial(repository, [ONE])),
 )
-def branch_exists(context: Context, repository: str, branch: str) -> Finding:
+def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult:
     """There is a branch of this name."""
     repo = open_repository(context, repository)
-    return Finding(repo.branch(branch) is not None, f"the branches are {listed(_short(repo, 'refs/heads/'))}")
+    return ProbeResult(repo.branch(branch) is not None, f"the branches are {listed(_short(repo, 'refs/heads/'))}")
 
 
 @predicate(
@@ -58,7 +58,7 @@ def branch_exists(context: Context, repository: str, branch: str) -> Finding:
         partial(repository, [ONE, SIDE, TWO]),
     ),
 )
-def branch_at(context: Context, repository: str, branch: str, same_as: str) -> Finding:
+def branch_at(context: Context, repository: str, branch: str, same_as: str) -> ProbeResult:
     """The branch's tip is the commit that the other ref means."""
     repo = open_repository(context, repository)
     return _same(branch, _tip(repo, branch), same_as, _commit(repo, same_as))
@@ -72,11 +72,11 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> F
         {**SITE, "branch": "main", "count": 2}, partial(repository, [ONE, TWO]), partial(repository, [ONE])
     ),
 )
-def commit_count(context: Context, repository: str, branch: str, count: int) -> Finding:
+def commit_count(context: Context, repository: str, branch: str, count: int) -> ProbeResult:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = open_repository(context, repository)
     there = len(repo.history(_tip(repo, branch)))
-    return Finding(there == count, f"{quoted(branch)} has {there} commits")
+    return ProbeResult(there == count, f"{quoted(branch)} has {there} commits")
 
 
 @predicate(
@@ -91,12 +91,12 @@ def commit_count(context: Context, repository: str, branch: str, count: int) -> 
 )
 def head_message(
     context: Context, repository: str, branch: str, equals: str | None = None, contains: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The message of the branch's last commit is this text, or contains it; white space at its ends does not count."""
     repo = open_repository(context, repository)
     message = repo.message(_tip(repo, branch)).strip()
     right = message == equals.strip() if equals is not None else (contains or "") in message
-    return Finding(right, f"the message is {quoted(message)}")
+    return ProbeResult(right, f"the message is {quoted(message)}")
 
 
 @predicate(
@@ -110,7 +110,9 @@ def head_message(
         partial(repository, [ONE]),
     ),
 )
-def file_at_ref(context: Context, repository: str, ref: str, path: str, text: str, *, trim: bool = False) -> Finding:
+def file_at_ref(
+    context: Context, repository: str, ref: str, path: str, text: str, *, trim: bool = False
+) -> ProbeResult:
     """The commit has a regular file there with this content. With `trim`, white space at the ends does not count."""
     repo = open_repository(context, repository)
     return holds_text(repo, _commit(repo, ref), path, text, trim=trim, at=ref)
@@ -124,7 +126,7 @@ def file_at_ref(context: Context, repository: str, ref: str, path: str, text: st
         {**SITE, "ref": "main", "path": "docs/a.md"}, partial(repository, [ONE]), partial(repository, [ONE, TWO])
     ),
 )
-def file_absent_at_ref(context: Context, repository: str, ref: str, path: str) -> Finding:
+def file_absent_at_ref(context: Context, repository: str, ref: str, path: str) -> ProbeResult:
     """The ref is there, and its commit has neither a file nor a folder at the path."""
     repo = open_repository(context, repository)
     return holds_nothing(repo, _commit(repo, ref), path, at=ref)
@@ -138,12 +140,12 @@ def file_absent_at_ref(context: Context, repository: str, ref: str, path: str) -
         {**SITE, "branch": "draft"}, partial(repository, [ONE, SIDE], on="draft"), partial(repository, [ONE, SIDE])
     ),
 )
-def current_branch(context: Context, repository: str, branch: str) -> Finding:
+def current_branch(context: Context, repository: str, branch: str) -> ProbeResult:
     """HEAD is on this branch, and the branch is there."""
     repo = open_repository(context, repository)
     on = repo.current()
     there = f"HEAD is on {quoted(on)}" if on else "HEAD is on no branch"
-    return Finding(on == branch and repo.branch(branch) is not None, there)
+    return ProbeResult(on == branch and repo.branch(branch) is not None, there)
 
 
 @predicate(
@@ -153,12 +155,12 @@ def current_branch(context: Context, repository: str, branch: str) -> Finding:
     may_take={"same_as": REF},
     example=Example({**SITE, "tag": "v1"}, partial(repository, [ONE], tags={"v1": "main"}), partial(repository, [ONE])),
 )
-def tag_exists(context: Context, repository: str, tag: str, same_as: str | None = None) -> Finding:
+def tag_exists(context: Context, repository: str, tag: str, same_as: str | None = None) -> ProbeResult:
     """There is a tag of this name, annotated or not; with `same_as`, at the commit that this ref means."""
     repo = open_repository(context, repository)
     at = repo.tag(tag)
     if at is None or same_as is None:
-        return Finding(at is not None, f"the tags are {listed(_short(repo, 'refs/tags/'))}")
+        return ProbeResult(at is not None, f"the tags are {listed(_short(repo, 'refs/tags/'))}")
     return _same(tag, at, same_as, _commit(repo, same_as))
 
 
@@ -172,11 +174,11 @@ def tag_exists(context: Context, repository: str, tag: str, same_as: str | None 
         partial(repository, [ONE, SIDE, TWO]),
     ),
 )
-def is_ancestor(context: Context, repository: str, ancestor: str, of: str) -> Finding:
+def is_ancestor(context: Context, repository: str, ancestor: str, of: str) -> ProbeResult:
     """The one commit can be reached from the other, as after a merge; a commit contains itself."""
     repo = open_repository(context, repository)
     outside = len(repo.history(_commit(repo, ancestor)) - repo.history(_commit(repo, of)))
-    return Finding(outside == 0, f"{quoted(ancestor)} has {outside} commits that {quoted(of)} has not")
+    return ProbeResult(outside == 0, f"{quoted(ancestor)} has {outside} commits that {quoted(of)} has not")
 
 
 @predicate(
@@ -187,7 +189,7 @@ def is_ancestor(context: Context, repository: str, ancestor: str, of: str) -> Fi
         {**SITE, "ref": "main", "paths": ["docs/a.md"]}, partial(repository, [ONE, TWO]), partial(repository, [ONE])
     ),
 )
-def commit_changes(context: Context, repository: str, ref: str, paths: Sequence[str]) -> Finding:
+def commit_changes(context: Context, repository: str, ref: str, paths: Sequence[str]) -> ProbeResult:
     """The commit differs from its first parent (or from nothing, if it has none) in just these files."""
     repo = open_repository(context, repository)
     commit = _commit(repo, ref)
@@ -204,7 +206,7 @@ def commit_changes(context: Context, repository: str, ref: str, paths: Sequence[
         {**SITE, "paths": ["new.txt"]}, partial(repository, [ONE], staged={"new.txt": "n"}), partial(repository, [ONE])
     ),
 )
-def staged_paths(context: Context, repository: str, paths: Sequence[str]) -> Finding:
+def staged_paths(context: Context, repository: str, paths: Sequence[str]) -> ProbeResult:
     """The index differs from HEAD in just these files; an empty list means that nothing is staged."""
     repo = open_repository(context, repository)
     return _just(_staged(repo), paths, "staged are")
@@ -219,7 +221,7 @@ def staged_paths(context: Context, repository: str, paths: Sequence[str]) -> Fin
         SITE, partial(repository, [ONE]), partial(repository, [ONE], worktree={"index.html": "<p>changed</p>\n"})
     ),
 )
-def worktree_clean(context: Context, repository: str, *, untracked: bool = False) -> Finding:
+def worktree_clean(context: Context, repository: str, *, untracked: bool = False) -> ProbeResult:
     """The index is as HEAD, the work tree has every file of it with that content and mode, and it has no others.
 
     `.gitignore` is not consulted and no filter is applied. With `untracked`, other files may be there.
@@ -229,41 +231,41 @@ def worktree_clean(context: Context, repository: str, *, untracked: bool = False
     changed = _staged(repo) | {path for path, entry in index.items() if there.get(path) != entry}
     others = set() if untracked else there.keys() - index.keys()
     if not changed and not others:
-        return Finding(holds=True, found="nothing is uncommitted")
-    return Finding(holds=False, found=f"changed: {listed(sorted(changed))}; untracked: {listed(sorted(others))}")
+        return ProbeResult(holds=True, found="nothing is uncommitted")
+    return ProbeResult(holds=False, found=f"changed: {listed(sorted(changed))}; untracked: {listed(sorted(others))}")
 
 
-def _short(repo: Repository, prefix: str) -> list[str]:
+def _short(repo: GitRepository, prefix: str) -> list[str]:
     repo.budget.step(2 * len(repo.refs))
     return sorted(name.removeprefix(prefix) for name in repo.refs if name.startswith(prefix))
 
 
-def _tip(repo: Repository, branch: str) -> str:
+def _tip(repo: GitRepository, branch: str) -> str:
     tip = repo.branch(branch)
     if tip is None:
-        raise Lacking(f"there is no branch {quoted(branch)}")
+        raise TargetMissing(f"there is no branch {quoted(branch)}")
     return tip
 
 
-def _commit(repo: Repository, ref: str) -> str:
+def _commit(repo: GitRepository, ref: str) -> str:
     commit = repo.commit(ref)
     if commit is None:
-        raise Lacking(f"there is no ref {quoted(ref)}")
+        raise TargetMissing(f"there is no ref {quoted(ref)}")
     return commit
 
 
-def _same(name: str, at: str, other: str, other_at: str) -> Finding:
-    return Finding(at == other_at, f"{quoted(name)} is at {at[:12]}, {quoted(other)} at {other_at[:12]}")
+def _same(name: str, at: str, other: str, other_at: str) -> ProbeResult:
+    return ProbeResult(at == other_at, f"{quoted(name)} is at {at[:12]}, {quoted(other)} at {other_at[:12]}")
 
 
-def _just(there: set[str], wanted: Sequence[str], what: str) -> Finding:
-    return Finding(there == set(wanted), f"{what}: {listed(sorted(there))}")
+def _just(there: set[str], wanted: Sequence[str], what: str) -> ProbeResult:
+    return ProbeResult(there == set(wanted), f"{what}: {listed(sorted(there))}")
 
 
-def _differing(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> set[str]:
+def _differing(before: Mapping[str, GitEntry], after: Mapping[str, GitEntry]) -> set[str]:
     return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
-def _staged(repo: Repository) -> set[str]:
+def _staged(repo: GitRepository) -> set[str]:
     head = repo.commit("HEAD")
     return _differing(repo.entries(head) if head else {}, repo.index())

@@ -16,12 +16,12 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verifiers.budget import Budget, BudgetSpent
-from verifiers.errors import Spoiled
+from verifiers.budget import BudgetSpent, ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.git.objects import GitObject, ObjectStore
 from verifiers.states.git.staging import index_of
-from verifiers.tree import Node, Tree
+from verifiers.tree import FileTree, Node
 
 MAX_REF = 4096  # bytes
 DEEPEST_REF = 5  # refs that lead to refs, as in git
@@ -38,7 +38,7 @@ _COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*+)")
 _TAG = re.compile(rb"object ([0-9a-f]{40})\ntype (?:commit|tree|blob|tag)\n")
 
 
-def read_repositories(tree: Tree, budget: Budget) -> NormalState:
+def read_repositories(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every repository of a namespace: `{"repositories": {path: repository}}`, as in `history`.
 
     Raises:
@@ -50,13 +50,13 @@ def read_repositories(tree: Tree, budget: Budget) -> NormalState:
     for place in _places(paths):
         budget.step(A_REF)
         if len(found) >= MAX_REPOSITORIES:
-            raise Spoiled(f"there are more than {MAX_REPOSITORIES} repositories")
+            raise CorruptState(f"there are more than {MAX_REPOSITORIES} repositories")
         if (made := read_repository(below(tree, paths, place), budget, blobs)) is not None:
             found[place] = made
     return NormalState({"repositories": found}, tuple(blobs))
 
 
-def read_repository(tree: Mapping[str, Node], budget: Budget, blobs: list[bytes]) -> dict[str, Any] | None:
+def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list[bytes]) -> dict[str, Any] | None:
     """Read one repository, from its work tree on or bare; what its files hold is added to `blobs`.
 
     Gives None where there is no HEAD.
@@ -107,13 +107,13 @@ def _has(paths: list[str], path: str) -> bool:
     return at < len(paths) and (paths[at] == path or paths[at].startswith(f"{path}/"))
 
 
-def below(tree: Tree, paths: list[str], place: str) -> dict[str, Node]:
+def below(tree: FileTree, paths: list[str], place: str) -> dict[str, Node]:
     """Give the entries below a path; in sorted order they are contiguous."""
     start, end = bisect_left(paths, f"{place}/"), bisect_left(paths, f"{place}0")  # 0 comes right behind the slash
     return {path[len(place) + 1 :]: tree[path] for path in paths[start:end]}
 
 
-def _refs(files: Mapping[str, Node], store: ObjectStore, budget: Budget) -> dict[str, str]:
+def _refs(files: Mapping[str, Node], store: ObjectStore, budget: ReadingBudget) -> dict[str, str]:
     """Map each ref's full name to the object that it leads to, with annotated tags peeled, as `git for-each-ref` does.
 
     A ref that is not written as one, or leads to no other, is left out.
@@ -134,7 +134,7 @@ def _refs(files: Mapping[str, Node], store: ObjectStore, budget: Budget) -> dict
     return refs
 
 
-def _packed_refs(node: Node | None, budget: Budget) -> dict[str, str]:
+def _packed_refs(node: Node | None, budget: ReadingBudget) -> dict[str, str]:
     if node is None or node.kind != "file":
         return {}
     refs = {}
@@ -167,7 +167,7 @@ def _resolved(name: str, written: Mapping[str, str]) -> str | None:
     return None
 
 
-def _peeled(name: str, store: ObjectStore, budget: Budget) -> str:
+def _peeled(name: str, store: ObjectStore, budget: ReadingBudget) -> str:
     for _ in range(DEEPEST_TAG):
         budget.step(A_REF)
         found = store.get(name)
@@ -182,7 +182,7 @@ def _peeled(name: str, store: ObjectStore, budget: Budget) -> str:
     raise _BrokenRefs("a tag leads to too many others")
 
 
-def _history(tips: list[str], store: ObjectStore, budget: Budget, blobs: list[bytes]) -> dict[str, Any]:
+def _history(tips: list[str], store: ObjectStore, budget: ReadingBudget, blobs: list[bytes]) -> dict[str, Any]:
     """Read everything reachable from some commits; missing or broken objects are left out."""
     made: dict[str, Any] = {"commits": {}, "trees": {}, "blobs": {}}
     waiting, seen = list(tips), set()
@@ -205,7 +205,7 @@ def _history(tips: list[str], store: ObjectStore, budget: Budget, blobs: list[by
     return made
 
 
-def _keep_commit(name: str, found: GitObject, made: dict[str, Any], budget: Budget) -> list[str]:
+def _keep_commit(name: str, found: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
     head = _COMMIT.match(found.data)
     if head is None:
         return []
@@ -217,7 +217,7 @@ def _keep_commit(name: str, found: GitObject, made: dict[str, Any], budget: Budg
     return [head[1].decode(), *parents]
 
 
-def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: Budget) -> list[str]:
+def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
     """Keep a tree object as `[mode, name, object]` of each entry; one that is not written as a tree is left out."""
     entries, at, data = [], 0, found.data
     while at < len(data):
@@ -247,7 +247,7 @@ def _canonical(mode: int) -> str:
     return GITLINK
 
 
-def _index(files: Mapping[str, Node], budget: Budget) -> dict[str, Any]:
+def _index(files: Mapping[str, Node], budget: ReadingBudget) -> dict[str, Any]:
     node = files.get("index")
     if node is None or node.kind != "file":
         return {"entries": []}
@@ -255,11 +255,11 @@ def _index(files: Mapping[str, Node], budget: Budget) -> dict[str, Any]:
         return {"entries": index_of(node.data, budget)}
     except BudgetSpent:
         raise
-    except Spoiled as error:
+    except CorruptState as error:
         return {"spoiled": str(error)}
 
 
-def _worktree(tree: Mapping[str, Node], budget: Budget) -> Iterator[list[str]]:
+def _worktree(tree: Mapping[str, Node], budget: ReadingBudget) -> Iterator[list[str]]:
     """Hash the files outside `.git` as git would, without any filter; what is in a folder of its own `.git` too."""
     for path, node in tree.items():
         if path == ".git" or path.startswith(".git/"):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 
 AN_ENTRY = 10  # steps
 MAX_PATH = 4096  # bytes
@@ -12,11 +12,11 @@ _HASH = 20
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0xFFF
 
 
-class UnfinishedMerge(Spoiled):
+class UnfinishedMerge(CorruptState):
     """The index has an unfinished merge."""
 
 
-def index_of(data: bytes, budget: Budget) -> list[list[str]]:
+def index_of(data: bytes, budget: ReadingBudget) -> list[list[str]]:
     """Give the entries as `[path, mode in octal digits, name of the object]`.
 
     Raises:
@@ -26,10 +26,10 @@ def index_of(data: bytes, budget: Budget) -> list[list[str]]:
     try:
         return _entries(data, budget)
     except (IndexError, ValueError):
-        raise Spoiled("the index is not written as one") from None
+        raise CorruptState("the index is not written as one") from None
 
 
-def _entries(data: bytes, budget: Budget) -> list[list[str]]:
+def _entries(data: bytes, budget: ReadingBudget) -> list[list[str]]:
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:_HEAD], "big")
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError
@@ -62,7 +62,7 @@ def _entries(data: bytes, budget: Budget) -> list[list[str]]:
     return entries
 
 
-def _check_extensions(data: bytes, at: int, budget: Budget) -> None:
+def _check_extensions(data: bytes, at: int, budget: ReadingBudget) -> None:
     """Walk the extensions after the entries; one whose name does not begin with a capital may not be ignored."""
     while at < len(data) - _HASH:
         budget.step()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from verifiers.tree import Views, tree_of
+from verifiers.tree import JudgeInput, tree_of
 
 
 def memory_graph(
     entities: Sequence[tuple[str, str, Sequence[str]]], relations: Sequence[tuple[str, str, str]]
-) -> Views:
+) -> JudgeInput:
     """Give the views of a world whose memory server holds this graph.
 
     Args:
@@ -25,4 +25,4 @@ def memory_graph(
         {"type": "relation", "from": source, "to": target, "relationType": kind} for source, kind, target in relations
     ]
     text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
-    return Views({"memory": tree_of({"memory.jsonl": text})})
+    return JudgeInput({"memory": tree_of({"memory.jsonl": text})})

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from verifiers.errors import Lacking
+from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.graph.entities import Entity, Graph, open_graph
 from verifiers.states.graph.examples import memory_graph
@@ -39,11 +39,11 @@ OTHER = partial(memory_graph, [("Ann", "robot", ["likes oil"]), BERN], [("Bern",
     may_take={"entityType": TEXT},
     example=Example({"name": "Ann", "entityType": "person"}, FULL, OTHER),
 )
-def entity_exists(context: Context, name: str, entityType: str | None = None) -> Finding:  # noqa: N803 - the server's name
+def entity_exists(context: Context, name: str, entityType: str | None = None) -> ProbeResult:  # noqa: N803 - the server's name
     """There is an entity of this name, of this type where one is given."""
     entities = _graph(context).entities
     there = any(entity.name == name and entityType in {None, entity.type} for entity in entities)
-    return Finding(there, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
+    return ProbeResult(there, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
 
 
 @predicate(
@@ -53,10 +53,10 @@ def entity_exists(context: Context, name: str, entityType: str | None = None) ->
     may_take={"entityType": TEXT},
     example=Example({"count": 1, "entityType": "city"}, FULL, BARE),
 )
-def entity_count(context: Context, count: int, entityType: str | None = None) -> Finding:  # noqa: N803
+def entity_count(context: Context, count: int, entityType: str | None = None) -> ProbeResult:  # noqa: N803
     """There are this many entities, or this many of the type."""
     there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
-    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")
 
 
 @predicate(
@@ -65,10 +65,10 @@ def entity_count(context: Context, count: int, entityType: str | None = None) ->
     takes={**END, "observation": TEXT},
     example=Example({"name": "Ann", "observation": "likes tea"}, FULL, OTHER),
 )
-def observation_exists(context: Context, name: str, observation: str) -> Finding:
+def observation_exists(context: Context, name: str, observation: str) -> ProbeResult:
     """The entity has this observation, word for word."""
     there = _observations(context, name)
-    return Finding(observation in there, f"{quoted(name)} has {listed(there)}")
+    return ProbeResult(observation in there, f"{quoted(name)} has {listed(there)}")
 
 
 @predicate(
@@ -77,10 +77,10 @@ def observation_exists(context: Context, name: str, observation: str) -> Finding
     takes={**END, "observations": TEXTS},
     example=Example({"name": "Ann", "observations": ["is 40", "likes tea"]}, FULL, OTHER),
 )
-def observations_equal(context: Context, name: str, observations: Sequence[str]) -> Finding:
+def observations_equal(context: Context, name: str, observations: Sequence[str]) -> ProbeResult:
     """The entity has these observations and no others, in any order."""
     there = _observations(context, name)
-    return Finding(sorted(there) == sorted(observations), f"{quoted(name)} has {listed(there)}")
+    return ProbeResult(sorted(there) == sorted(observations), f"{quoted(name)} has {listed(there)}")
 
 
 @predicate(
@@ -89,10 +89,10 @@ def observations_equal(context: Context, name: str, observations: Sequence[str])
     takes={**END, "text": {"type": "string", "minLength": 1}},
     example=Example({"name": "Ann", "text": "tea"}, FULL, OTHER),
 )
-def observation_matches(context: Context, name: str, text: str) -> Finding:
+def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
     """At least one observation of the entity has this text in it; upper and lower case do not count."""
     there, wanted = _observations(context, name), text.casefold()
-    return Finding(any(wanted in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
+    return ProbeResult(any(wanted in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
 
 
 @predicate(
@@ -101,14 +101,14 @@ def observation_matches(context: Context, name: str, text: str) -> Finding:
     takes={"source": ONE_NAME, "relationType": TEXT, "target": ONE_NAME},
     example=Example({"source": "Ann", "relationType": "lives in", "target": "Bern"}, FULL, OTHER),
 )
-def relation_exists(context: Context, source: str, relationType: str, target: str) -> Finding:  # noqa: N803
+def relation_exists(context: Context, source: str, relationType: str, target: str) -> ProbeResult:  # noqa: N803
     """There is this relation, in this direction, and both of its ends are there."""
     graph = _graph(context)
     there = (source, relationType, target) in graph.relations
     lacking = [name for name in (source, target) if name not in graph.names]
     if there and lacking:
-        raise Lacking(f"the relation is there, and not its ends {listed(lacking)}")
-    return Finding(there, f"the relations are {_shown(graph)}")
+        raise TargetMissing(f"the relation is there, and not its ends {listed(lacking)}")
+    return ProbeResult(there, f"the relations are {_shown(graph)}")
 
 
 @predicate(
@@ -118,11 +118,11 @@ def relation_exists(context: Context, source: str, relationType: str, target: st
     may_take={"relationType": TEXT},
     example=Example({"count": 1, "relationType": "lives in"}, FULL, BARE),
 )
-def relation_count(context: Context, count: int, relationType: str | None = None) -> Finding:  # noqa: N803
+def relation_count(context: Context, count: int, relationType: str | None = None) -> ProbeResult:  # noqa: N803
     """There are this many relations, or this many of the type."""
     graph = _graph(context)
     there = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
-    return Finding(len(there) == count, f"there are {len(there)}; all relations are {_shown(graph)}")
+    return ProbeResult(len(there) == count, f"there are {len(there)}; all relations are {_shown(graph)}")
 
 
 @predicate(
@@ -131,11 +131,13 @@ def relation_count(context: Context, count: int, relationType: str | None = None
     takes={},
     example=Example({}, FULL, partial(memory_graph, [ANN], [("Ann", "lives in", "Bern")])),
 )
-def no_dangling_relations(context: Context) -> Finding:
+def no_dangling_relations(context: Context) -> ProbeResult:
     """Both ends of every relation are there."""
     graph = _graph(context)
     gone = sorted({end for source, _, target in graph.relations for end in (source, target)} - set(graph.names))
-    return Finding(not gone, f"relations lead to {listed(gone)}" if gone else "both ends of every relation are there")
+    return ProbeResult(
+        not gone, f"relations lead to {listed(gone)}" if gone else "both ends of every relation are there"
+    )
 
 
 @predicate(
@@ -145,10 +147,10 @@ def no_dangling_relations(context: Context) -> Finding:
     may_take={"entityType": TEXT},
     example=Example({"names": ["Bern", "Ann"]}, FULL, BARE),
 )
-def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> Finding:  # noqa: N803
+def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> ProbeResult:  # noqa: N803
     """The entities, or those of the type, have these names, and there are no others."""
     there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
-    return Finding(sorted(there) == sorted(names), f"they are {listed(there)}")
+    return ProbeResult(sorted(there) == sorted(names), f"they are {listed(there)}")
 
 
 def _graph(context: Context) -> Graph:
@@ -167,7 +169,7 @@ def _observations(context: Context, name: str) -> Sequence[str]:
 def _entity(graph: Graph, name: str) -> Entity:
     found = [entity for entity in graph.entities if entity.name == name]
     if len(found) != 1:
-        raise Lacking(f"there are {len(found)} entities {quoted(name)}; the entities are {listed(graph.names)}")
+        raise TargetMissing(f"there are {len(found)} entities {quoted(name)}; the entities are {listed(graph.names)}")
     return found[0]
 
 

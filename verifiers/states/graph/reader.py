@@ -10,14 +10,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.graph.entities import FILE, Entity, Graph, document_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 
-def read_graph(tree: Tree, budget: Budget) -> NormalState:
+def read_graph(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the file into the normal form.
 
     Raises:
@@ -26,7 +26,7 @@ def read_graph(tree: Tree, budget: Budget) -> NormalState:
     return NormalState(document_of(graph_of(tree, budget)))
 
 
-def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
+def graph_of(tree: FileTree, budget: ReadingBudget | None = None) -> Graph:
     """Parse the file; one that is not there is an empty graph.
 
     Raises:
@@ -36,14 +36,14 @@ def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
     if node is None:
         return Graph((), ())
     if node.kind != "file":
-        raise Spoiled("the memory is no file")
-    budget = budget or Budget()
+        raise CorruptState("the memory is no file")
+    budget = budget or ReadingBudget()
     budget.parse_json(node.data)
     budget.step(6 * node.data.count(b"\n"))
     try:
         lines = [json.loads(line) for line in node.data.decode().split("\n") if line.strip()]
     except (ValueError, RecursionError):
-        raise Spoiled("the memory has a line in it that is no JSON") from None
+        raise CorruptState("the memory has a line in it that is no JSON") from None
     entities = [_entity(line) for line in lines if _kind(line) == "entity"]
     relations = [_relation(line) for line in lines if _kind(line) == "relation"]
     return Graph(tuple(entities), tuple(relations))
@@ -52,14 +52,14 @@ def graph_of(tree: Tree, budget: Budget | None = None) -> Graph:
 def _kind(line: Any) -> str:
     kind = line.get("type") if isinstance(line, dict) else None
     if kind not in {"entity", "relation"}:
-        raise Spoiled("the memory has a line in it that is neither an entity nor a relation")
+        raise CorruptState("the memory has a line in it that is neither an entity nor a relation")
     return str(kind)
 
 
 def _entity(line: Mapping[str, Any]) -> Entity:
     observations = line.get("observations")
     if not isinstance(observations, list):
-        raise Spoiled("the memory has an entity in it without observations")
+        raise CorruptState("the memory has an entity in it without observations")
     name, kind, *known = _texts(line.get("name"), line.get("entityType"), *observations)
     return Entity(name, kind, tuple(known))
 
@@ -71,5 +71,5 @@ def _relation(line: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _texts(*values: Any) -> list[str]:
     if not all(isinstance(value, str) for value in values):
-        raise Spoiled("the memory has an entity or a relation in it with something that is no text")
+        raise CorruptState("the memory has an entity or a relation in it with something that is no text")
     return list(values)

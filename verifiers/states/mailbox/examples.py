@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from verifiers.states.mailbox.writer import Letter, maildir
-from verifiers.tree import Views
+from verifiers.states.mailbox.writer import NewMessage, maildir
+from verifiers.tree import JudgeInput
 
 
-def mailbox(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Views:
+def mailbox(folders: Mapping[str, Sequence[NewMessage]], sent: Sequence[NewMessage] = ()) -> JudgeInput:
     """Give the views of a world whose email server holds and sent these messages."""
-    return Views({"email": maildir(folders, sent)})
+    return JudgeInput({"email": maildir(folders, sent)})

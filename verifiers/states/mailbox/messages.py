@@ -1,6 +1,6 @@
 """Normal form of mail: folders, kept messages and sent messages.
 
-It is `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `Message`
+It is `{"folders": [name], "kept": [message], "sent": [message]}`, where a message is the list of what `MailMessage`
 has, its flags as one text, and its attachments as `[name, blob]`.
 """
 
@@ -16,7 +16,7 @@ BOX, OUTBOX, INBOX = "Maildir", "outbox", "INBOX"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MailMessage:
     """A parsed mail message.
 
     Attributes:
@@ -47,15 +47,15 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class MailState:
     """All mail of a state: the folders, the messages in them, and the sent messages."""
 
     folders: tuple[str, ...]
-    kept: tuple[Message, ...]
-    sent: tuple[Message, ...]
+    kept: tuple[MailMessage, ...]
+    sent: tuple[MailMessage, ...]
 
 
-def open_mail(context: Context) -> Mail:
+def open_mail(context: Context) -> MailState:
     """Give the mail of a state, built once for each evaluation.
 
     Raises:
@@ -65,11 +65,11 @@ def open_mail(context: Context) -> Mail:
     return context.once("email", lambda: mail_from(context.state("email")))
 
 
-def state_of(mail: Mail) -> NormalState:
+def state_of(mail: MailState) -> NormalState:
     """Give the normal form of some mail."""
     blobs: list[bytes] = []
 
-    def plain(message: Message) -> list[Any]:
+    def plain(message: MailMessage) -> list[Any]:
         files = []
         for name, data in message.attachments:
             files.append([name, len(blobs)])
@@ -82,20 +82,20 @@ def state_of(mail: Mail) -> NormalState:
     return NormalState({"folders": list(mail.folders), "kept": kept, "sent": sent}, tuple(blobs))
 
 
-def mail_from(state: NormalState) -> Mail:
+def mail_from(state: NormalState) -> MailState:
     """Build the mail from a normal form."""
 
-    def message(plain: list[Any]) -> Message:
+    def message(plain: list[Any]) -> MailMessage:
         values = [tuple(value) if isinstance(value, list) else value for value in plain]
         made: dict[str, Any] = dict(zip(_NAMES, values, strict=True))
         files = tuple((name, state.blobs[blob]) for name, blob in made["attachments"])
-        return Message(**{**made, "flags": frozenset(made["flags"]), "attachments": files})
+        return MailMessage(**{**made, "flags": frozenset(made["flags"]), "attachments": files})
 
     document = state.document
-    return Mail(tuple(document["folders"]), *(tuple(map(message, document[part])) for part in ("kept", "sent")))
+    return MailState(tuple(document["folders"]), *(tuple(map(message, document[part])) for part in ("kept", "sent")))
 
 
-_NAMES = [field.name for field in fields(Message)]
+_NAMES = [field.name for field in fields(MailMessage)]
 
 
 def folder_of(name: str) -> str:

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from verifiers.errors import Lacking
+from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.mailbox.examples import mailbox
-from verifiers.states.mailbox.messages import Mail, Message, open_mail
-from verifiers.states.mailbox.writer import Letter
+from verifiers.states.mailbox.messages import MailMessage, MailState, open_mail
+from verifiers.states.mailbox.writer import NewMessage
 
 ID = {"type": "string", "minLength": 3, "maxLength": 250, "description": "Message-ID without brackets"}
 FOLDER = {"type": "string", "minLength": 1, "maxLength": 200, "description": "folder, as `Work/Sub`"}
@@ -29,11 +29,11 @@ A_MESSAGE, LETTERS = 10, 512  # steps for a message, and letters for a step
 LIKE = {"to": ADDRESSES, "cc": ADDRESSES, "bcc": ADDRESSES, "subject": TEXT, "contains": PART, "attachment": PART}
 
 BOB, AGENT, CAROL = "Bob <bob@example.org>", "Agent <agent@example.org>", "carol@example.org"
-PLAN = Letter(
+PLAN = NewMessage(
     "m1@example.org", BOB, [AGENT], "Plan", "Shall we?\n", flags="SF", attachments=[("a.txt", "text/plain", b"hi")]
 )
-NEWS = Letter("m2@example.org", BOB, [AGENT], "News", "Nothing new.\n")
-REPLY = Letter(
+NEWS = NewMessage("m2@example.org", BOB, [AGENT], "News", "Nothing new.\n")
+REPLY = NewMessage(
     "s1@example.org",
     AGENT,
     [BOB],
@@ -43,9 +43,9 @@ REPLY = Letter(
     bcc=["dan@example.org"],
     in_reply_to="m1@example.org",
 )
-DRAFT = Letter("d1@example.org", AGENT, [CAROL], "Offer", "We offer 5.\n", flags="D")
-LATE = Letter("m1@example.org", BOB, [AGENT], "Plan", "Shall we not?\n")
-WRONG = Letter("s1@example.org", AGENT, [CAROL], "Re: News", "No.\n")
+DRAFT = NewMessage("d1@example.org", AGENT, [CAROL], "Offer", "We offer 5.\n", flags="D")
+LATE = NewMessage("m1@example.org", BOB, [AGENT], "Plan", "Shall we not?\n")
+WRONG = NewMessage("s1@example.org", AGENT, [CAROL], "Re: News", "No.\n")
 FULL = partial(mailbox, {"INBOX": [PLAN], "Work/Sub": [NEWS], "Drafts": [DRAFT]}, [REPLY])
 OTHER = partial(mailbox, {"INBOX": [LATE, NEWS], "Drafts": []}, [WRONG, WRONG])
 QUIET = partial(mailbox, {"INBOX": [PLAN]})
@@ -66,14 +66,14 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
     subject: str | None = None,
     contains: str | None = None,
     attachment: str | None = None,
-) -> Finding:
+) -> ProbeResult:
     """One message was sent to these and nobody else in To; whatever else is given is so of the same message.
 
     Those in `bcc` were handed over and are named nowhere in the message. `attachment` is the name of a file in it.
     """
     sent = _mail(context).sent
     fitting = _sent_like(sent, to=to, cc=cc, bcc=bcc, subject=subject, contains=contains, attachment=attachment)
-    return Finding(bool(fitting), _sent(sent))
+    return ProbeResult(bool(fitting), _sent(sent))
 
 
 @predicate(
@@ -83,11 +83,13 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
     may_take={"to": ADDRESSES, "contains": PART},
     example=Example({"message": "m1@example.org", "to": ["bob@example.org"], "contains": "Yes"}, FULL, OTHER),
 )
-def reply_sent(context: Context, message: str, to: Sequence[str] | None = None, contains: str | None = None) -> Finding:
+def reply_sent(
+    context: Context, message: str, to: Sequence[str] | None = None, contains: str | None = None
+) -> ProbeResult:
     """A message was sent that refers to this one, in In-Reply-To or References."""
     sent = _mail(context).sent
     answers = [one for one in sent if message in one.refers]
-    return Finding(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
+    return ProbeResult(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
 
 
 @predicate(
@@ -97,11 +99,11 @@ def reply_sent(context: Context, message: str, to: Sequence[str] | None = None, 
     may_take={"recipient": ADDRESS, "subject": TEXT},
     example=Example({"count": 1, "recipient": "dan@example.org"}, FULL, OTHER),
 )
-def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> Finding:
+def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> ProbeResult:
     """This many messages were sent, or this many for the recipient (in To, Cc or Bcc) and of the subject."""
     sent = _mail(context).sent
     fitting = _sent_like(sent, recipient=recipient, subject=subject)
-    return Finding(len(fitting) == count, _sent(sent))
+    return ProbeResult(len(fitting) == count, _sent(sent))
 
 
 @predicate(
@@ -111,10 +113,10 @@ def sent_count(context: Context, count: int, recipient: str | None = None, subje
     may_take={"recipient": ADDRESS},
     example=Example({}, QUIET, FULL),
 )
-def nothing_sent(context: Context, recipient: str | None = None) -> Finding:
+def nothing_sent(context: Context, recipient: str | None = None) -> ProbeResult:
     """No message was sent, or none for the recipient."""
     sent = _mail(context).sent
-    return Finding(not _sent_like(sent, recipient=recipient), _sent(sent))
+    return ProbeResult(not _sent_like(sent, recipient=recipient), _sent(sent))
 
 
 @predicate(
@@ -124,11 +126,11 @@ def nothing_sent(context: Context, recipient: str | None = None) -> Finding:
     may_take={"nowhere_else": FLAG},
     example=Example({"message": "m2@example.org", "folder": "Work/Sub", "nowhere_else": True}, FULL, OTHER),
 )
-def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> Finding:
+def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> ProbeResult:
     """The message is in the folder; with `nowhere_else` it was moved there and not copied."""
     there = sorted(one.folder for one in _mail(context).kept if one.id == message)
     holds = set(there) == {folder} if nowhere_else else folder in there
-    return Finding(holds, f"it is in {listed(there)}")
+    return ProbeResult(holds, f"it is in {listed(there)}")
 
 
 @predicate(
@@ -138,10 +140,10 @@ def message_in_folder(context: Context, message: str, folder: str, *, nowhere_el
     may_take={"folder": FOLDER},
     example=Example({"message": "m2@example.org", "folder": "INBOX"}, FULL, OTHER),
 )
-def message_absent(context: Context, message: str, folder: str | None = None) -> Finding:
+def message_absent(context: Context, message: str, folder: str | None = None) -> ProbeResult:
     """No folder has the message, or the one that is named has not."""
     there = sorted(one.folder for one in _mail(context).kept if one.id == message)
-    return Finding(not there if folder is None else folder not in there, f"it is in {listed(there)}")
+    return ProbeResult(not there if folder is None else folder not in there, f"it is in {listed(there)}")
 
 
 @predicate(
@@ -153,7 +155,7 @@ def message_absent(context: Context, message: str, folder: str | None = None) ->
 )
 def count_in_folder(
     context: Context, folder: str, count: int, sender: str | None = None, *, unread: bool | None = None
-) -> Finding:
+) -> ProbeResult:
     """The folder is there and has this many messages, or this many from the sender, read or not."""
     mail = _mail(context)
     _must_be(folder, mail.folders)
@@ -164,7 +166,7 @@ def count_in_folder(
         and (sender is None or one.sender == sender.lower())
         and unread in {None, "S" not in one.flags}
     ]
-    return Finding(len(there) == count, f"there are {len(there)}: {listed([one.subject for one in there])}")
+    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed([one.subject for one in there])}")
 
 
 @predicate(
@@ -173,10 +175,10 @@ def count_in_folder(
     takes={"folder": FOLDER},
     example=Example({"folder": "Work/Sub"}, FULL, OTHER),
 )
-def folder_exists(context: Context, folder: str) -> Finding:
+def folder_exists(context: Context, folder: str) -> ProbeResult:
     """There is a folder of this name, empty or not."""
     folders = _mail(context).folders
-    return Finding(folder in folders, f"the folders are {listed(folders)}")
+    return ProbeResult(folder in folders, f"the folders are {listed(folders)}")
 
 
 @predicate(
@@ -185,7 +187,7 @@ def folder_exists(context: Context, folder: str) -> Finding:
     takes={"message": ID, "read": FLAG},
     example=Example({"message": "m1@example.org", "read": True}, FULL, OTHER),
 )
-def is_read(context: Context, message: str, read: bool) -> Finding:  # noqa: FBT001 - as documents give it
+def is_read(context: Context, message: str, read: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
     """The message is marked as read, or is not; every copy of it."""
     return _flagged(context, message, "S", there=read)
 
@@ -196,7 +198,7 @@ def is_read(context: Context, message: str, read: bool) -> Finding:  # noqa: FBT
     takes={"message": ID, "flagged": FLAG},
     example=Example({"message": "m1@example.org", "flagged": True}, FULL, OTHER),
 )
-def is_flagged(context: Context, message: str, flagged: bool) -> Finding:  # noqa: FBT001 - as documents give it
+def is_flagged(context: Context, message: str, flagged: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
     """The message is flagged, or is not; every copy of it."""
     return _flagged(context, message, "F", there=flagged)
 
@@ -210,11 +212,11 @@ def is_flagged(context: Context, message: str, flagged: bool) -> Finding:  # noq
 )
 def draft_saved(
     context: Context, subject: str, to: Sequence[str] | None = None, contains: str | None = None
-) -> Finding:
+) -> ProbeResult:
     """The folder Drafts has a message of this subject, to these where they are given, with this text in it."""
     drafts = [one for one in _mail(context).kept if one.folder == "Drafts"]
     found = f"the drafts are {listed([one.subject for one in drafts])}"
-    return Finding(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), found)
+    return ProbeResult(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), found)
 
 
 @predicate(
@@ -224,17 +226,17 @@ def draft_saved(
     may_take={"text": TEXT},
     example=Example(
         {"recipient": "carol@example.org", "name": "a.txt", "text": "hi"},
-        partial(mailbox, {}, [Letter("s2@example.org", AGENT, [CAROL], "File", "", attachments=PLAN.attachments)]),
+        partial(mailbox, {}, [NewMessage("s2@example.org", AGENT, [CAROL], "File", "", attachments=PLAN.attachments)]),
         OTHER,
     ),
 )
-def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> Finding:
+def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> ProbeResult:
     """A message was sent to the recipient with a file of this name, and this text in it where that is given."""
     sent = _mail(context).sent
     files = [file for one in _sent_like(sent, recipient=recipient) for file in one.attachments]
     wanted = None if text is None else _trimmed(text)
     fits = any(file == name and wanted in {None, _trimmed(data.decode("utf-8", "replace"))} for file, data in files)
-    return Finding(fits, f"the files are {listed([file for file, _ in files])}")
+    return ProbeResult(fits, f"the files are {listed([file for file, _ in files])}")
 
 
 @predicate(
@@ -243,13 +245,13 @@ def attachment_exists(context: Context, recipient: str, name: str, text: str | N
     takes={"message": ID, "text": PART},
     example=Example({"message": "m1@example.org", "text": "Shall we?"}, FULL, OTHER),
 )
-def body_contains(context: Context, message: str, text: str) -> Finding:
+def body_contains(context: Context, message: str, text: str) -> ProbeResult:
     """The message is in some folder, and has this text in its own, in this case."""
     there = _kept(context, message)
-    return Finding(any(_trimmed(text) in one.text for one in there), f"it says {quoted(there[0].text)}")
+    return ProbeResult(any(_trimmed(text) in one.text for one in there), f"it says {quoted(there[0].text)}")
 
 
-def _mail(context: Context) -> Mail:
+def _mail(context: Context) -> MailState:
     """Give the mail, and charge the budget for reading every message and its text."""
     mail = open_mail(context)
     letters = context.once("email letters", lambda: sum(map(_letters, (*mail.kept, *mail.sent))))
@@ -257,31 +259,31 @@ def _mail(context: Context) -> Mail:
     return mail
 
 
-def _letters(message: Message) -> int:
+def _letters(message: MailMessage) -> int:
     return len(message.text) + sum(len(data) for _, data in message.attachments)
 
 
-def _kept(context: Context, message: str) -> list[Message]:
+def _kept(context: Context, message: str) -> list[MailMessage]:
     mail = _mail(context)
     there = [one for one in mail.kept if one.id == message]
     if not there:
-        raise Lacking(f"no folder has the message; there are {listed([one.id for one in mail.kept])}")
+        raise TargetMissing(f"no folder has the message; there are {listed([one.id for one in mail.kept])}")
     return there
 
 
-def _flagged(context: Context, message: str, letter: str, *, there: bool) -> Finding:
+def _flagged(context: Context, message: str, letter: str, *, there: bool) -> ProbeResult:
     flags = [one.flags for one in _kept(context, message)]
     holds = all((letter in one) == there for one in flags)
-    return Finding(holds, f"its flags are {listed([''.join(sorted(one)) for one in flags])}")
+    return ProbeResult(holds, f"its flags are {listed([''.join(sorted(one)) for one in flags])}")
 
 
 def _must_be(folder: str, folders: Sequence[str]) -> None:
     if folder not in folders:
-        raise Lacking(f"there is no folder {quoted(folder)}; the folders are {listed(folders)}")
+        raise TargetMissing(f"there is no folder {quoted(folder)}; the folders are {listed(folders)}")
 
 
 def _sent_like(
-    messages: Iterable[Message],
+    messages: Iterable[MailMessage],
     *,
     to: Sequence[str] | None = None,
     cc: Sequence[str] | None = None,
@@ -290,7 +292,7 @@ def _sent_like(
     subject: str | None = None,
     contains: str | None = None,
     attachment: str | None = None,
-) -> list[Message]:
+) -> list[MailMessage]:
     """Give the sent messages that match all the given arguments."""
     return [
         one
@@ -313,6 +315,6 @@ def _trimmed(text: str) -> str:
     return text.replace("\r\n", "\n").strip()
 
 
-def _sent(messages: Sequence[Message]) -> str:
+def _sent(messages: Sequence[MailMessage]) -> str:
     shown = [f"{one.subject} to {' '.join(one.recipients)}" for one in messages]
     return f"sent were {listed(shown)}"

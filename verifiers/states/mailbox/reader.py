@@ -25,11 +25,11 @@ import re
 from collections.abc import Iterator, Sequence
 from encodings.aliases import aliases
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
-from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX, Mail, Message, folder_of, state_of
-from verifiers.tree import Tree
+from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX, MailMessage, MailState, folder_of, state_of
+from verifiers.tree import FileTree
 
 MAX_MESSAGES = 2000
 MAX_BYTES = 4 << 20
@@ -67,7 +67,7 @@ _MODULES |= {aliases[name] for name in _MODULES if name in aliases}
 _CHARSETS = _MODULES | {alias for alias, module in aliases.items() if module in _MODULES}
 
 
-def read_mail(tree: Tree, budget: Budget) -> NormalState:
+def read_mail(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read all mail into the normal form.
 
     Raises:
@@ -76,25 +76,25 @@ def read_mail(tree: Tree, budget: Budget) -> NormalState:
     return state_of(mail_of(tree, budget))
 
 
-def mail_of(tree: Tree, budget: Budget | None = None) -> Mail:
+def mail_of(tree: FileTree, budget: ReadingBudget | None = None) -> MailState:
     """Read a mail folder tree.
 
     Raises:
         Spoiled: there is more than the caps or the budget allow, or an invalid message.
     """
-    budget = budget or Budget()
+    budget = budget or ReadingBudget()
     budget.step(len(tree))
     places = list(_places(tree))
     if len(places) > MAX_MESSAGES:
-        raise Spoiled(f"there are more than {MAX_MESSAGES} messages")
+        raise CorruptState(f"there are more than {MAX_MESSAGES} messages")
     messages = [_message(path, folder, tree[path].data, budget) for path, folder in places]
     folders = {INBOX, *(folder_of(name) for name in tree.children(BOX) if name.startswith(".") and len(name) > 1)}
     kept = tuple(message for message in messages if message.folder)
     sent = sorted((message for message in messages if not message.folder), key=lambda one: (len(one.path), one.path))
-    return Mail(tuple(sorted(folders)), kept, tuple(sent))
+    return MailState(tuple(sorted(folders)), kept, tuple(sent))
 
 
-def _places(tree: Tree) -> Iterator[tuple[str, str]]:
+def _places(tree: FileTree) -> Iterator[tuple[str, str]]:
     """Give the path of each message, and its folder."""
     for path, node in tree.items():
         match path.split("/"):
@@ -107,22 +107,22 @@ def _places(tree: Tree) -> Iterator[tuple[str, str]]:
             case _:
                 continue
         if node.kind != "file" or len(node.data) > MAX_BYTES:
-            raise Spoiled(f"there is a message that is no file, or longer than {MAX_BYTES} bytes")
+            raise CorruptState(f"there is a message that is no file, or longer than {MAX_BYTES} bytes")
         yield path, folder
 
 
-def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
+def _message(path: str, folder: str, data: bytes, budget: ReadingBudget) -> MailMessage:
     _must_be_bounded(data, budget)
     head = data.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
     budget.step(A_HEADER * (head.count(b"\n") + head.count(b"\r")))
     if len(head) > MAX_HEADER:
-        raise Spoiled(f"there is a message whose headers are longer than {MAX_HEADER} bytes")
+        raise CorruptState(f"there is a message whose headers are longer than {MAX_HEADER} bytes")
     try:
         parsed = email.message_from_bytes(data, policy=email.policy.compat32)
         parts = list(_parts(parsed))
         letters = path.rpartition("/")[2].partition(":2,")[2]
         texts = [part for part in parts if not _is_attached(part)]
-        return Message(
+        return MailMessage(
             path,
             folder,
             frozenset(letters),
@@ -142,10 +142,10 @@ def _message(path: str, folder: str, data: bytes, budget: Budget) -> Message:
             tuple((_text(part.get_filename(), budget), _content(part)) for part in parts if _is_attached(part)),
         )
     except (email.errors.MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Spoiled(f"there is a message that cannot be parsed ({type(error).__name__})") from None
+        raise CorruptState(f"there is a message that cannot be parsed ({type(error).__name__})") from None
 
 
-def _must_be_bounded(data: bytes, budget: Budget) -> None:
+def _must_be_bounded(data: bytes, budget: ReadingBudget) -> None:
     """Charge the budget for parsing a message, and refuse one that would cost more than linear time.
 
     Raises:
@@ -157,11 +157,11 @@ def _must_be_bounded(data: bytes, budget: Budget) -> None:
     boundaries = data.lower().count(b"boundary")
     budget.step((data.count(b"\n") + data.count(b"\r")) * (1 + boundaries + (A_HEADER if boundaries else 0)))
     if len(_NESTED.findall(data)) > MAX_NESTED:
-        raise Spoiled(f"there is a message of more than {MAX_NESTED} parts within parts")
+        raise CorruptState(f"there is a message of more than {MAX_NESTED} parts within parts")
     sizes = [match.end() - match.start() for match in _CONTENT.finditer(data)]
     budget.step(sum(1 + size * size // A_LOOK for size in sizes))
     if max(sizes, default=0) > MAX_CONTENT:
-        raise Spoiled(f"there is a message with a header about its content of more than {MAX_CONTENT} bytes")
+        raise CorruptState(f"there is a message with a header about its content of more than {MAX_CONTENT} bytes")
 
 
 def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
@@ -177,7 +177,7 @@ def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
         else:
             yield part
     if waiting:
-        raise Spoiled(f"there is a message of more than {MAX_PARTS} parts")
+        raise CorruptState(f"there is a message of more than {MAX_PARTS} parts")
 
 
 def _is_attached(part: email.message.Message) -> bool:
@@ -207,13 +207,13 @@ def _decoded(data: bytes, charset: str) -> str:
     return data.decode(charset if _is_known(charset) else "utf-8", "replace")
 
 
-def _text(header: object, budget: Budget) -> str:
+def _text(header: object, budget: ReadingBudget) -> str:
     """Give a header's text, with its encoded words decoded and on one line."""
     if header is None:
         return ""
     budget.step(len(str(header)) // 2)
     if str(header).count("=?") > MAX_WORDS:
-        raise Spoiled(f"there is a message with a header of more than {MAX_WORDS} encoded words")
+        raise CorruptState(f"there is a message with a header of more than {MAX_WORDS} encoded words")
     words = email.header.decode_header(str(header))
     try:
         text = str(email.header.make_header(words)) if all(map(_is_known, _charsets(words))) else None
@@ -232,10 +232,10 @@ def _is_known(charset: str) -> bool:
     return encodings.normalize_encoding(charset.lower()) in _CHARSETS
 
 
-def _addresses(message: email.message.Message, name: str, budget: Budget) -> tuple[str, ...]:
+def _addresses(message: email.message.Message, name: str, budget: ReadingBudget) -> tuple[str, ...]:
     values = [str(value) for value in message.get_all(name, ())]
     budget.step(2 * sum(map(len, values)))
     if sum(value.count("(") for value in values) > MAX_COMMENTS:
-        raise Spoiled(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
+        raise CorruptState(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
     found = email.utils.getaddresses(values)
     return tuple(address.lower() for _, address in found if address)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 
 from verifiers.states.mailbox.messages import BOX, INBOX, OUTBOX
-from verifiers.tree import DIRECTORY, Tree, tree_of
+from verifiers.tree import DIRECTORY, FileTree, tree_of
 
 VALIDITY = 1_700_000_000  # UIDVALIDITY of every folder (RFC 3501, 2.3.1.1)
 BOUNDARY = "=_part"
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class NewMessage:
     """Content of a message to write.
 
     Attributes:
@@ -42,7 +42,7 @@ class Letter:
     attachments: Sequence[tuple[str, str, bytes]] = field(default=(), repr=False)
 
 
-def written(letter: Letter) -> bytes:
+def written(letter: NewMessage) -> bytes:
     """Encode a message.
 
     Raises:
@@ -66,7 +66,7 @@ def written(letter: Letter) -> bytes:
     return message.as_bytes()
 
 
-def maildir(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()) -> Tree:
+def maildir(folders: Mapping[str, Sequence[NewMessage]], sent: Sequence[NewMessage] = ()) -> FileTree:
     """Give the folder of the mail server: each mail folder with its messages, in order, and the sent messages."""
     files: dict[str, str | bytes] = {}
     made = {folder: place_of(folder) for folder in (INBOX, *folders)}
@@ -84,7 +84,7 @@ def maildir(folders: Mapping[str, Sequence[Letter]], sent: Sequence[Letter] = ()
             files[f"{place}/maildirfolder"] = b""
     for order, letter in enumerate(sent, 1):
         files[f"{OUTBOX}/new/{order}"] = envelope(letter) + written(letter)
-    return Tree({**dict.fromkeys(empty, DIRECTORY), **tree_of(files)})
+    return FileTree({**dict.fromkeys(empty, DIRECTORY), **tree_of(files)})
 
 
 def place_of(folder: str) -> str:
@@ -98,7 +98,7 @@ def _uids(names: Sequence[str]) -> str:
     return f"3 V{VALIDITY} N{len(names) + 1} G{VALIDITY:032x}\n{lines}"
 
 
-def envelope(letter: Letter) -> bytes:
+def envelope(letter: NewMessage) -> bytes:
     """Write the envelope that the SMTP sink puts above a message: sender and recipients."""
     sender = email.utils.parseaddr(letter.sender)[1]
     recipients = email.utils.getaddresses([*letter.to, *letter.cc, *letter.bcc])

@@ -7,7 +7,7 @@ from typing import Any
 
 from verifiers.formats.snapshot import written
 from verifiers.states.postgres.declarations import declared
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 
 def postgres_database(
@@ -16,7 +16,7 @@ def postgres_database(
     *,
     indexes: Mapping[str, Sequence[Sequence[str]]] | None = None,
     schemas: Sequence[str] = ("public",),
-) -> Views:
+) -> JudgeInput:
     """Give the views of a world whose PostgreSQL server holds these tables in the schema public.
 
     Args:
@@ -29,7 +29,7 @@ def postgres_database(
         _table(name, columns, (rows or {}).get(name, ()), (indexes or {}).get(name, ()))
         for name, columns in tables.items()
     ]
-    return Views({"postgres": written({"schemas": list(schemas), "tables": made})})
+    return JudgeInput({"postgres": written({"schemas": list(schemas), "tables": made})})
 
 
 def _table(

@@ -17,14 +17,14 @@ from functools import partial
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from verifiers.errors import Lacking, Unreadable
+from verifiers.errors import StateUnavailable, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import exact_sum, near
 from verifiers.quoting import listed, quoted
 from verifiers.states.postgres.declarations import SPELLINGS, declared
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.postgres.tables import Cell, Column, Table, matching, open_database, shown
+from verifiers.states.postgres.tables import Cell, PostgresColumn, PostgresTable, matching, open_database, shown
 
 Where: TypeAlias = Mapping[str, Any]
 
@@ -68,10 +68,10 @@ ORDERS = {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "intege
     takes={"schema": NAME},
     example=Example({"schema": "public"}, ONE, partial(postgres_database, {}, schemas=["other"])),
 )
-def schema_exists(context: Context, schema: str) -> Finding:
+def schema_exists(context: Context, schema: str) -> ProbeResult:
     """There is a schema of this name."""
     there = open_database(context).schemas
-    return Finding(schema in there, f"the schemas are {listed(there)}")
+    return ProbeResult(schema in there, f"the schemas are {listed(there)}")
 
 
 @predicate(
@@ -81,12 +81,12 @@ def schema_exists(context: Context, schema: str) -> Finding:
     may_take=SCHEMA,
     example=Example(STOCK, ONE, NONE),
 )
-def table_exists(context: Context, table: str, schema: str = "public") -> Finding:
+def table_exists(context: Context, table: str, schema: str = "public") -> ProbeResult:
     """There is a base table of this name in the schema; a view or a partitioned table is none."""
     tables = open_database(context).tables
     context.budget.step(len(tables))
     there = [known.name for known in tables if known.schema == schema]
-    return Finding(table in there, f"the tables of {quoted(schema)} are {listed(there)}")
+    return ProbeResult(table in there, f"the tables of {quoted(schema)} are {listed(there)}")
 
 
 @predicate(
@@ -102,12 +102,12 @@ def column_exists(
     column: str,
     type: str | None = None,  # noqa: A002 - what the argument is called in documents
     schema: str = "public",
-) -> Finding:
+) -> ProbeResult:
     """The table has this column, of this type where one is given, in any of PostgreSQL's spellings."""
     columns = _table(context, table, schema).columns
     found = next((other for other in columns if other.name == column), None)
     holds = found is not None and (type is None or found.type == SPELLINGS.of(type))
-    return Finding(holds, f"{quoted(table)} has the columns {_described(columns)}")
+    return ProbeResult(holds, f"{quoted(table)} has the columns {_described(columns)}")
 
 
 @predicate(
@@ -117,10 +117,10 @@ def column_exists(
     may_take=SCHEMA,
     example=Example({**STOCK, "where": {"item": "desk", "price": 80}}, TWO, ONE),
 )
-def row_exists(context: Context, table: str, where: Where, schema: str = "public") -> Finding:
+def row_exists(context: Context, table: str, where: Where, schema: str = "public") -> ProbeResult:
     """At least one row has these values."""
     count = sum(1 for _ in _select(context, _table(context, table, schema), [], where))
-    return Finding(count > 0, f"{quoted(table)} has {count} such rows")
+    return ProbeResult(count > 0, f"{quoted(table)} has {count} such rows")
 
 
 @predicate(
@@ -130,10 +130,12 @@ def row_exists(context: Context, table: str, where: Where, schema: str = "public
     may_take={"where": WHERE, **SCHEMA},
     example=Example({**STOCK, "count": 2}, TWO, ONE),
 )
-def row_count(context: Context, table: str, count: int, where: Where | None = None, schema: str = "public") -> Finding:
+def row_count(
+    context: Context, table: str, count: int, where: Where | None = None, schema: str = "public"
+) -> ProbeResult:
     """The table has this many rows, or this many with the values of `where`."""
     there = sum(1 for _ in _select(context, _table(context, table, schema), [], where or {}))
-    return Finding(there == count, f"{quoted(table)} has {there} such rows")
+    return ProbeResult(there == count, f"{quoted(table)} has {there} such rows")
 
 
 @predicate(
@@ -145,14 +147,14 @@ def row_count(context: Context, table: str, count: int, where: Where | None = No
 )
 def cell_equals(
     context: Context, table: str, where: Where, column: str, value: Any, *, schema: str = "public"
-) -> Finding:
+) -> ProbeResult:
     """Exactly one row has the values of `where`, and its cell in the column has this value."""
     there = _table(context, table, schema)
     cells = [cell for (cell,) in _select(context, there, [column], where)]
     if len(cells) != 1:
-        raise Lacking(f"{quoted(table)} has {len(cells)} such rows")
+        raise TargetMissing(f"{quoted(table)} has {len(cells)} such rows")
     fits = matching(value, _column(there, column), context.budget)
-    return Finding(fits(cells[0]), f"the cell has {quoted(shown(cells[0]))}")
+    return ProbeResult(fits(cells[0]), f"the cell has {quoted(shown(cells[0]))}")
 
 
 @predicate(
@@ -170,7 +172,7 @@ def table_equals(
     *,
     where: Where | None = None,
     schema: str = "public",
-) -> Finding:
+) -> ProbeResult:
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
     there = _table(context, table, schema)
     described = [_column(there, name) for name in columns]
@@ -182,12 +184,12 @@ def table_equals(
         for _ in range(times):
             place = next((place for place, wanted in enumerate(lacking) if _row_is(row, *wanted)), None)
             if place is None:  # they differ, however it goes on
-                return Finding(
+                return ProbeResult(
                     holds=False, found=f"{quoted(table)} has besides {quoted([shown(cell) for cell in row])}"
                 )
             del lacking[place]
     left = [wanted for wanted, _ in lacking]
-    return Finding(not left, f"{quoted(table)} " + (f"lacks {quoted(left)}" if left else "has just these rows"))
+    return ProbeResult(not left, f"{quoted(table)} " + (f"lacks {quoted(left)}" if left else "has just these rows"))
 
 
 @predicate(
@@ -206,7 +208,7 @@ def sum_equals(
     where: Where | None = None,
     tolerance: float = 0,
     schema: str = "public",
-) -> Finding:
+) -> ProbeResult:
     """The column's numbers add up to this, without rounding and within the tolerance (0 if none is given).
 
     Nulls do not count; a cell that holds anything else than a number makes it false.
@@ -215,10 +217,10 @@ def sum_equals(
     cells = [cell for (cell,) in _select(context, there, [column], where or {}) if cell is not None]
     numbers = [cell for cell in cells if isinstance(cell, int | Decimal) and not isinstance(cell, bool)]
     if len(numbers) < len(cells):
-        raise Lacking(f"the column {quoted(column)} has something in it that is not a number")
+        raise TargetMissing(f"the column {quoted(column)} has something in it that is not a number")
     context.budget.step(A_SUMMAND * len(numbers))
     total = exact_sum(numbers)
-    return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(shown(total))}")
+    return ProbeResult(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(shown(total))}")
 
 
 @predicate(
@@ -234,21 +236,21 @@ def sum_equals(
 )
 def schema_unchanged(
     context: Context, table: str, columns: Sequence[tuple[str, str]], schema: str = "public"
-) -> Finding:
+) -> ProbeResult:
     """The table's columns are these, in this order, with these types, null constraints, defaults and primary key.
 
     Of a default counts whether there is one.
     """
     wanted = [declared(name, declaration) for name, declaration in columns]
     if None in wanted:
-        raise Unreadable("a column that the predicate declares cannot be understood: correct the predicate")
+        raise StateUnavailable("a column that the predicate declares cannot be understood: correct the predicate")
     there = _table(context, table, schema)
     keys = {name for constraint in there.constraints if constraint.kind == "p" for name in constraint.columns}
     found = [
         (column.name, column.type, column.not_null, column.default is not None or column.identity, column.name in keys)
         for column in there.columns
     ]
-    return Finding(found == wanted, f"the columns are {_described(there.columns)}")
+    return ProbeResult(found == wanted, f"the columns are {_described(there.columns)}")
 
 
 @predicate(
@@ -268,7 +270,7 @@ def index_exists(
     unique: bool | None = None,
     name: str | None = None,
     schema: str = "public",
-) -> Finding:
+) -> ProbeResult:
     """The table has an index on just these columns, in this order, over all of its rows."""
     indexes = _table(context, table, schema).indexes
     context.budget.step(AN_ENTRY * len(indexes))
@@ -281,7 +283,7 @@ def index_exists(
         and unique in {None, index.unique}
         and name in {None, index.name}
     ]
-    return Finding(bool(fitting), f"the indexes of {quoted(table)} are {listed([index.name for index in indexes])}")
+    return ProbeResult(bool(fitting), f"the indexes of {quoted(table)} are {listed([index.name for index in indexes])}")
 
 
 @predicate(
@@ -297,7 +299,7 @@ def index_exists(
 )
 def constraint_exists(
     context: Context, table: str, kind: str, columns: Sequence[str], *, to: str | None = None, schema: str = "public"
-) -> Finding:
+) -> ProbeResult:
     """The table has a valid constraint of this kind on just these columns, in any order.
 
     `to` is the table, in the same schema, that a foreign key leads to.
@@ -313,27 +315,27 @@ def constraint_exists(
         and (to is None or constraint.to == [schema, to])
     ]
     there = [f"{constraint.name} {constraint.definition}" for constraint in constraints]
-    return Finding(bool(fitting), f"the constraints of {quoted(table)} are {listed(there)}")
+    return ProbeResult(bool(fitting), f"the constraints of {quoted(table)} are {listed(there)}")
 
 
-def _table(context: Context, table: str, schema: str) -> Table:
+def _table(context: Context, table: str, schema: str) -> PostgresTable:
     base = open_database(context)
     context.budget.step(len(base.tables))
     found = base.by_name.get((schema, table))
     if found is None:
         there = [known.name for known in base.tables if known.schema == schema]
-        raise Lacking(f"there is no table {quoted(table)} in {quoted(schema)}; its tables are {listed(there)}")
+        raise TargetMissing(f"there is no table {quoted(table)} in {quoted(schema)}; its tables are {listed(there)}")
     return found
 
 
-def _column(table: Table, name: str) -> Column:
+def _column(table: PostgresTable, name: str) -> PostgresColumn:
     found = table.column(name)
     if found is None:
-        raise Lacking(f"{quoted(table.name)} has no column {quoted(name)}; it has {_described(table.columns)}")
+        raise TargetMissing(f"{quoted(table.name)} has no column {quoted(name)}; it has {_described(table.columns)}")
     return found
 
 
-def _select(context: Context, table: Table, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
+def _select(context: Context, table: PostgresTable, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:
     """Give the named columns of the rows that have the values of `where`."""
     budget = context.budget
     budget.step(len(table.columns) * (1 + len(where) + len(columns)) + A_ROW * len(table.rows))
@@ -350,7 +352,7 @@ def _select(context: Context, table: Table, columns: Sequence[str], where: Where
             yield row
 
 
-def _cells(context: Context, table: Table, name: str) -> list[Cell]:
+def _cells(context: Context, table: PostgresTable, name: str) -> list[Cell]:
     """Give the cells of a column, parsed once for each evaluation."""
     return context.once(("postgres", table.schema, table.name, name), lambda: table.cells(name, context.budget))
 
@@ -359,5 +361,5 @@ def _row_is(row: Sequence[Cell], wanted: Sequence[Any], tests: Sequence[Callable
     return len(row) == len(wanted) and all(test(cell) for test, cell in zip(tests, row, strict=True))
 
 
-def _described(columns: Sequence[Column]) -> str:
+def _described(columns: Sequence[PostgresColumn]) -> str:
     return listed([f"{column.name} {column.type}" for column in columns])

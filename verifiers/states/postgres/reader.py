@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 from verifiers.formats.snapshot_reader import document_in
 from verifiers.normal_form import NormalState
 from verifiers.states.postgres.tables import database_of, document_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 A_TABLE, AN_ENTRY, A_ROW = 25, 12, 4  # steps
 
 
-def read_tables(tree: Tree, budget: Budget) -> NormalState:
+def read_tables(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every table into the normal form.
 
     Raises:

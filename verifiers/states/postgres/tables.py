@@ -20,8 +20,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
-from verifiers.budget import Budget
-from verifiers.errors import Lacking, Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
 from verifiers.predicates.values import is_number, json_equal
@@ -44,7 +44,7 @@ A_DIGIT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PostgresColumn:
     """A column, as the system catalogue describes it."""
 
     name: str
@@ -82,21 +82,21 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PostgresTable:
     """A base table with its rows."""
 
     schema: str
     name: str
-    columns: Sequence[Column]
+    columns: Sequence[PostgresColumn]
     constraints: Sequence[Constraint]
     indexes: Sequence[Index]
     rows: Sequence[Sequence[str | None]] = field(repr=False)
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> PostgresColumn | None:
         """Give the column of exactly this name."""
         return next((column for column in self.columns if column.name == name), None)
 
-    def cells(self, name: str, budget: Budget) -> list[Cell]:
+    def cells(self, name: str, budget: ReadingBudget) -> list[Cell]:
         """Give the cells of a column, row by row.
 
         Raises:
@@ -115,25 +115,25 @@ class Table:
         column = self.column(name)
         if column is None or column.computed:
             names = [other.name for other in self.columns if not other.computed]
-            raise Lacking(f"{quoted(self.name)} has no stored column {quoted(name)}; it has {listed(names)}")
+            raise TargetMissing(f"{quoted(self.name)} has no stored column {quoted(name)}; it has {listed(names)}")
         if not column.readable:
-            raise Spoiled(f"the column {quoted(name)} has the type {column.type}, which is not PostgreSQL's own")
+            raise CorruptState(f"the column {quoted(name)} has the type {column.type}, which is not PostgreSQL's own")
 
 
 @dataclass(frozen=True)
-class Database:
+class PostgresDatabase:
     """The schemas and tables of a database."""
 
     schemas: Sequence[str]
-    tables: Sequence[Table]
+    tables: Sequence[PostgresTable]
 
     @cached_property
-    def by_name(self) -> dict[tuple[str, str], Table]:
+    def by_name(self) -> dict[tuple[str, str], PostgresTable]:
         """Map schema and name to the table."""
         return {(table.schema, table.name): table for table in self.tables}
 
 
-def open_database(context: Context) -> Database:
+def open_database(context: Context) -> PostgresDatabase:
     """Give the database of a state, built once for each evaluation.
 
     Raises:
@@ -143,16 +143,16 @@ def open_database(context: Context) -> Database:
     return context.once("postgres", lambda: database_of(context.state("postgres").document))
 
 
-def database_of(document: dict[str, Any]) -> Database:
+def database_of(document: dict[str, Any]) -> PostgresDatabase:
     """Build the database from a document.
 
     Raises:
         Spoiled: it tells of none.
     """
     try:
-        return Database(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))
+        return PostgresDatabase(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise Spoiled("the state was read as something that is no database") from None
+        raise CorruptState("the state was read as something that is no database") from None
 
 
 def cell_of(text: str | None, base: str) -> Cell:
@@ -168,7 +168,7 @@ def cell_of(text: str | None, base: str) -> Cell:
     return text.rstrip(" ") if base == PADDED else text
 
 
-def matching(value: Any, column: Column, budget: Budget) -> Callable[[Cell], bool]:
+def matching(value: Any, column: PostgresColumn, budget: ReadingBudget) -> Callable[[Cell], bool]:
     """Give the test whether a cell has a JSON scalar's value; a JSON document's form does not count, its content does.
 
     What the value means is found out once, and not again for every cell.
@@ -185,9 +185,9 @@ def matching(value: Any, column: Column, budget: Budget) -> Callable[[Cell], boo
     return lambda cell: type(cell) is type(value) and cell == value
 
 
-def same(cell: Cell, value: Any, column: Column) -> bool:
+def same(cell: Cell, value: Any, column: PostgresColumn) -> bool:
     """Say whether one cell has a JSON scalar's value; see `matching`."""
-    return matching(value, column, Budget())(cell)
+    return matching(value, column, ReadingBudget())(cell)
 
 
 def shown(cell: Cell | Fraction) -> Any:
@@ -196,7 +196,7 @@ def shown(cell: Cell | Fraction) -> Any:
     return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number
 
 
-def _is_document(cell: str, text: str, wanted: list[Any], budget: Budget) -> bool:
+def _is_document(cell: str, text: str, wanted: list[Any], budget: ReadingBudget) -> bool:
     budget.step(A_DOCUMENT)
     budget.parse_json(cell)
     there = _document(cell)
@@ -211,7 +211,7 @@ def _document(text: str) -> list[Any]:
         return []
 
 
-def document_of(base: Database) -> dict[str, Any]:
+def document_of(base: PostgresDatabase) -> dict[str, Any]:
     """Give the normal form of a database."""
     return {"schemas": list(base.schemas), "tables": [_plain(table) for table in base.tables]}
 
@@ -222,14 +222,14 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _table(table: dict[str, Any]) -> Table:
-    columns = tuple(_entry(Column, column) for column in table["columns"])
+def _table(table: dict[str, Any]) -> PostgresTable:
+    columns = tuple(_entry(PostgresColumn, column) for column in table["columns"])
     width = sum(column.readable for column in columns)
     rows = tuple(_texts(row, or_none=True) for row in table["rows"])
     if any(len(row) != width for row in rows):
         raise ValueError
     schema, name = _texts([table["schema"], table["name"]])
-    return Table(
+    return PostgresTable(
         schema,
         name,
         columns,

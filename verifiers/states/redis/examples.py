@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from verifiers.formats.snapshot import written
-from verifiers.tree import Views
+from verifiers.tree import JudgeInput
 
 
-def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> Views:
+def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] | None = None) -> JudgeInput:
     """Give the views of a world whose Redis server holds these keys.
 
     Args:
@@ -19,4 +19,4 @@ def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] |
     made = {
         name: {"type": kind, "value": value, "left": (left or {}).get(name)} for name, (kind, value) in keys.items()
     }
-    return Views({"redis": written({"keys": made})})
+    return JudgeInput({"redis": written({"keys": made})})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from verifiers.errors import Spoiled
+from verifiers.errors import CorruptState
 from verifiers.predicates.context import Context
 
 _SCORE = re.compile(r"-?(inf|[0-9]{1,400}(\.[0-9]{1,400})?(e[+-]?[0-9]{1,3})?)")
@@ -23,7 +23,7 @@ _SHAPES: Mapping[str, type] = {"string": str, "list": list, "set": list, "hash":
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RedisKey:
     """A Redis key: its type, its value, and its remaining time to live in milliseconds, if it has one."""
 
     type: str
@@ -31,7 +31,7 @@ class Entry:
     left: int | None
 
 
-def open_keys(context: Context) -> Mapping[str, Entry]:
+def open_keys(context: Context) -> Mapping[str, RedisKey]:
     """Give the keys of a state, built once for each evaluation.
 
     Raises:
@@ -41,22 +41,24 @@ def open_keys(context: Context) -> Mapping[str, Entry]:
     return context.once("redis", lambda: keys_of(context.state("redis").document))
 
 
-def keys_of(document: Mapping[str, Any]) -> Mapping[str, Entry]:
+def keys_of(document: Mapping[str, Any]) -> Mapping[str, RedisKey]:
     """Build the keys from a document.
 
     Raises:
         Spoiled: it tells of none.
     """
     try:
-        keys = {name: Entry(entry["type"], entry["value"], entry["left"]) for name, entry in document["keys"].items()}
+        keys = {
+            name: RedisKey(entry["type"], entry["value"], entry["left"]) for name, entry in document["keys"].items()
+        }
     except (LookupError, TypeError, AttributeError):
-        raise Spoiled("the state was read as something that is no set of keys") from None
+        raise CorruptState("the state was read as something that is no set of keys") from None
     if not all(map(_is_sound, keys.values())):
-        raise Spoiled("the state was read as something that is no set of keys")
+        raise CorruptState("the state was read as something that is no set of keys")
     return keys
 
 
-def document_of(keys: Mapping[str, Entry]) -> dict[str, Any]:
+def document_of(keys: Mapping[str, RedisKey]) -> dict[str, Any]:
     """Give the normal form of some keys."""
     return {
         "keys": {
@@ -66,14 +68,14 @@ def document_of(keys: Mapping[str, Entry]) -> dict[str, Any]:
     }
 
 
-def _is_sound(entry: Entry) -> bool:
+def _is_sound(entry: RedisKey) -> bool:
     left = entry.left
     if not isinstance(entry.type, str) or not (left is None or (type(left) is int and 0 <= left <= MAX_LEFT)):
         return False
     return entry.type not in _SHAPES or (isinstance(entry.value, _SHAPES[entry.type]) and _holds_texts(entry))
 
 
-def _holds_texts(entry: Entry) -> bool:
+def _holds_texts(entry: RedisKey) -> bool:
     match entry.type:
         case "list" | "set":
             return _are_texts(entry.value)

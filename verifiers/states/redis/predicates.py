@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from verifiers.budget import Budget
-from verifiers.errors import Lacking
+from verifiers.budget import ReadingBudget
+from verifiers.errors import TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import at_pointer, json_equal
 from verifiers.quoting import listed, quoted
 from verifiers.states.redis.examples import redis_keys
-from verifiers.states.redis.keys import Entry, open_keys
+from verifiers.states.redis.keys import RedisKey, open_keys
 
 KEY = {"type": "string", "minLength": 1, "maxLength": 1024}
 TEXTS = {"type": "array", "items": TEXT, "description": "list of texts"}
@@ -51,13 +51,13 @@ MIXED = partial(redis_keys, dict.fromkeys(STATE, ("string", "hello!")))
     may_take={"type": TYPES},
     example=Example({"key": "queue", "type": "list"}, FULL, MIXED),
 )
-def key_exists(context: Context, key: str, type: str | None = None) -> Finding:  # noqa: A002 - what documents call it
+def key_exists(context: Context, key: str, type: str | None = None) -> ProbeResult:  # noqa: A002 - what documents call it
     """There is a key of this name, of this type where one is given."""
     keys = open_keys(context)
     found = keys.get(key)
     if found is None:
-        return Finding(holds=False, found=f"the keys are {listed(list(keys))}")
-    return Finding(type in {None, found.type}, f"{quoted(key)} is a {found.type}")
+        return ProbeResult(holds=False, found=f"the keys are {listed(list(keys))}")
+    return ProbeResult(type in {None, found.type}, f"{quoted(key)} is a {found.type}")
 
 
 @predicate(
@@ -66,10 +66,10 @@ def key_exists(context: Context, key: str, type: str | None = None) -> Finding: 
     takes={"key": KEY, "value": TEXT},
     example=Example({"key": "greeting", "value": "hello"}, FULL, MIXED),
 )
-def string_equals(context: Context, key: str, value: str) -> Finding:
+def string_equals(context: Context, key: str, value: str) -> ProbeResult:
     """The key is a string, and holds just this text."""
     there = _value(context, key, "string")
-    return Finding(there == value, f"{quoted(key)} holds {quoted(there)}")
+    return ProbeResult(there == value, f"{quoted(key)} holds {quoted(there)}")
 
 
 @predicate(
@@ -79,14 +79,14 @@ def string_equals(context: Context, key: str, value: str) -> Finding:
     may_take={"pointer": {"type": "string", "pattern": "^(/.*)?$", "description": "JSON pointer"}},
     example=Example({"key": "profile", "pointer": "/tags/0", "value": "a"}, FULL, MIXED),
 )
-def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Finding:
+def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> ProbeResult:
     """The key is a string that is a JSON document, and it, or what the pointer leads to, is this value."""
     text = _value(context, key, "string")
     try:
         there = at_pointer(_json(text, context.budget), pointer)
     except LookupError:
-        raise Lacking(f"{quoted(pointer)} leads nowhere in what {quoted(key)} holds") from None
-    return Finding(json_equal(there, value), f"there is {quoted(there)}")
+        raise TargetMissing(f"{quoted(pointer)} leads nowhere in what {quoted(key)} holds") from None
+    return ProbeResult(json_equal(there, value), f"there is {quoted(there)}")
 
 
 @predicate(
@@ -95,12 +95,12 @@ def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Fi
     takes={"key": KEY, "field": TEXT, "value": TEXT},
     example=Example({"key": "user:1", "field": "city", "value": "Bern"}, FULL, MIXED),
 )
-def hash_field_equals(context: Context, key: str, field: str, value: str) -> Finding:
+def hash_field_equals(context: Context, key: str, field: str, value: str) -> ProbeResult:
     """The key is a hash, and this field of it holds just this text."""
     fields = _value(context, key, "hash")
     if field not in fields:
-        raise Lacking(f"{quoted(key)} has the fields {listed(list(fields))}")
-    return Finding(fields[field] == value, f"the field holds {quoted(fields[field])}")
+        raise TargetMissing(f"{quoted(key)} has the fields {listed(list(fields))}")
+    return ProbeResult(fields[field] == value, f"the field holds {quoted(fields[field])}")
 
 
 @predicate(
@@ -109,10 +109,10 @@ def hash_field_equals(context: Context, key: str, field: str, value: str) -> Fin
     takes={"key": KEY, "fields": FIELDS},
     example=Example({"key": "user:1", "fields": {"city": "Bern", "name": "Ann"}}, FULL, MIXED),
 )
-def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> Finding:
+def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> ProbeResult:
     """The key is a hash, and has these fields and no others."""
     there = _value(context, key, "hash")
-    return Finding(there == dict(fields), f"{quoted(key)} holds {quoted(there)}")
+    return ProbeResult(there == dict(fields), f"{quoted(key)} holds {quoted(there)}")
 
 
 @predicate(
@@ -121,10 +121,10 @@ def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> Findin
     takes={"key": KEY, "values": TEXTS},
     example=Example({"key": "queue", "values": ["a", "b"]}, FULL, MIXED),
 )
-def list_equals(context: Context, key: str, values: Sequence[str]) -> Finding:
+def list_equals(context: Context, key: str, values: Sequence[str]) -> ProbeResult:
     """The key is a list, and holds these texts, in this order."""
     there = _value(context, key, "list")
-    return Finding(there == list(values), f"{quoted(key)} holds {quoted(there)}")
+    return ProbeResult(there == list(values), f"{quoted(key)} holds {quoted(there)}")
 
 
 @predicate(
@@ -133,10 +133,10 @@ def list_equals(context: Context, key: str, values: Sequence[str]) -> Finding:
     takes={"key": KEY, "members": names(TEXT)},
     example=Example({"key": "tags", "members": ["y", "x"]}, FULL, MIXED),
 )
-def set_equals(context: Context, key: str, members: Sequence[str]) -> Finding:
+def set_equals(context: Context, key: str, members: Sequence[str]) -> ProbeResult:
     """The key is a set, and has these members and no others."""
     there = _value(context, key, "set")
-    return Finding(set(there) == set(members), f"{quoted(key)} holds {quoted(there)}")
+    return ProbeResult(set(there) == set(members), f"{quoted(key)} holds {quoted(there)}")
 
 
 @predicate(
@@ -145,10 +145,10 @@ def set_equals(context: Context, key: str, members: Sequence[str]) -> Finding:
     takes={"key": KEY, "member": TEXT},
     example=Example({"key": "tags", "member": "x"}, FULL, MIXED),
 )
-def set_contains(context: Context, key: str, member: str) -> Finding:
+def set_contains(context: Context, key: str, member: str) -> ProbeResult:
     """The key is a set, and this is one of its members."""
     there = _value(context, key, "set")
-    return Finding(member in there, f"{quoted(key)} holds {quoted(there)}")
+    return ProbeResult(member in there, f"{quoted(key)} holds {quoted(there)}")
 
 
 @predicate(
@@ -157,10 +157,10 @@ def set_contains(context: Context, key: str, member: str) -> Finding:
     takes={"key": KEY, "scores": SCORES},
     example=Example({"key": "scores", "scores": {"bob": 1.5, "ann": 3}}, FULL, MIXED),
 )
-def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -> Finding:
+def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -> ProbeResult:
     """The key is a sorted set, and has these members with these scores, and no others."""
     there = {member: float(score) for member, score in _value(context, key, "zset").items()}
-    return Finding(there == {member: float(score) for member, score in scores.items()}, f"it holds {quoted(there)}")
+    return ProbeResult(there == {member: float(score) for member, score in scores.items()}, f"it holds {quoted(there)}")
 
 
 @predicate(
@@ -169,12 +169,12 @@ def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -
     takes={"key": KEY, "member": TEXT, "score": SCORE},
     example=Example({"key": "scores", "member": "ann", "score": 3}, FULL, MIXED),
 )
-def score_equals(context: Context, key: str, member: str, score: float) -> Finding:
+def score_equals(context: Context, key: str, member: str, score: float) -> ProbeResult:
     """The key is a sorted set, and this member of it has this score."""
     there = _value(context, key, "zset")
     if member not in there:
-        raise Lacking(f"{quoted(key)} has the members {listed(list(there))}")
-    return Finding(float(there[member]) == float(score), f"the score is {there[member]}")
+        raise TargetMissing(f"{quoted(key)} has the members {listed(list(there))}")
+    return ProbeResult(float(there[member]) == float(score), f"the score is {there[member]}")
 
 
 @predicate(
@@ -183,11 +183,11 @@ def score_equals(context: Context, key: str, member: str, score: float) -> Findi
     takes={"key": KEY, "fields": FIELDS},
     example=Example({"key": "events", "fields": {"kind": "start"}}, FULL, MIXED),
 )
-def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> Finding:
+def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> ProbeResult:
     """The key is a stream, and an entry of it has just these fields with these texts."""
     entries = _value(context, key, "stream")
     context.budget.step(sum(len(pairs) for _, pairs in entries))
-    return Finding(
+    return ProbeResult(
         any(dict(pairs) == dict(fields) for _, pairs in entries), f"{quoted(key)} has {len(entries)} entries"
     )
 
@@ -199,12 +199,12 @@ def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> F
     may_take={"prefix": TEXT},
     example=Example({"count": 1, "prefix": "user:"}, FULL, BARE),
 )
-def key_count(context: Context, count: int, prefix: str = "") -> Finding:
+def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
     """There are this many keys, or this many whose names begin so."""
     keys = open_keys(context)
     context.budget.step(len(keys))
     there = [name for name in keys if name.startswith(prefix)]
-    return Finding(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")
 
 
 @predicate(
@@ -214,38 +214,38 @@ def key_count(context: Context, count: int, prefix: str = "") -> Finding:
     may_take={"seconds": SECONDS},
     example=Example({"key": "greeting", "expires": False}, FULL, partial(redis_keys, STATE, left={"greeting": 5000})),
 )
-def expires(context: Context, key: str, expires: bool, seconds: int | None = None) -> Finding:  # noqa: FBT001 - named in documents
+def expires(context: Context, key: str, expires: bool, seconds: int | None = None) -> ProbeResult:  # noqa: FBT001 - named in documents
     """The key has a time to live, or has none.
 
     Where it has one, `seconds` is what it was given: no more is left, and at most 15 minutes less.
     """
     left = _entry(context, key).left
     if left is None or not expires or seconds is None:
-        return Finding(
+        return ProbeResult(
             (left is not None) == expires, f"{quoted(key)} {'does not run out' if left is None else 'runs out'}"
         )
-    return Finding(seconds - SLACK <= left / 1000 <= seconds, f"{quoted(key)} has {left // 1000} s left")
+    return ProbeResult(seconds - SLACK <= left / 1000 <= seconds, f"{quoted(key)} has {left // 1000} s left")
 
 
-def _entry(context: Context, key: str) -> Entry:
+def _entry(context: Context, key: str) -> RedisKey:
     keys = open_keys(context)
     if key not in keys:
-        raise Lacking(f"there is no key {quoted(key)}; the keys are {listed(list(keys))}")
+        raise TargetMissing(f"there is no key {quoted(key)}; the keys are {listed(list(keys))}")
     return keys[key]
 
 
 def _value(context: Context, key: str, kind: str) -> Any:
     entry = _entry(context, key)
     if entry.type != kind:
-        raise Lacking(f"{quoted(key)} is a {entry.type} and not a {kind}")
+        raise TargetMissing(f"{quoted(key)} is a {entry.type} and not a {kind}")
     if not isinstance(entry.value, str):
         context.budget.step(A_MEMBER[kind] * len(entry.value))
     return entry.value
 
 
-def _json(text: str, budget: Budget) -> Any:
+def _json(text: str, budget: ReadingBudget) -> Any:
     budget.parse_json(text)
     try:
         return parse_json(text)
     except ValueError:
-        raise Lacking("it holds a text that is no JSON document") from None
+        raise TargetMissing("it holds a text that is no JSON document") from None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from verifiers.budget import Budget
+from verifiers.budget import ReadingBudget
 from verifiers.formats.snapshot_reader import document_in
 from verifiers.normal_form import NormalState
 from verifiers.states.redis.keys import document_of, keys_of
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 A_KEY = 4  # steps
 
 
-def read_keys(tree: Tree, budget: Budget) -> NormalState:
+def read_keys(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every key into the normal form.
 
     Raises:

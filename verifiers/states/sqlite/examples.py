@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 
-from verifiers.tree import Node, Tree, Views
+from verifiers.tree import FileTree, JudgeInput, Node
 
 
-def database(statements: Sequence[str]) -> Views:
+def database(statements: Sequence[str]) -> JudgeInput:
     """Give the views of a world whose SQLite server ran these statements."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         for statement in statements:
             connection.execute(statement)
-        return Views({"sqlite": Tree({"main.db": Node("file", connection.serialize())})})
+        return JudgeInput({"sqlite": FileTree({"main.db": Node("file", connection.serialize())})})

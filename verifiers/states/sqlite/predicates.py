@@ -14,9 +14,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
-from verifiers.errors import Lacking, Unreadable
+from verifiers.errors import StateUnavailable, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, SCALAR, Example, Finding, predicate
+from verifiers.predicates.registry import COUNT, NAME, SCALAR, Example, ProbeResult, predicate
 from verifiers.predicates.values import cell_equal, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.sqlite.examples import database
@@ -58,10 +58,10 @@ STOCK = {"table": "stock"}
     takes={"table": NAME},
     example=Example(STOCK, partial(database, ONE), partial(database, ["CREATE VIEW stock AS SELECT 1"])),
 )
-def table_exists(context: Context, table: str) -> Finding:
+def table_exists(context: Context, table: str) -> ProbeResult:
     """There is a base table of this name; a view is none."""
     base = open_database(context)
-    return Finding(fold(table) in base.tables, f"the tables are {listed(sorted(base.tables.values()))}")
+    return ProbeResult(fold(table) in base.tables, f"the tables are {listed(sorted(base.tables.values()))}")
 
 
 @predicate(
@@ -72,13 +72,13 @@ def table_exists(context: Context, table: str) -> Finding:
         {**STOCK, "column": "price"}, partial(database, ONE), partial(database, ["CREATE TABLE stock (id)"])
     ),
 )
-def column_exists(context: Context, table: str, column: str) -> Finding:
+def column_exists(context: Context, table: str, column: str) -> ProbeResult:
     """There is a base table of this name, and it has this column."""
     columns = open_database(context).columns(table)
     if columns is None:
-        raise Lacking(f"there is no table {quoted(table)}")
+        raise TargetMissing(f"there is no table {quoted(table)}")
     there = [other.name for other in columns]
-    return Finding(fold(column) in map(fold, there), f"{quoted(table)} has the columns {listed(there)}")
+    return ProbeResult(fold(column) in map(fold, there), f"{quoted(table)} has the columns {listed(there)}")
 
 
 @predicate(
@@ -87,10 +87,10 @@ def column_exists(context: Context, table: str, column: str) -> Finding:
     takes={"table": NAME, "where": WHERE},
     example=Example({**STOCK, "where": {"item": "desk", "price": 80}}, partial(database, TWO), partial(database, ONE)),
 )
-def row_exists(context: Context, table: str, where: Where) -> Finding:
+def row_exists(context: Context, table: str, where: Where) -> ProbeResult:
     """At least one row has these values."""
     count = sum(1 for _ in _select(context, table, [], where))
-    return Finding(count > 0, f"{quoted(table)} has {count} such rows")
+    return ProbeResult(count > 0, f"{quoted(table)} has {count} such rows")
 
 
 @predicate(
@@ -100,10 +100,10 @@ def row_exists(context: Context, table: str, where: Where) -> Finding:
     may_take={"where": WHERE},
     example=Example({**STOCK, "count": 2}, partial(database, TWO), partial(database, ONE)),
 )
-def row_count(context: Context, table: str, count: int, where: Where | None = None) -> Finding:
+def row_count(context: Context, table: str, count: int, where: Where | None = None) -> ProbeResult:
     """The table has this many rows, or this many with the values of `where`."""
     there = sum(1 for _ in _select(context, table, [], where or {}))
-    return Finding(there == count, f"{quoted(table)} has {there} such rows")
+    return ProbeResult(there == count, f"{quoted(table)} has {there} such rows")
 
 
 @predicate(
@@ -114,12 +114,12 @@ def row_count(context: Context, table: str, count: int, where: Where | None = No
         {**STOCK, "where": {"id": 1}, "column": "price", "value": 9.5}, partial(database, TWO), partial(database, ONE)
     ),
 )
-def cell_equals(context: Context, table: str, where: Where, column: str, value: Any) -> Finding:
+def cell_equals(context: Context, table: str, where: Where, column: str, value: Any) -> ProbeResult:
     """Exactly one row has the values of `where`, and its cell in the column has this value."""
     cells = [cell for (cell,) in _select(context, table, [column], where)]
     if len(cells) != 1:
-        raise Lacking(f"{quoted(table)} has {len(cells)} such rows")
-    return Finding(cell_equal(cells[0], value), f"the cell has {quoted(cells[0])}")
+        raise TargetMissing(f"{quoted(table)} has {len(cells)} such rows")
+    return ProbeResult(cell_equal(cells[0], value), f"the cell has {quoted(cells[0])}")
 
 
 @predicate(
@@ -135,16 +135,16 @@ def cell_equals(context: Context, table: str, where: Where, column: str, value: 
 )
 def table_equals(
     context: Context, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], where: Where | None = None
-) -> Finding:
+) -> ProbeResult:
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
     wanted = Counter(map(tuple, rows))
     there: Counter[tuple[Any, ...]] = Counter()
     for row in _select(context, table, columns, where or {}):
         there[row] += 1
         if there[row] > wanted[row]:  # they differ, however it goes on
-            return Finding(holds=False, found=f"{quoted(table)} has besides {quoted(list(row))}")
+            return ProbeResult(holds=False, found=f"{quoted(table)} has besides {quoted(list(row))}")
     lacking = list(wanted - there)
-    return Finding(
+    return ProbeResult(
         not lacking, f"{quoted(table)} " + (f"lacks {quoted(lacking)}" if lacking else "has just these rows")
     )
 
@@ -158,7 +158,7 @@ def table_equals(
 )
 def sum_equals(
     context: Context, table: str, column: str, value: float, *, where: Where | None = None, tolerance: float = 0
-) -> Finding:
+) -> ProbeResult:
     """The column's numbers add up to this, without rounding and within the tolerance (0 if none is given).
 
     Nulls do not count; a cell that holds anything else than a number makes it false.
@@ -166,10 +166,10 @@ def sum_equals(
     cells = [cell for (cell,) in _select(context, table, [column], where or {}) if cell is not None]
     strange = next((cell for cell in cells if not is_number(cell) or cell in {float("inf"), float("-inf")}), None)
     if strange is not None:
-        raise Lacking(f"the column has {quoted(strange)} in it, which is not a number")
+        raise TargetMissing(f"the column has {quoted(strange)} in it, which is not a number")
     context.budget.step(A_SUMMAND * len(cells))
     total = exact_sum(cells)
-    return Finding(near(total, value, tolerance), f"{len(cells)} cells add up to {_plain(total)}")
+    return ProbeResult(near(total, value, tolerance), f"{len(cells)} cells add up to {_plain(total)}")
 
 
 @predicate(
@@ -182,15 +182,17 @@ def sum_equals(
         partial(database, [*ONE, "ALTER TABLE stock ADD COLUMN note"]),
     ),
 )
-def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, str]]) -> Finding:
+def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, str]]) -> ProbeResult:
     """The table's columns are these, in this order, with these types, defaults, keys and null constraints."""
     wanted = declared(columns)
     if wanted is None:
-        raise Unreadable("SQLite refuses the columns that the predicate declares: correct the predicate")
+        raise StateUnavailable("SQLite refuses the columns that the predicate declares: correct the predicate")
     there = open_database(context).columns(table)
     if there is None:
-        raise Lacking(f"there is no table {quoted(table)}")
-    return Finding(there == wanted, f"the columns are {listed([f'{column.name} {column.type}' for column in there])}")
+        raise TargetMissing(f"there is no table {quoted(table)}")
+    return ProbeResult(
+        there == wanted, f"the columns are {listed([f'{column.name} {column.type}' for column in there])}"
+    )
 
 
 def _select(context: Context, table: str, columns: Sequence[str], where: Where) -> Iterator[tuple[Any, ...]]:
@@ -198,11 +200,13 @@ def _select(context: Context, table: str, columns: Sequence[str], where: Where) 
     base = open_database(context)
     there = base.columns(table)
     if there is None:
-        raise Lacking(f"there is no table {quoted(table)}")
+        raise TargetMissing(f"there is no table {quoted(table)}")
     real = {fold(column.name): column.name for column in there if not column.computed}
     unknown = [name for name in (*columns, *where) if fold(name) not in real]
     if unknown:
-        raise Lacking(f"{quoted(table)} has no stored column {listed(unknown)}; it has {listed(list(real.values()))}")
+        raise TargetMissing(
+            f"{quoted(table)} has no stored column {listed(unknown)}; it has {listed(list(real.values()))}"
+        )
     asked = [real[fold(name)] for name in (*where, *columns)]
     values = list(where.values())
     for row in base.rows(table, asked, context.budget):

@@ -7,8 +7,8 @@
    or a column that is computed when it is read, so that no expression of the agent's runs. They are read from the
    table's own pages and never from an index, which a schema that was tampered with could pass off for them.
 4. A cap on the virtual machine's steps, not on the clock, ends a query that goes on forever: the same bytes come to
-   the same verdict on a slow machine too. What cannot be read counts as corrupted (`Spoiled`); a corrupt table does
-   not affect the others.
+   the same verdict on a slow machine too. What cannot be read counts as corrupted (`CorruptState`); a corrupt table
+   does not affect the others.
 
 See SQLite's "Defense Against The Dark Arts" (sqlite.org/security.html).
 """
@@ -21,12 +21,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
-from verifiers.budget import Budget, BudgetSpent
-from verifiers.errors import Spoiled
+from verifiers.budget import BudgetSpent, ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.sqlite.recovery import JOURNAL_MAGIC, MAGIC, recovered, schema_size
-from verifiers.states.sqlite.tables import Column, quoted_name
-from verifiers.tree import Tree
+from verifiers.states.sqlite.tables import SQLiteColumn, quoted_name
+from verifiers.tree import FileTree
 
 FILE = "main.db"
 MACHINE_STEPS = 1000
@@ -47,7 +47,7 @@ _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
 _PRAGMAS = {"table_xinfo"}
 
 
-def read_database(tree: Tree, budget: Budget) -> NormalState:
+def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every base table into the normal form.
 
     Raises:
@@ -55,17 +55,17 @@ def read_database(tree: Tree, budget: Budget) -> NormalState:
     """
     node = tree.get(FILE)
     if node is None or node.kind != "file":
-        raise Spoiled("there is no database file")
+        raise CorruptState("there is no database file")
     journal, log = _beside(tree, "-journal"), _beside(tree, "-wal")
     if journal.endswith(JOURNAL_MAGIC):
-        raise Spoiled("the database's journal names another file, which no server here writes")
+        raise CorruptState("the database's journal names another file, which no server here writes")
     budget.keep(len(node.data))
     data = recovered(node.data, journal, log, budget)
     if data and not data.startswith(MAGIC):
-        raise Spoiled("the database file is not an SQLite database")
+        raise CorruptState("the database file is not an SQLite database")
     entries, size = schema_size(data, budget)
     if entries > MAX_ENTRIES or size > MAX_SCHEMA:
-        raise Spoiled(f"the database's schema has more than {MAX_ENTRIES} entries or {MAX_SCHEMA} bytes")
+        raise CorruptState(f"the database's schema has more than {MAX_ENTRIES} entries or {MAX_SCHEMA} bytes")
     budget.step(size // A_SCHEMA_STEP)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         reader = _Reader(connection, budget)
@@ -77,13 +77,13 @@ def read_database(tree: Tree, budget: Budget) -> NormalState:
         return NormalState({"tables": [reader.table(name) for name in names]}, tuple(reader.blobs))
 
 
-def _beside(tree: Tree, end: str) -> bytes:
+def _beside(tree: FileTree, end: str) -> bytes:
     node = tree.get(FILE + end)
     return node.data if node is not None and node.kind == "file" else b""
 
 
 class _Reader:
-    def __init__(self, connection: sqlite3.Connection, budget: Budget) -> None:
+    def __init__(self, connection: sqlite3.Connection, budget: ReadingBudget) -> None:
         self.connection, self.budget = connection, budget
         self.blobs: list[bytes] = []
         self.is_spent = False
@@ -116,13 +116,13 @@ class _Reader:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what SQLite says about a database that it cannot read into `Spoiled`."""
+        """Turn what SQLite says about a database that it cannot read into `CorruptState`."""
         try:
             yield
         except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
             if self.is_spent:
                 self.budget.step(self.budget.max_steps)
-            raise Spoiled(f"the database cannot be read: {error}") from error
+            raise CorruptState(f"the database cannot be read: {error}") from error
 
     def names(self) -> list[str]:
         """Name the base tables."""
@@ -140,15 +140,15 @@ class _Reader:
         try:
             with self.reading():
                 found = self.connection.execute(f"PRAGMA table_xinfo({quoted_name(name)})")
-                columns = [Column(*row[1:]) for row in found]
+                columns = [SQLiteColumn(*row[1:]) for row in found]
         except BudgetSpent:
             raise
-        except (Spoiled, UnicodeEncodeError) as error:
+        except (CorruptState, UnicodeEncodeError) as error:
             return {"name": name, "spoiled": _sentence(error)}
         self.budget.step(A_COLUMN * len(columns))
         return {"name": name, "columns": [list(column) for column in columns], "rows": self.rows(name, columns)}
 
-    def rows(self, table: str, columns: list[Column]) -> list[list[Any]] | dict[str, str]:
+    def rows(self, table: str, columns: list[SQLiteColumn]) -> list[list[Any]] | dict[str, str]:
         """Read the stored columns of a table."""
         wanted = ", ".join(quoted_name(column.name) for column in columns if not column.computed)
         rows = []
@@ -160,7 +160,7 @@ class _Reader:
                     rows.append([self.cell(cell) for cell in row] if wanted else [])
         except BudgetSpent:
             raise
-        except (Spoiled, UnicodeEncodeError) as error:
+        except (CorruptState, UnicodeEncodeError) as error:
             return {"spoiled": _sentence(error)}
         return rows
 

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from verifiers.budget import A_STEP, Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import A_STEP, ReadingBudget
+from verifiers.errors import CorruptState
 
 MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
@@ -26,7 +26,7 @@ _LEAF, _INTERIOR = b"\x0d", b"\x05"
 _SAMPLED = 200  # every so manieth byte of a page is in a journal's checksum
 
 
-def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
+def recovered(data: bytes, journal: bytes, log: bytes, budget: ReadingBudget) -> bytes:
     """Give the database file as SQLite would see it.
 
     Args:
@@ -49,7 +49,7 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: Budget) -> bytes:
     return data
 
 
-def schema_size(data: bytes, budget: Budget) -> tuple[int, int]:
+def schema_size(data: bytes, budget: ReadingBudget) -> tuple[int, int]:
     """Give the number of rows in the schema table and their stated size in bytes; each page counts once (fileformat2).
 
     SQLite parses all of them before it answers anything, so it has to be known before SQLite is asked.
@@ -104,7 +104,7 @@ def _is_sector(size: int) -> bool:
 # --- the write-ahead log ---------------------------------------------------------------------------------------------
 
 
-def _logged(data: bytes, log: bytes, budget: Budget) -> bytes:
+def _logged(data: bytes, log: bytes, budget: ReadingBudget) -> bytes:
     pages, length = _committed(log, data, budget)
     if not length:
         return data
@@ -118,7 +118,7 @@ def _logged(data: bytes, log: bytes, budget: Budget) -> bytes:
     return bytes(whole)
 
 
-def _committed(log: bytes, data: bytes, budget: Budget) -> tuple[dict[int, int], int]:
+def _committed(log: bytes, data: bytes, budget: ReadingBudget) -> tuple[dict[int, int], int]:
     """Give where in the log the newest committed image of each page is, and of how many pages the database then is."""
     magic, version, size = struct.unpack(">III", log[:12].ljust(12, b"\0"))
     order = {0x377F0682: "<", 0x377F0683: ">"}.get(magic)
@@ -128,7 +128,7 @@ def _committed(log: bytes, data: bytes, budget: Budget) -> tuple[dict[int, int],
     if sums != struct.unpack(">II", log[24:_LOG_HEADER]):
         return {}, 0
     if version != LOG_VERSION or size != page_size_of(data):
-        raise Spoiled("the database's log is of another version or page size")
+        raise CorruptState("the database's log is of another version or page size")
     pages: dict[int, int] = {}
     committed: dict[int, int] = {}
     length = 0
@@ -167,7 +167,7 @@ class _Header:
     size: int
 
 
-def _rolled_back(data: bytes, journal: bytes, budget: Budget) -> bytes:
+def _rolled_back(data: bytes, journal: bytes, budget: ReadingBudget) -> bytes:
     first = _header(journal, 0, page_size_of(data))
     if first is None or not _is_sector(first.sector) or not _is_page_size(first.size) or len(journal) < first.sector:
         return data
@@ -182,7 +182,7 @@ def _rolled_back(data: bytes, journal: bytes, budget: Budget) -> bytes:
     return bytes(whole)
 
 
-def _records(journal: bytes, first: _Header, budget: Budget) -> Iterator[tuple[int, int]]:
+def _records(journal: bytes, first: _Header, budget: ReadingBudget) -> Iterator[tuple[int, int]]:
     """Give the number of each page in the journal and where its old image is, until the first that is not whole."""
     size, at, header = first.size, 0, first
     while True:

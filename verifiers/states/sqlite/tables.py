@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.predicates.context import Context
 
 _COMPUTED = 2  # in the column `hidden` of table_xinfo
 
 
-class Column(NamedTuple):
+class SQLiteColumn(NamedTuple):
     """A column as the schema describes it: all of `PRAGMA table_xinfo` but its position."""
 
     name: str
@@ -42,8 +42,8 @@ class Column(NamedTuple):
 
 
 @dataclass
-class Database:
-    """The base tables of a database; access to a corrupt one raises `Spoiled`."""
+class SQLiteDatabase:
+    """The base tables of a database; access to a corrupt one raises `CorruptState`."""
 
     state: NormalState = field(repr=False)
 
@@ -56,7 +56,7 @@ class Database:
         """Map the folded names of the base tables to their names as they are written."""
         return {key: table["name"] for key, table in self._found.items()}
 
-    def columns(self, table: str) -> list[Column] | None:
+    def columns(self, table: str) -> list[SQLiteColumn] | None:
         """Give a base table's columns, or None if there is no such base table.
 
         Raises:
@@ -66,10 +66,10 @@ class Database:
         if found is None:
             return None
         if "spoiled" in found:
-            raise Spoiled(f"the database cannot be read: {found['spoiled']}")
-        return [Column(*column) for column in found["columns"]]
+            raise CorruptState(f"the database cannot be read: {found['spoiled']}")
+        return [SQLiteColumn(*column) for column in found["columns"]]
 
-    def rows(self, table: str, columns: Sequence[str], budget: Budget) -> Iterator[tuple[Any, ...]]:
+    def rows(self, table: str, columns: Sequence[str], budget: ReadingBudget) -> Iterator[tuple[Any, ...]]:
         """Give these columns of a base table, row by row; both have to be there, and the columns are stored.
 
         Raises:
@@ -77,7 +77,7 @@ class Database:
         """
         rows = self._found[fold(table)]["rows"]
         if isinstance(rows, dict):
-            raise Spoiled(f"the database cannot be read: {rows['spoiled']}")
+            raise CorruptState(f"the database cannot be read: {rows['spoiled']}")
         stored = {column.name: at for at, column in enumerate(c for c in self.columns(table) or () if not c.computed)}
         places = [stored[name] for name in columns]
         budget.step(len(stored) + len(rows) * (A_ROW + A_CELL * len(places)))
@@ -97,17 +97,17 @@ def fold(name: str) -> str:
     return name.translate(_FOLDED)
 
 
-def open_database(context: Context) -> Database:
+def open_database(context: Context) -> SQLiteDatabase:
     """Give the SQLite server's database, built once for each evaluation.
 
     Raises:
         Spoiled: it is missing or not a database.
         Unreadable: there is no state.
     """
-    return context.once("sqlite", lambda: Database(context.state("sqlite")))
+    return context.once("sqlite", lambda: SQLiteDatabase(context.state("sqlite")))
 
 
-def declared(columns: Sequence[tuple[str, str]]) -> list[Column] | None:
+def declared(columns: Sequence[tuple[str, str]]) -> list[SQLiteColumn] | None:
     """Give the columns of a table that a predicate declares so, or None if SQLite refuses the declaration."""
     body = ", ".join(f"{quoted_name(name)} {declaration}" for name, declaration in columns)
     with closing(sqlite3.connect(":memory:")) as connection:
@@ -115,7 +115,7 @@ def declared(columns: Sequence[tuple[str, str]]) -> list[Column] | None:
             connection.execute(f"CREATE TABLE t ({body})")
         except (sqlite3.Error, sqlite3.Warning):
             return None
-        return [Column(*row[1:]) for row in connection.execute("PRAGMA table_xinfo(t)")]
+        return [SQLiteColumn(*row[1:]) for row in connection.execute("PRAGMA table_xinfo(t)")]
 
 
 def quoted_name(name: str) -> str:

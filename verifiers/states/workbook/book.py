@@ -14,10 +14,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from verifiers.errors import Lacking, Spoiled
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.quoting import listed, quoted
-from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Value, Workbook
+from verifiers.states.workbook.model import Place, Sheet, Value, Workbook, WorkbookCell, WorkbookTable
 
 _SQUEEZED = re.compile(r'("(?:[^"]|"")*")|[\s$]+')
 
@@ -32,7 +32,7 @@ class Unclear:
 UNCLEAR = Unclear()
 
 
-class Book:
+class CalculatedWorkbook:
     """A workbook with a lookup of cell values.
 
     Args:
@@ -63,7 +63,7 @@ def open_paths(context: Context) -> dict[str, str]:
     return context.once("spreadsheet", lambda: dict(context.state("spreadsheet").document["paths"]))
 
 
-def open_book(context: Context, path: str) -> Book:
+def open_book(context: Context, path: str) -> CalculatedWorkbook:
     """Give the workbook at a path, built once for each evaluation.
 
     Raises:
@@ -73,29 +73,29 @@ def open_book(context: Context, path: str) -> Book:
     """
     paths = open_paths(context)
     if paths.get(path) != "file":
-        raise Lacking(f"there is no workbook {quoted(path)}; there are {listed(list(paths))}")
+        raise TargetMissing(f"there is no workbook {quoted(path)}; there are {listed(list(paths))}")
     books = context.state("spreadsheet").document["books"]
     return context.once(("spreadsheet", path), lambda: book_from(books[path]))
 
 
-def book_from(document: dict[str, Any]) -> Book:
+def book_from(document: dict[str, Any]) -> CalculatedWorkbook:
     """Build the workbook from a normal form.
 
     Raises:
         Spoiled: it is none.
     """
     if "spoiled" in document:
-        raise Spoiled(str(document["spoiled"]))
+        raise CorruptState(str(document["spoiled"]))
     sheets, unclear = [], []
     for sheet in document["sheets"]:
         cells = {}
         for row, column, value, *formula in sheet["cells"]:
-            cells[row, column] = Cell(value, formula[0] if formula else None)
+            cells[row, column] = WorkbookCell(value, formula[0] if formula else None)
             if formula and not formula[1]:
                 unclear.append((sheet["name"], (row, column)))
-        tables = tuple(Table(name, area, tuple(columns)) for name, area, columns in sheet["tables"])
+        tables = tuple(WorkbookTable(name, area, tuple(columns)) for name, area, columns in sheet["tables"])
         sheets.append(Sheet(sheet["name"], cells, sheet["hidden"], tables, tuple(sheet["merged"])))
-    return Book(Workbook(tuple(sheets), document["names"]), unclear)
+    return CalculatedWorkbook(Workbook(tuple(sheets), document["names"]), unclear)
 
 
 def same_formula(left: str, right: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from verifiers.states.workbook.model import Cell, Sheet, Table, Value, Workbook, name_of
+from verifiers.states.workbook.model import Sheet, Value, Workbook, WorkbookCell, WorkbookTable, name_of
 from verifiers.states.workbook.writer import write_workbook
-from verifiers.tree import Views, tree_of
+from verifiers.tree import JudgeInput, tree_of
 
 
 def workbook(
@@ -16,7 +16,7 @@ def workbook(
     names: Mapping[str, str] | None = None,
     table: str | None = None,
     merged: str | None = None,
-) -> Views:
+) -> JudgeInput:
     """Give the views of a world whose spreadsheet server holds one workbook.
 
     Args:
@@ -30,10 +30,10 @@ def workbook(
     if table:
         rows = next(iter(sheets.values()))
         area = f"A1:{name_of((len(rows), len(rows[0])))}"
-        made[0] = Sheet(made[0].name, made[0].cells, tables=(Table(table, area, tuple(map(str, rows[0]))),))
+        made[0] = Sheet(made[0].name, made[0].cells, tables=(WorkbookTable(table, area, tuple(map(str, rows[0]))),))
     if merged:
         made[-1] = Sheet(made[-1].name, made[-1].cells, merged=(merged,))
-    return Views({"spreadsheet": tree_of({path: write_workbook(Workbook(tuple(made), names or {}))})})
+    return JudgeInput({"spreadsheet": tree_of({path: write_workbook(Workbook(tuple(made), names or {}))})})
 
 
 def _sheet(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
@@ -46,8 +46,8 @@ def _sheet(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
     return Sheet(name, cells)
 
 
-def cell_of(value: Value) -> Cell:
+def cell_of(value: Value) -> WorkbookCell:
     """Give the cell for a value; a text that begins with `=` is a formula."""
     if isinstance(value, str) and value.startswith("="):
-        return Cell(None, value[1:])
-    return Cell(value)
+        return WorkbookCell(None, value[1:])
+    return WorkbookCell(value)

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifiers.budget import A_STEP, Budget
+from verifiers.budget import A_STEP, ReadingBudget
 from verifiers.states.workbook.book import UNCLEAR, Unclear
 from verifiers.states.workbook.functions import FUNCTIONS, cost
 from verifiers.states.workbook.model import Place, Value, Workbook, area_of
@@ -21,7 +21,7 @@ from verifiers.states.workbook.operands import (
     OPERATORS,
     UNARY,
     Area,
-    Fault,
+    CellError,
     Operand,
     Unknown,
     as_number,
@@ -60,8 +60,8 @@ class Calculator:
         budget: what it may cost; every cell and token that is looked at counts, and every text that is made.
     """
 
-    def __init__(self, workbook: Workbook, budget: Budget | None = None) -> None:
-        self.workbook, self.budget = workbook, budget or Budget()
+    def __init__(self, workbook: Workbook, budget: ReadingBudget | None = None) -> None:
+        self.workbook, self.budget = workbook, budget or ReadingBudget()
         self.sheets = {sheet.name: sheet for sheet in workbook.sheets}
         self.names = {name.casefold(): refers for name, refers in workbook.names.items()}
         self._folded = {name.casefold(): name for name in reversed(self.sheets)}
@@ -127,10 +127,10 @@ class Calculator:
         try:
             (top, left), (bottom, right) = area_of(text)
         except ValueError:
-            raise Fault("#REF!") from None
+            raise CellError("#REF!") from None
         self.step((bottom - top + 1) * (right - left + 1))
         if sheet not in self.sheets:
-            raise Fault("#REF!")
+            raise CellError("#REF!")
         values = [
             [self.known(sheet, (row, column)) for column in range(left, right + 1)] for row in range(top, bottom + 1)
         ]
@@ -156,7 +156,7 @@ class _Formula:
             if self.at < len(self.tokens):
                 raise Unknown
             return 0 if (one := single(value)) is None else one
-        except Fault as fault:
+        except CellError as fault:
             return str(fault)
         except (ArithmeticError, ValueError):
             return "#NUM!"
@@ -243,7 +243,7 @@ class _Formula:
     def call(self, name: str) -> Operand:
         if name not in FUNCTIONS:
             raise Unknown
-        given: list[Operand | Fault] = []
+        given: list[Operand | CellError] = []
         while not (given == [] and self.next_is(")")):
             given.append(self.argument())
             if self.expect(",", ";", ")") == ")":
@@ -251,14 +251,14 @@ class _Formula:
         self.expect(")")
         return self.applied(name, given)
 
-    def argument(self) -> Operand | Fault:
+    def argument(self) -> Operand | CellError:
         """Calculate one argument; an error is kept, because IF and IFERROR may never look at it."""
         depth, frames, at = self.depth, self.book.depth, self.at
         try:
             return self.expression(0)
-        except (Fault, ArithmeticError) as fault:
+        except (CellError, ArithmeticError) as fault:
             self.depth, self.book.depth, self.at = depth, frames, self.behind_argument(at)
-            return fault if isinstance(fault, Fault) else Fault("#NUM!")
+            return fault if isinstance(fault, CellError) else CellError("#NUM!")
 
     def behind_argument(self, at: int) -> int:
         """Give the place behind an argument that was not read to its end."""
@@ -273,13 +273,13 @@ class _Formula:
 
     def applied(self, name: str, given: Sequence[Any]) -> Operand:
         if name == "IFERROR" and len(given) == 2:  # noqa: PLR2004
-            failed = isinstance(given[0], Fault) or bool(ERROR.fullmatch(str(single(given[0]))))
+            failed = isinstance(given[0], CellError) or bool(ERROR.fullmatch(str(single(given[0]))))
             given = [given[1] if failed else given[0]]
-        elif name == "IF" and given and not isinstance(given[0], Fault):
+        elif name == "IF" and given and not isinstance(given[0], CellError):
             chosen = given[1:2] if as_truth(single(given[0])) else (given[2:3] or [False])
             given = list(chosen)
         for one in given:
-            if isinstance(one, Fault):
+            if isinstance(one, CellError):
                 raise one
         self.book.step(cost(name, given))
         try:
@@ -287,7 +287,7 @@ class _Formula:
         except (TypeError, IndexError):
             raise Unknown from None
         except (ZeroDivisionError, statistics.StatisticsError):
-            raise Fault("#DIV/0!") from None
+            raise CellError("#DIV/0!") from None
         return self.made(value)
 
 

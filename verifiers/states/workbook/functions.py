@@ -16,7 +16,7 @@ from verifiers.states.workbook.operands import (
     MAX_TEXT,
     OPERATORS,
     Area,
-    Fault,
+    CellError,
     Operand,
     Unknown,
     as_number,
@@ -70,7 +70,7 @@ def _chosen(of: Operand, *criteria: Operand) -> list[Value]:
     for area, criterion in zip(criteria[::2], criteria[1::2], strict=True):
         test, there = _criterion(criterion), list(flat(area))
         if len(there) != len(values):
-            raise Fault("#VALUE!")
+            raise CellError("#VALUE!")
         chosen = [is_chosen and test(value) for is_chosen, value in zip(chosen, there, strict=True)]
     return [value for value, is_chosen in zip(values, chosen, strict=True) if is_chosen]
 
@@ -95,7 +95,7 @@ def _matched(wanted: Operand, area: Operand, kind: Operand = 1) -> int:
     for number, value in enumerate(flat(area), 1):
         if value is not None and test(single(wanted), value):
             return number
-    raise Fault("#N/A")
+    raise CellError("#N/A")
 
 
 def _looked_up(wanted: Operand, area: Any, column: Operand, is_sorted: Operand = True) -> Value:  # noqa: FBT002
@@ -112,7 +112,7 @@ def _indexed(area: Any, row: Operand, column: Operand = None) -> Value:
     if column is None and len(area) == 1:
         down, across = 1, down
     if not (0 < down <= len(area) and 0 < across <= len(area[0])):
-        raise Fault("#REF!")
+        raise CellError("#REF!")
     value: Value = area[down - 1][across - 1]
     return value
 

@@ -22,7 +22,7 @@ _PLACE = re.compile(r"\$?([A-Za-z]{1,3})\$?([1-9][0-9]{0,6})")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class WorkbookCell:
     """A cell: its value, and the text of its formula without the leading `=`."""
 
     value: Value = field(repr=False)
@@ -30,7 +30,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WorkbookTable:
     """A table of a sheet: its name, its area (`A1:C9`) and the names of its columns."""
 
     name: str
@@ -43,9 +43,9 @@ class Sheet:
     """A worksheet: its non-empty cells, its tables and its merged areas."""
 
     name: str
-    cells: Mapping[Place, Cell] = field(repr=False)
+    cells: Mapping[Place, WorkbookCell] = field(repr=False)
     hidden: bool = False
-    tables: tuple[Table, ...] = ()
+    tables: tuple[WorkbookTable, ...] = ()
     merged: tuple[str, ...] = ()
 
 

@@ -27,7 +27,7 @@ class Unknown(Exception):
     """The value cannot be determined."""
 
 
-class Fault(Exception):
+class CellError(Exception):
     """The value is one of a spreadsheet's own errors."""
 
 
@@ -75,7 +75,7 @@ def as_number(value: Operand) -> Any:
         return 0
     if isinstance(one, str):
         if ERROR.fullmatch(one):
-            raise Fault(one)
+            raise CellError(one)
         try:
             return float(one) if re.fullmatch(r"\s*-?\d{1,40}(\.\d*)?\s*", one) else refuse()
         except ValueError:
@@ -89,7 +89,7 @@ def refuse() -> NoReturn:
     Raises:
         Fault: always.
     """
-    raise Fault("#VALUE!")
+    raise CellError("#VALUE!")
 
 
 def as_text(value: Operand) -> str:
@@ -119,7 +119,7 @@ def numbers_of(*values: Operand) -> list[Any]:
     """Give the numbers among values: in areas only what is one; an error anywhere is one."""
     for value in flat(*values):
         if isinstance(value, str) and ERROR.fullmatch(value):
-            raise Fault(value)
+            raise CellError(value)
     return [
         one
         for value in values
@@ -129,7 +129,7 @@ def numbers_of(*values: Operand) -> list[Any]:
 
 def _divided(left: Operand, right: Operand) -> Any:
     if not as_number(right):
-        raise Fault("#DIV/0!")
+        raise CellError("#DIV/0!")
     return as_number(left) / as_number(right)
 
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeGuard
 
-from verifiers.errors import Lacking, Spoiled
+from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, Finding, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import Number, cell_equal, exact, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
-from verifiers.states.workbook.book import Book, Unclear, open_book, open_paths, same_formula
+from verifiers.states.workbook.book import CalculatedWorkbook, Unclear, open_book, open_paths, same_formula
 from verifiers.states.workbook.examples import workbook
 from verifiers.states.workbook.model import Place, Sheet, Value, area_of, name_of, place_of
 
@@ -57,10 +57,10 @@ BARE = partial(workbook, "a.xlsx", {"Stock": OTHER}, names={"total": "Stock!$B$3
 NONE = partial(workbook, "b.xlsx", {"Stock": TABLE})
 
 
-def _sheet(context: Context, path: str, sheet: str) -> tuple[Book, Sheet]:
+def _sheet(context: Context, path: str, sheet: str) -> tuple[CalculatedWorkbook, Sheet]:
     book = open_book(context, path)
     if sheet not in book.sheets:
-        raise Lacking(f"{quoted(path)} has the sheets {listed(list(book.sheets))}")
+        raise TargetMissing(f"{quoted(path)} has the sheets {listed(list(book.sheets))}")
     found = book.sheets[sheet]
     context.budget.step(1 + len(found.tables) + len(found.merged))
     return book, found
@@ -72,9 +72,11 @@ def _sheet(context: Context, path: str, sheet: str) -> tuple[Book, Sheet]:
     takes={"path": PATH},
     example=Example({"path": "a.xlsx"}, FULL, NONE),
 )
-def workbook_exists(context: Context, path: str) -> Finding:
+def workbook_exists(context: Context, path: str) -> ProbeResult:
     """There is a file at the path, and it can be read as a workbook."""
-    return Finding(holds=True, found=f"{quoted(path)} has the sheets {listed(list(open_book(context, path).sheets))}")
+    return ProbeResult(
+        holds=True, found=f"{quoted(path)} has the sheets {listed(list(open_book(context, path).sheets))}"
+    )
 
 
 @predicate(
@@ -83,10 +85,10 @@ def workbook_exists(context: Context, path: str) -> Finding:
     takes={"path": PATH},
     example=Example({"path": "b.xlsx"}, FULL, NONE),
 )
-def workbook_absent(context: Context, path: str) -> Finding:
+def workbook_absent(context: Context, path: str) -> ProbeResult:
     """There is nothing at the path."""
     paths = open_paths(context)
-    return Finding(path not in paths, f"there are {listed(list(paths))}")
+    return ProbeResult(path not in paths, f"there are {listed(list(paths))}")
 
 
 @predicate(
@@ -95,10 +97,10 @@ def workbook_absent(context: Context, path: str) -> Finding:
     takes={"paths": names(PATH)},
     example=Example({"paths": ["a.xlsx"]}, FULL, NONE),
 )
-def workbooks_are(context: Context, paths: Sequence[str]) -> Finding:
+def workbooks_are(context: Context, paths: Sequence[str]) -> ProbeResult:
     """There are files at these paths and at no others, whatever they hold; folders do not count."""
     there = sorted(path for path, kind in open_paths(context).items() if kind != "directory")
-    return Finding(there == sorted(paths), f"there are {listed(there)}")
+    return ProbeResult(there == sorted(paths), f"there are {listed(there)}")
 
 
 @predicate(
@@ -108,10 +110,10 @@ def workbooks_are(context: Context, paths: Sequence[str]) -> Finding:
     may_take={"hidden": FLAG},
     example=Example({"path": "a.xlsx", "sheet": "Notes", "hidden": False}, FULL, BARE),
 )
-def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None = None) -> Finding:
+def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None = None) -> ProbeResult:
     """The workbook has a sheet of this name, hidden or not where that is asked for."""
     _, found = _sheet(context, path, sheet)
-    return Finding(hidden in {None, found.hidden}, f"{quoted(sheet)} is {'hidden' if found.hidden else 'shown'}")
+    return ProbeResult(hidden in {None, found.hidden}, f"{quoted(sheet)} is {'hidden' if found.hidden else 'shown'}")
 
 
 @predicate(
@@ -120,10 +122,10 @@ def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None
     takes={"path": PATH, "sheets": names(NAME, least=1)},
     example=Example({"path": "a.xlsx", "sheets": ["Stock", "Notes"]}, FULL, BARE),
 )
-def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> Finding:
+def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> ProbeResult:
     """The workbook has these sheets, in this order, and no others."""
     there = list(open_book(context, path).sheets)
-    return Finding(there == list(sheets), f"{quoted(path)} has the sheets {listed(there)}")
+    return ProbeResult(there == list(sheets), f"{quoted(path)} has the sheets {listed(there)}")
 
 
 @predicate(
@@ -135,11 +137,11 @@ def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> Finding:
 )
 def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
     context: Context, path: str, sheet: str, cell: str, value: Value, tolerance: Number = 0
-) -> Finding:
+) -> ProbeResult:
     """The cell has this value; null means that it is empty."""
     book, found = _sheet(context, path, sheet)
     place = _place(cell)
-    return Finding(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, found, place)}")
+    return ProbeResult(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, found, place)}")
 
 
 @predicate(
@@ -153,7 +155,7 @@ def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
 )
 def range_equals(  # noqa: PLR0917 - each is an argument of the predicate
     context: Context, path: str, sheet: str, area: str, rows: Sequence[Sequence[Value]], tolerance: Number = 0
-) -> Finding:
+) -> ProbeResult:
     """The cells of the area have these values, row by row; null means that a cell is empty."""
     book, _ = _sheet(context, path, sheet)
     return _compared(book, sheet, list(_cells(area)), rows, tolerance)
@@ -170,14 +172,14 @@ def range_equals(  # noqa: PLR0917 - each is an argument of the predicate
 )
 def sheet_equals(
     context: Context, path: str, sheet: str, rows: Sequence[Sequence[Value]], tolerance: Number = 0
-) -> Finding:
+) -> ProbeResult:
     """From A1 on the sheet's cells have these values, row by row, and every other cell is empty."""
     book, found = _sheet(context, path, sheet)
     context.budget.step(A_CELL * len(found.cells))
     height = max([len(rows), *(row for row, _ in found.cells)])
     width = max([*map(len, rows), *(column for _, column in found.cells)], default=0)
     if height * max(width, 1) > MAX_AREA:
-        raise Lacking(f"{quoted(sheet)} spreads over more than {MAX_AREA} cells")
+        raise TargetMissing(f"{quoted(sheet)} spreads over more than {MAX_AREA} cells")
     padded = [[*row, *[None] * (width - len(row))] for row in [*rows, *[()] * (height - len(rows))]]
     there = [[(row, column) for column in range(1, width + 1)] for row in range(1, height + 1)]
     return _compared(book, sheet, there, padded, tolerance)
@@ -189,12 +191,12 @@ def sheet_equals(
     takes={**IN_SHEET, "cell": CELL, "formula": {"type": "string", "minLength": 1}},
     example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4", "formula": "=SUM(B2:B3)"}, FULL, BARE),
 )
-def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str) -> Finding:
+def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str) -> ProbeResult:
     """The cell holds this formula."""
     book, found = _sheet(context, path, sheet)
     there = found.cells.get(_place(cell))
     same = there is not None and there.formula is not None and same_formula(there.formula, formula)
-    return Finding(same, f"{cell} has {_shown(book, found, _place(cell))}")
+    return ProbeResult(same, f"{cell} has {_shown(book, found, _place(cell))}")
 
 
 @predicate(
@@ -203,11 +205,13 @@ def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str)
     takes={**IN_SHEET, "cell": CELL},
     example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4"}, FULL, BARE),
 )
-def has_formula(context: Context, path: str, sheet: str, cell: str) -> Finding:
+def has_formula(context: Context, path: str, sheet: str, cell: str) -> ProbeResult:
     """The cell holds a formula and not just a value."""
     book, found = _sheet(context, path, sheet)
     there = found.cells.get(_place(cell))
-    return Finding(there is not None and there.formula is not None, f"{cell} has {_shown(book, found, _place(cell))}")
+    return ProbeResult(
+        there is not None and there.formula is not None, f"{cell} has {_shown(book, found, _place(cell))}"
+    )
 
 
 @predicate(
@@ -217,10 +221,12 @@ def has_formula(context: Context, path: str, sheet: str, cell: str) -> Finding:
     may_take={"where": WHERE},
     example=Example({"path": "a.xlsx", "sheet": "Stock", "count": 1, "where": {"item": "tea"}}, FULL, BARE),
 )
-def row_count(context: Context, path: str, sheet: str, count: int, where: Mapping[str, Value] | None = None) -> Finding:
+def row_count(
+    context: Context, path: str, sheet: str, count: int, where: Mapping[str, Value] | None = None
+) -> ProbeResult:
     """Below the names of the columns there are this many rows that are not empty and have these values."""
     found = sum(_fits(row, where or {}) for row in _rows(context, path, sheet, where or {}))
-    return Finding(found == count, f"there are {found}")
+    return ProbeResult(found == count, f"there are {found}")
 
 
 @predicate(
@@ -229,10 +235,10 @@ def row_count(context: Context, path: str, sheet: str, count: int, where: Mappin
     takes={**IN_SHEET, "where": {**WHERE, "minProperties": 1}},
     example=Example({"path": "a.xlsx", "sheet": "Stock", "where": {"item": "milk", "n": 3.5}}, FULL, BARE),
 )
-def row_exists(context: Context, path: str, sheet: str, where: Mapping[str, Value]) -> Finding:
+def row_exists(context: Context, path: str, sheet: str, where: Mapping[str, Value]) -> ProbeResult:
     """Below the names of the columns there is a row that has these values."""
     rows = list(_rows(context, path, sheet, where))
-    return Finding(any(_fits(row, where) for row in rows), f"there are {len(rows)} rows: {quoted(rows)}")
+    return ProbeResult(any(_fits(row, where) for row in rows), f"there are {len(rows)} rows: {quoted(rows)}")
 
 
 @predicate(
@@ -252,11 +258,11 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
     sum: Number,  # noqa: A002
     where: Mapping[str, Value] | None = None,
     tolerance: Number = 0,
-) -> Finding:
+) -> ProbeResult:
     """The numbers of the column, in rows that have these values, sum up to this; what is no number does not count."""
     fitting = [row for row in _rows(context, path, sheet, {column: None, **(where or {})}) if _fits(row, where or {})]
     total = exact_sum(value for row in fitting if _is_number(value := _clear(row[column])))
-    return Finding(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {plain(total)}")
+    return ProbeResult(near(total, sum, tolerance), f"the sum over {len(fitting)} rows is {plain(total)}")
 
 
 @predicate(
@@ -265,14 +271,14 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
     takes={"path": PATH, "name": NAME, "refers_to": {"type": "string", "minLength": 1}},
     example=Example({"path": "a.xlsx", "name": "total", "refers_to": "Stock!$B$4"}, FULL, BARE),
 )
-def named_range_is(context: Context, path: str, name: str, refers_to: str) -> Finding:
+def named_range_is(context: Context, path: str, name: str, refers_to: str) -> ProbeResult:
     """The workbook has a name of this spelling, in any case, that refers to this; compared as formulas are."""
     names = open_book(context, path).workbook.names
     context.budget.step(2 * len(names))
     there = {key.casefold(): refers for key, refers in names.items()}
     refers = there.get(name.casefold())
     found = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(there))}"
-    return Finding(refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), found)
+    return ProbeResult(refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), found)
 
 
 @predicate(
@@ -289,7 +295,7 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
     name: str,
     area: str | None = None,
     columns: Sequence[str] | None = None,
-) -> Finding:
+) -> ProbeResult:
     """The sheet has a table of this name, in any case, and of this area and these columns where they are given."""
     _, found = _sheet(context, path, sheet)
     fits = any(
@@ -298,7 +304,7 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
         and (columns is None or tuple(columns) == table.columns)
         for table in found.tables
     )
-    return Finding(fits, f"the tables are {listed([f'{table.name} {table.area}' for table in found.tables])}")
+    return ProbeResult(fits, f"the tables are {listed([f'{table.name} {table.area}' for table in found.tables])}")
 
 
 @predicate(
@@ -311,44 +317,48 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
         FULL,
     ),
 )
-def cells_merged(context: Context, path: str, sheet: str, area: str) -> Finding:
+def cells_merged(context: Context, path: str, sheet: str, area: str) -> ProbeResult:
     """Just this area is merged into one cell."""
     _, found = _sheet(context, path, sheet)
-    return Finding(area in found.merged, f"merged are {listed(found.merged)}")
+    return ProbeResult(area in found.merged, f"merged are {listed(found.merged)}")
 
 
 def _place(cell: str) -> Place:
     try:
         return place_of(cell)
     except ValueError:
-        raise Lacking(f"no sheet has a cell {cell}") from None
+        raise TargetMissing(f"no sheet has a cell {cell}") from None
 
 
 def _cells(area: str) -> Iterator[list[Place]]:
     try:
         (top, left), (bottom, right) = area_of(area)
     except ValueError:
-        raise Lacking(f"no sheet has an area {area}") from None
+        raise TargetMissing(f"no sheet has an area {area}") from None
     if (bottom - top + 1) * (right - left + 1) > MAX_AREA:
-        raise Lacking(f"the area {area} has more than {MAX_AREA} cells, which no task asks for")
+        raise TargetMissing(f"the area {area} has more than {MAX_AREA} cells, which no task asks for")
     for row in range(top, bottom + 1):
         yield [(row, column) for column in range(left, right + 1)]
 
 
 def _compared(
-    book: Book, sheet: str, there: Sequence[Sequence[Place]], rows: Sequence[Sequence[Value]], tolerance: Number
-) -> Finding:
+    book: CalculatedWorkbook,
+    sheet: str,
+    there: Sequence[Sequence[Place]],
+    rows: Sequence[Sequence[Value]],
+    tolerance: Number,
+) -> ProbeResult:
     """Compare rows of cells with rows of values."""
     shape = [len(row) for row in there]
     if shape != [len(row) for row in rows]:
-        return Finding(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
+        return ProbeResult(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
     wrong = [
         f"{name_of(place)} has {quoted(book.value(sheet, place))}"
         for places, values in zip(there, rows, strict=True)
         for place, value in zip(places, values, strict=True)
         if not _same(book.value(sheet, place), value, tolerance)
     ]
-    return Finding(not wrong, listed(wrong) if wrong else "every cell is as it should be")
+    return ProbeResult(not wrong, listed(wrong) if wrong else "every cell is as it should be")
 
 
 def _rows(
@@ -359,14 +369,16 @@ def _rows(
     context.budget.step(A_CELL * len(found.cells))
     lines = sorted({row for row, _ in found.cells})
     if not lines:
-        raise Lacking(f"{quoted(sheet)} is empty")
+        raise TargetMissing(f"{quoted(sheet)} is empty")
     heads = {place[1]: str(book.value(sheet, place)) for place in sorted(found.cells) if place[0] == lines[0]}
     if len(lines) * len(heads) > MAX_TABLE:
-        raise Spoiled(f"{quoted(sheet)} spreads over more than {MAX_TABLE} cells")
+        raise CorruptState(f"{quoted(sheet)} spreads over more than {MAX_TABLE} cells")
     context.budget.step(A_CELL * len(lines) * (1 + len(heads)))
     for column in columns:
         if (times := list(heads.values()).count(column)) != 1:
-            raise Lacking(f"{times} columns have the name {quoted(column)}; there are {listed(list(heads.values()))}")
+            raise TargetMissing(
+                f"{times} columns have the name {quoted(column)}; there are {listed(list(heads.values()))}"
+            )
     for row in lines[1:]:
         values = {name: book.value(sheet, (row, column)) for column, name in heads.items()}
         if any(value is not None for value in values.values()):
@@ -386,7 +398,7 @@ def _same(there: Value | Unclear, value: Value, tolerance: Number = 0) -> bool:
 
 def _clear(value: Value | Unclear) -> Value:
     if isinstance(value, Unclear):
-        raise Spoiled("a cell that counts has a formula that we cannot calculate")
+        raise CorruptState("a cell that counts has a formula that we cannot calculate")
     return value
 
 
@@ -394,7 +406,7 @@ def _is_number(value: Value) -> TypeGuard[int | float]:
     return is_number(value)
 
 
-def _shown(book: Book, sheet: Sheet, place: Place) -> str:
+def _shown(book: CalculatedWorkbook, sheet: Sheet, place: Place) -> str:
     cell = sheet.cells.get(place)
     if cell is not None and cell.formula is not None:
         return f"the formula {quoted(cell.formula)}, which comes to {quoted(book.value(sheet.name, place))}"

@@ -27,14 +27,24 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLParser, fromstring
 
-from verifiers.budget import Budget
-from verifiers.errors import Spoiled
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
 from verifiers.states.workbook.book import Unclear
 from verifiers.states.workbook.formula import Calculator
-from verifiers.states.workbook.model import COLUMNS, ROWS, Cell, Place, Sheet, Table, Value, Workbook, place_of
+from verifiers.states.workbook.model import (
+    COLUMNS,
+    ROWS,
+    Place,
+    Sheet,
+    Value,
+    Workbook,
+    WorkbookCell,
+    WorkbookTable,
+    place_of,
+)
 from verifiers.states.workbook.operands import MAX_TEXT
-from verifiers.tree import Tree
+from verifiers.tree import FileTree
 
 MAX_PARTS = 1000
 MAX_PART = 8 << 20
@@ -62,7 +72,7 @@ _GOES_ON = {bytes([letter]) for letter in b":= \t\r\n"}
 codecs.lookup("cp437")  # in which a zip names its parts; now, because reading opens no file
 
 
-def read_workbooks(tree: Tree, budget: Budget) -> NormalState:
+def read_workbooks(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every file as a workbook, and calculate its formulas.
 
     Raises:
@@ -74,12 +84,12 @@ def read_workbooks(tree: Tree, budget: Budget) -> NormalState:
         if node.kind == "file":
             try:
                 books[path] = _book(read_workbook(node.data, budget), budget)
-            except WorkbookSpoiled as error:
+            except CorruptWorkbook as error:
                 books[path] = {"spoiled": str(error)}
     return NormalState({"paths": [[path, node.kind] for path, node in tree.items()], "books": books})
 
 
-def _book(workbook: Workbook, budget: Budget) -> dict[str, Any]:
+def _book(workbook: Workbook, budget: ReadingBudget) -> dict[str, Any]:
     """Give the normal form of a workbook (`verifiers.states.workbook.book`)."""
     calculator = Calculator(workbook, budget)
     sheets = []
@@ -97,11 +107,11 @@ def _book(workbook: Workbook, budget: Budget) -> dict[str, Any]:
     return {"sheets": sheets, "names": dict(workbook.names)}
 
 
-class WorkbookSpoiled(Spoiled):
+class CorruptWorkbook(CorruptState):
     """This file is not a readable workbook; others may be."""
 
 
-def read_workbook(data: bytes, budget: Budget | None = None) -> Workbook:
+def read_workbook(data: bytes, budget: ReadingBudget | None = None) -> Workbook:
     """Read one workbook file.
 
     Raises:
@@ -109,26 +119,26 @@ def read_workbook(data: bytes, budget: Budget | None = None) -> Workbook:
         Spoiled: it costs more than the budget has.
     """
     if data.count(b"PK\x01\x02") > 2 * MAX_PARTS:  # each entry of a zip begins so, and zipfile reads them all
-        raise WorkbookSpoiled(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
+        raise CorruptWorkbook(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _Reader(archive, budget or Budget()).workbook()
+            return _Reader(archive, budget or ReadingBudget()).workbook()
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
-        raise WorkbookSpoiled(f"the workbook is no zip that we read ({type(error).__name__})") from None
+        raise CorruptWorkbook(f"the workbook is no zip that we read ({type(error).__name__})") from None
     except (ParseError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise WorkbookSpoiled(f"the workbook is not written as one ({type(error).__name__})") from None
+        raise CorruptWorkbook(f"the workbook is not written as one ({type(error).__name__})") from None
 
 
 class _Reader:
-    def __init__(self, archive: zipfile.ZipFile, budget: Budget) -> None:
+    def __init__(self, archive: zipfile.ZipFile, budget: ReadingBudget) -> None:
         entries = archive.infolist()
         if len(entries) > MAX_PARTS or sum(entry.file_size for entry in entries) > MAX_BYTES:
-            raise WorkbookSpoiled(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
+            raise CorruptWorkbook(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")
         budget.step(len(entries) * A_FILE)
         self.archive, self.budget = archive, budget
         self.parts = {entry.filename: entry for entry in entries}
         self.parsed: dict[str, Element] = {}
-        self.tables: dict[str, Table] = {}
+        self.tables: dict[str, WorkbookTable] = {}
         self.sheet_parts: set[str] = set()
         self.cells_left = MAX_CELLS
         self.early = False  # the workbook counts days from 1904
@@ -147,7 +157,7 @@ class _Reader:
         self.early = settings is not None and settings.get("date1904") in {"1", "true"}
         entries = root.findall(f"{_MAIN}sheets/{_MAIN}sheet")
         if len(entries) > MAX_SHEETS:
-            raise WorkbookSpoiled(f"the workbook has more than {MAX_SHEETS} sheets")
+            raise CorruptWorkbook(f"the workbook has more than {MAX_SHEETS} sheets")
         sheets = [
             self.sheet(related[entry.attrib[_LINK]][1], entry)
             for entry in entries
@@ -169,17 +179,17 @@ class _Reader:
     def unpacked(self, path: str) -> bytes:
         entry = self.parts[path]
         if entry.file_size > MAX_PART or entry.file_size > MAX_SWELL * max(entry.compress_size, 100):
-            raise WorkbookSpoiled(
+            raise CorruptWorkbook(
                 f"a part of the workbook is beyond {MAX_PART} bytes, or swells by more than {MAX_SWELL}"
             )
         if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            raise WorkbookSpoiled("a part of the workbook is packed in a way that no workbook is")
+            raise CorruptWorkbook("a part of the workbook is packed in a way that no workbook is")
         self.budget.keep(entry.file_size)
         return self.archive.read(entry)
 
     def parse(self, data: bytes) -> Element:
         if b"<!DOCTYPE" in data:
-            raise WorkbookSpoiled("a part of the workbook declares a document type")
+            raise CorruptWorkbook("a part of the workbook declares a document type")
         self.budget.parse(len(data))
         self.budget.step(AN_ELEMENT * (data.count(b"<") + data.count(b"=")))
         _must_have_short_namespaces(data, self.budget)
@@ -202,7 +212,7 @@ class _Reader:
 
     def sheet(self, path: str, entry: Element) -> Sheet:
         if path in self.sheet_parts:
-            raise WorkbookSpoiled("two sheets of the workbook are one part")
+            raise CorruptWorkbook("two sheets of the workbook are one part")
         self.sheet_parts.add(path)
         root = self.xml(path)
         cells = dict(self.cells(root))
@@ -212,14 +222,14 @@ class _Reader:
         hidden = entry.get("state", "visible") != "visible"
         return Sheet(entry.attrib["name"], cells, hidden, tables, merged)
 
-    def table(self, path: str) -> Table:
+    def table(self, path: str) -> WorkbookTable:
         self.budget.step(A_FILE)
         if path not in self.tables:
             self.tables[path] = _table(self.xml(path))
         self.budget.step(len(self.tables[path].columns))
         return self.tables[path]
 
-    def cells(self, root: Element) -> Iterator[tuple[Place, Cell]]:
+    def cells(self, root: Element) -> Iterator[tuple[Place, WorkbookCell]]:
         row = 0
         for line in root.iterfind(f"{_MAIN}sheetData/{_MAIN}row"):
             row, column = int(line.get("r", row + 1)), 0
@@ -230,19 +240,19 @@ class _Reader:
                     raise ValueError
                 self.cells_left -= 1
                 if self.cells_left < 0:
-                    raise WorkbookSpoiled(f"the workbook has more than {MAX_CELLS} cells")
+                    raise CorruptWorkbook(f"the workbook has more than {MAX_CELLS} cells")
                 cell = self.cell(entry)
                 if cell.value is not None or cell.formula is not None:
                     yield place, cell
 
-    def cell(self, entry: Element) -> Cell:
+    def cell(self, entry: Element) -> WorkbookCell:
         formula = entry.find(f"{_MAIN}f")
         value, text = self.value(entry), None if formula is None else (formula.text or "").strip()
         if (isinstance(value, str) and len(value) > MAX_TEXT) or (text is not None and len(text) > MAX_FORMULA):
-            raise WorkbookSpoiled(
+            raise CorruptWorkbook(
                 f"a cell of the workbook has a text of more than {MAX_TEXT} letters, or such a formula"
             )
-        return Cell(value, text)
+        return WorkbookCell(value, text)
 
     def value(self, entry: Element) -> Value:
         kind, inline = entry.get("t", "n"), entry.find(f"{_MAIN}is")
@@ -290,14 +300,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
-def _must_have_short_namespaces(data: bytes, budget: Budget) -> None:
+def _must_have_short_namespaces(data: bytes, budget: ReadingBudget) -> None:
     """Refuse a part with long namespace names: the parser copies them for every element."""
     at = data.find(b"xmlns")
     while at >= 0:
         budget.step()
         declared = _DECLARES.match(data, at)
         if declared is None and data[at + 5 : at + 6] in _GOES_ON:
-            raise WorkbookSpoiled("a part of the workbook names a namespace in a way that no workbook does")
+            raise CorruptWorkbook("a part of the workbook names a namespace in a way that no workbook does")
         at = data.find(b"xmlns", at + 5)
 
 
@@ -316,11 +326,11 @@ def _dates(root: Element) -> Iterator[int]:
             yield number
 
 
-def _table(root: Element) -> Table:
+def _table(root: Element) -> WorkbookTable:
     columns = tuple(
         _unescaped(entry.attrib["name"]) for entry in root.iterfind(f"{_MAIN}tableColumns/{_MAIN}tableColumn")
     )
-    return Table(
+    return WorkbookTable(
         root.get("displayName") or root.attrib["name"],
         root.attrib["ref"],
         columns,

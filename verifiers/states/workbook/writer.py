@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from verifiers.states.workbook.model import Cell, Place, Sheet, Table, Workbook, name_of
+from verifiers.states.workbook.model import Place, Sheet, Workbook, WorkbookCell, WorkbookTable, name_of
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -124,7 +124,7 @@ def _sheet(sheet: Sheet, dates: set[Place]) -> str:
     return f'<worksheet xmlns="{_MAIN}" xmlns:r="{_LINKS}"><sheetData>{rows}</sheetData>{merged}{tables}</worksheet>'
 
 
-def _cell(place: Place, cell: Cell) -> str:
+def _cell(place: Place, cell: WorkbookCell) -> str:
     start = f'<c r="{name_of(place)}"'
     formula = "" if cell.formula is None else f"<f>{_shown(cell.formula)}</f>"
     match cell.value:
@@ -140,7 +140,7 @@ def _cell(place: Place, cell: Cell) -> str:
             return f"{start}>{formula}<v>{value!r}</v></c>"
 
 
-def _dated(place: Place, cell: Cell) -> str:
+def _dated(place: Place, cell: WorkbookCell) -> str:
     text = str(cell.value)
     days = (datetime.datetime.fromisoformat(text) - _EPOCH).total_seconds() / 86400
     return f'<c r="{name_of(place)}" s="{1 if len(text) == len("2026-01-05") else 2}"><v>{days!r}</v></c>'
@@ -155,7 +155,7 @@ def _escaped(text: str) -> str:
     return _CONTROL.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
 
 
-def _table(number: int, table: Table) -> str:
+def _table(number: int, table: WorkbookTable) -> str:
     columns = "".join(
         f'<tableColumn id="{place}" name={quoteattr(_escaped(name))}/>' for place, name in enumerate(table.columns, 1)
     )

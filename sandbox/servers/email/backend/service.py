@@ -97,7 +97,7 @@ namespace inbox {{
 """
 
 
-class Session(socketserver.StreamRequestHandler):
+class SmtpSession(socketserver.StreamRequestHandler):
     """One connection to the sink: as much of SMTP (RFC 5321, 4.5.1) as a client needs, and AUTH, which all pass."""
 
     timeout = 60
@@ -242,7 +242,7 @@ def main() -> int:
         configuration.write_text(settings(str(run)), encoding="utf-8")
         process = subprocess.Popen([program, "-F", "-c", configuration], stdin=subprocess.DEVNULL, stdout=2)
         try:
-            with Sink((HOST, SMTP), Session) as sink:
+            with Sink((HOST, SMTP), SmtpSession) as sink:
                 threading.Thread(target=sink.serve_forever, daemon=True).start()
                 deadline = time.monotonic() + START_SECONDS
                 while not is_up():

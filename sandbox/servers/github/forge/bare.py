@@ -37,7 +37,7 @@ class GitFailed(Exception):
     """Git ended with a status that the caller did not expect."""
 
 
-class Person(NamedTuple):
+class GitIdentity(NamedTuple):
     """Who, and when in seconds since 1970."""
 
     name: str
@@ -56,12 +56,12 @@ class Commit:
     sha: str
     tree: str
     parents: tuple[str, ...]
-    author: Person
-    committer: Person
+    author: GitIdentity
+    committer: GitIdentity
     message: str = field(repr=False)
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One entry of a tree."""
 
     mode: str
@@ -179,12 +179,12 @@ class Bare:
             yield head[0], output[end + 1 : end + 1 + size]
             at = end + size + 2
 
-    def entries(self, tree: str, *, deep: bool = False) -> list[Entry]:
+    def entries(self, tree: str, *, deep: bool = False) -> list[TreeEntry]:
         """List a tree: its own entries, or all files below it."""
         words = ("-r",) if deep else ()
         return _entries(self.git("ls-tree", "-l", "-z", "--full-tree", *words, tree))
 
-    def entry(self, commit: str, path: str) -> Entry | None:
+    def entry(self, commit: str, path: str) -> TreeEntry | None:
         """Give what is at a path, or None."""
         found = _entries(self.git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path))
         return found[0] if found and found[0].path == path else None
@@ -210,7 +210,9 @@ class Bare:
         finally:
             Path(index).unlink(missing_ok=True)
 
-    def put_commit(self, tree: str, parents: Sequence[str], message: str, author: Person, committer: Person) -> str:
+    def put_commit(
+        self, tree: str, parents: Sequence[str], message: str, author: GitIdentity, committer: GitIdentity
+    ) -> str:
         """Store a commit and give its name."""
         head = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         head += [f"author {author.line()}", f"committer {committer.line()}", "", message]
@@ -228,12 +230,12 @@ def _index_line(path: str, change: tuple[str, str] | None) -> str:
     return f"{mode} {sha}\t{path}\0"
 
 
-def _entries(listing: bytes) -> list[Entry]:
+def _entries(listing: bytes) -> list[TreeEntry]:
     out = []
     for record in listing.decode("utf-8", "replace").split("\0")[:-1]:
         head, _, path = record.partition("\t")
         mode, kind, sha, size = head.split()
-        out.append(Entry(mode, kind, sha, 0 if size == "-" else int(size), path))
+        out.append(TreeEntry(mode, kind, sha, 0 if size == "-" else int(size), path))
     return out
 
 
@@ -246,7 +248,7 @@ def _parsed(sha: str, data: bytes) -> Commit:
     return Commit(sha, fields["tree"], parents, *people, message.removesuffix("\n"))
 
 
-def _person(line: str) -> Person:
+def _person(line: str) -> GitIdentity:
     name, _, rest = line.partition(" <")
     email, _, stamp = rest.rpartition("> ")
-    return Person(name, email, int(stamp.split(" ")[0]))
+    return GitIdentity(name, email, int(stamp.split(" ")[0]))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.servers.github.forge.errors import ApiError, forbidden, not_found, unprocessable
-from sandbox.servers.github.forge.state import Repo, State, writable
-from sandbox.servers.github.forge.web import Answer, Request
+from sandbox.servers.github.forge.state import ForgeState, Repo, writable
+from sandbox.servers.github.forge.web import HttpRequest, HttpResponse
 
 _MISSING = object()
 _KINDS: Mapping[type, str] = {
@@ -21,7 +21,7 @@ _KINDS: Mapping[type, str] = {
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """A call.
 
     Attributes:
@@ -32,8 +32,8 @@ class Call:
         body: the JSON object that came, `{}` where none did.
     """
 
-    state: State
-    request: Request
+    state: ForgeState
+    request: HttpRequest
     viewer: str | None
     parts: Mapping[str, str]
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -114,4 +114,4 @@ class Call:
         return writable(repo)
 
 
-Handler = Callable[[Call], Answer]
+Handler = Callable[[ApiCall], HttpResponse]

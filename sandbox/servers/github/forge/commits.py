@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.servers.github.forge import clock, users
-from sandbox.servers.github.forge.bare import HEX, Commit, Entry, Person
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.bare import HEX, Commit, GitIdentity, TreeEntry
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
 from sandbox.servers.github.forge.paging import listed
 from sandbox.servers.github.forge.repositories import minimal
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 UNSIGNED = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
 EMPTY = "Git Repository is empty."
 
 
-def signature(person: Person) -> dict[str, str]:
+def signature(person: GitIdentity) -> dict[str, str]:
     """Render who made a commit."""
     return {"name": person.name, "email": person.email, "date": clock.written(person.date)}
 
@@ -60,7 +60,7 @@ def commit(repo: Repo, read: Commit) -> dict[str, Any]:
     }
 
 
-def list_commits(call: Call) -> Answer:
+def list_commits(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/commits."""
     repo = call.repo
     if not repo.git.branches():
@@ -76,7 +76,7 @@ def list_commits(call: Call) -> Answer:
     return listed(call, kept, lambda found: commit(repo, found))
 
 
-def _asked_for(call: Call, found: Commit) -> bool:
+def _asked_for(call: ApiCall, found: Commit) -> bool:
     author, since, until = call.query("author"), call.query("since"), call.query("until")
     if author and author.lower() not in {
         found.author.email.lower(),
@@ -87,14 +87,14 @@ def _asked_for(call: Call, found: Commit) -> bool:
     return (not since or date >= since) and (not until or date <= until)
 
 
-def _named(call: Call) -> str:
+def _named(call: ApiCall) -> str:
     sha = call.repo.git.resolve(call.parts["ref"])
     if sha is None:
         raise unprocessable(f"No commit found for SHA: {call.parts['ref']}")
     return sha
 
 
-def combined_status(call: Call) -> Answer:
+def combined_status(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/commits/{ref}/status."""
     repo, sha = call.repo, _named(call)
     latest = {status["context"]: status for status in repo.record["statuses"].get(sha, [])}
@@ -109,7 +109,7 @@ def combined_status(call: Call) -> Answer:
         "commit_url": repo_api(repo.name, f"/commits/{sha}"),
         "url": repo_api(repo.name, f"/commits/{sha}/status"),
     }
-    return Answer(200, body)
+    return HttpResponse(200, body)
 
 
 def _status(repo: Repo, sha: str, status: dict[str, Any]) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _status(repo: Repo, sha: str, status: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def create_commit(call: Call) -> Answer:
+def create_commit(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/git/commits."""
     repo = call.repo_to_write()
     message, tree, parents = call.take("message", str), call.take("tree", str), call.texts("parents")
@@ -134,10 +134,10 @@ def create_commit(call: Call) -> Answer:
         raise unprocessable("Parent SHA does not exist or is not a commit object")
     author = person(call, "author")
     made = repo.git.put_commit(tree, parents, message, author, person(call, "committer", author))
-    return Answer(201, git_commit(repo, repo.git.commit(made)))
+    return HttpResponse(201, git_commit(repo, repo.git.commit(made)))
 
 
-def person(call: Call, name: str, default: Person | None = None) -> Person:
+def person(call: ApiCall, name: str, default: GitIdentity | None = None) -> GitIdentity:
     """Read who made a commit from the body; it is the caller where nobody is named."""
     given = call.take(name, dict, None)
     if given is None:
@@ -149,10 +149,10 @@ def person(call: Call, name: str, default: Person | None = None) -> Person:
         when = clock.read(date) if isinstance(date, str) else call.state.seconds
     except ValueError:
         raise unprocessable(f"Invalid request.\n\nFor 'properties/date', {date!r} is not a valid date.") from None
-    return Person(who, email, when)
+    return GitIdentity(who, email, when)
 
 
-def create_tree(call: Call) -> Answer:
+def create_tree(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/git/trees."""
     repo = call.repo_to_write()
     if not repo.git.branches():
@@ -164,7 +164,7 @@ def create_tree(call: Call) -> Answer:
     made = repo.git.put_tree(base, changes)
     shown = [_tree_entry(repo, entry) for entry in repo.git.entries(made)]
     url = repo_api(repo.name, f"/git/trees/{made}")
-    return Answer(201, {"sha": made, "url": url, "tree": shown, "truncated": False})
+    return HttpResponse(201, {"sha": made, "url": url, "tree": shown, "truncated": False})
 
 
 def _change(repo: Repo, entry: Any) -> tuple[str, tuple[str, str] | None]:
@@ -188,7 +188,7 @@ def _mode(entry: dict[str, Any]) -> str:
     return str(mode)
 
 
-def _tree_entry(repo: Repo, entry: Entry) -> dict[str, Any]:
+def _tree_entry(repo: Repo, entry: TreeEntry) -> dict[str, Any]:
     kind = "trees" if entry.kind == "tree" else "blobs"
     out = {"path": entry.path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
     size = {"size": entry.size} if entry.kind == "blob" else {}

@@ -6,21 +6,21 @@ import base64
 import binascii
 from typing import Any
 
-from sandbox.servers.github.forge.bare import Entry
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.bare import TreeEntry
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.commits import git_commit, is_path, person
 from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
 from sandbox.servers.github.forge.refs import move_branch
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import RAW, escaped, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 FILE, LINK, FOLDER = "100644", "120000", "040000"
 LINE = 60  # characters in a line of base64
 BIGGEST = 1 << 20  # bytes of a file whose content is shown
 
 
-def get_contents(call: Call) -> Answer:
+def get_contents(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/contents/{path}."""
     repo, path = call.repo, call.parts.get("path", "").strip("/")
     if not repo.git.branches():
@@ -36,15 +36,15 @@ def get_contents(call: Call) -> Answer:
         raise not_found()
     if entry.mode == FOLDER:
         return _folder(repo, entry.sha, path + "/", ref)
-    return Answer(200, _file(repo, entry, ref, repo.git.blob(entry.sha)))
+    return HttpResponse(200, _file(repo, entry, ref, repo.git.blob(entry.sha)))
 
 
-def _folder(repo: Repo, tree: str, prefix: str, ref: str) -> Answer:
+def _folder(repo: Repo, tree: str, prefix: str, ref: str) -> HttpResponse:
     entries = [entry._replace(path=prefix + entry.path) for entry in repo.git.entries(tree)]
-    return Answer(200, [_described(repo, entry, ref) for entry in entries])
+    return HttpResponse(200, [_described(repo, entry, ref) for entry in entries])
 
 
-def _described(repo: Repo, entry: Entry, ref: str) -> dict[str, Any]:
+def _described(repo: Repo, entry: TreeEntry, ref: str) -> dict[str, Any]:
     path, of = escaped(entry.path), escaped(ref)
     is_folder = entry.mode == FOLDER
     url = repo_api(repo.name, f"/contents/{path}?ref={of}")
@@ -64,7 +64,7 @@ def _described(repo: Repo, entry: Entry, ref: str) -> dict[str, Any]:
     }
 
 
-def _file(repo: Repo, entry: Entry, ref: str, data: bytes) -> dict[str, Any]:
+def _file(repo: Repo, entry: TreeEntry, ref: str, data: bytes) -> dict[str, Any]:
     described = _described(repo, entry, ref)
     if entry.mode == LINK:
         return described | {"target": data.decode("utf-8", "replace")}
@@ -75,7 +75,7 @@ def _file(repo: Repo, entry: Entry, ref: str, data: bytes) -> dict[str, Any]:
     return described | {"content": "".join(f"{line}\n" for line in lines), "encoding": "base64"}
 
 
-def put_contents(call: Call) -> Answer:
+def put_contents(call: ApiCall) -> HttpResponse:
     """PUT /repos/{owner}/{repo}/contents/{path}."""
     repo, path = call.repo_to_write(), call.parts["path"]
     message, data = call.take("message", str), _decoded(call.take("content", str))
@@ -94,7 +94,7 @@ def put_contents(call: Call) -> Answer:
     move_branch(call, repo, branch, made)
     entry = repo.git.entry(made, path)
     content = _described(repo, entry, branch) if entry else None
-    return Answer(200 if old else 201, {"content": content, "commit": git_commit(repo, repo.git.commit(made))})
+    return HttpResponse(200 if old else 201, {"content": content, "commit": git_commit(repo, repo.git.commit(made))})
 
 
 def _decoded(content: str) -> bytes:
@@ -104,7 +104,7 @@ def _decoded(content: str) -> bytes:
         raise unprocessable("content is not valid Base64") from None
 
 
-def _must_replace(path: str, old: Entry | None, sha: str | None) -> None:
+def _must_replace(path: str, old: TreeEntry | None, sha: str | None) -> None:
     """Let only somebody who knows what is there write over it."""
     if old is not None and old.kind != "blob":
         raise unprocessable(f"Invalid request.\n\n'{path}' is a directory.")

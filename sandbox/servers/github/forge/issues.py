@@ -9,19 +9,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.servers.github.forge import records
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import ApiError, invalid
 from sandbox.servers.github.forge.issue_shapes import comment, issue
 from sandbox.servers.github.forge.paging import listed
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 REASONS = ("completed", "not_planned", "duplicate", "reopened")
 _SORTS = {"created": "created_at", "updated": "updated_at"}
 
 
-def list_issues(call: Call) -> Answer:
+def list_issues(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/issues."""
     repo = call.repo
     wanted = [record for record in repo.issues if _asked_for(call, record)]
@@ -35,7 +35,7 @@ def _rank(record: Record, sort: str) -> Any:
     return len(record["comments"]) if sort == "comments" else record[_SORTS[sort]]
 
 
-def _asked_for(call: Call, record: Record) -> bool:
+def _asked_for(call: ApiCall, record: Record) -> bool:
     state = call.one_of("state", ("open", "closed", "all"))
     if state not in {"all", record["state"]} or record["updated_at"] < call.query("since"):
         return False
@@ -56,12 +56,12 @@ def _matches(asked: str, there: Sequence[str]) -> bool:
     return {"": True, "none": not there, "*": bool(there)}.get(asked, asked in there)
 
 
-def get_issue(call: Call) -> Answer:
+def get_issue(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/issues/{number}."""
-    return Answer(200, issue(call.repo, call.repo.issue(call.parts["number"])))
+    return HttpResponse(200, issue(call.repo, call.repo.issue(call.parts["number"])))
 
 
-def create_issue(call: Call) -> Answer:
+def create_issue(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/issues."""
     repo = call.repo_to_write(push=False)
     title = call.take("title", str, "")
@@ -73,10 +73,10 @@ def create_issue(call: Call) -> Answer:
         known["milestone"] = _milestone(call, repo)
         known["labels"] = records.labelled(call.state.data, repo.record, call.texts("labels"))
     made = issue(repo, repo.add_issue(call.login, known))
-    return Answer(201, made, {"Location": made["url"]})
+    return HttpResponse(201, made, {"Location": made["url"]})
 
 
-def _assignees(call: Call, repo: Repo) -> list[str]:
+def _assignees(call: ApiCall, repo: Repo) -> list[str]:
     found: list[str] = []
     for name in call.texts("assignees"):
         login = call.state.login(name)
@@ -86,14 +86,14 @@ def _assignees(call: Call, repo: Repo) -> list[str]:
     return found
 
 
-def _milestone(call: Call, repo: Repo) -> int | None:
+def _milestone(call: ApiCall, repo: Repo) -> int | None:
     number = call.take("milestone", int, None)
     if number is not None and str(number) not in repo.record["milestones"]:
         raise invalid("Issue", "milestone", value=number)
     return int(number) if number is not None else None
 
 
-def update_issue(call: Call) -> Answer:
+def update_issue(call: ApiCall) -> HttpResponse:
     """PATCH /repos/{owner}/{repo}/issues/{number}."""
     repo = call.repo_to_write(push=False)
     record = repo.issue(call.parts["number"])
@@ -104,10 +104,10 @@ def update_issue(call: Call) -> Answer:
         _change_place(call, repo, record)
     _change_state(call, record)
     record["updated_at"] = call.state.now
-    return Answer(200, issue(repo, record))
+    return HttpResponse(200, issue(repo, record))
 
 
-def _change_text(call: Call, record: Record) -> None:
+def _change_text(call: ApiCall, record: Record) -> None:
     title = call.take("title", str, record["title"]).strip()
     if not title:
         raise invalid("Issue", "title", "missing_field")
@@ -116,7 +116,7 @@ def _change_text(call: Call, record: Record) -> None:
         record["body"] = call.take("body", str, None)
 
 
-def _change_place(call: Call, repo: Repo, record: Record) -> None:
+def _change_place(call: ApiCall, repo: Repo, record: Record) -> None:
     if "labels" in call.body:
         record["labels"] = records.labelled(call.state.data, repo.record, call.texts("labels"))
     if "assignees" in call.body:
@@ -125,7 +125,7 @@ def _change_place(call: Call, repo: Repo, record: Record) -> None:
         record["milestone"] = _milestone(call, repo)
 
 
-def _change_state(call: Call, record: Record) -> None:
+def _change_state(call: ApiCall, record: Record) -> None:
     wanted = call.take("state", str, record["state"])
     reason = call.take("state_reason", str, None)
     if wanted not in {"open", "closed"}:
@@ -141,7 +141,7 @@ def _change_state(call: Call, record: Record) -> None:
         record["state_reason"] = None if record["pull"] else "reopened"
 
 
-def create_comment(call: Call) -> Answer:
+def create_comment(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/issues/{number}/comments."""
     repo = call.repo_to_write(push=False)
     record = repo.issue(call.parts["number"])
@@ -152,10 +152,10 @@ def create_comment(call: Call) -> Answer:
     record["comments"].append(written)
     record["updated_at"] = call.state.now
     made = comment(repo, record, written)
-    return Answer(201, made, {"Location": made["url"]})
+    return HttpResponse(201, made, {"Location": made["url"]})
 
 
-def list_comments(call: Call) -> Answer:
+def list_comments(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/issues/{number}/comments."""
     repo = call.repo
     record = repo.issue(call.parts["number"])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from sandbox.servers.github.forge import closing, merging, pulls, records
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import ApiError, forbidden, unprocessable
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.refs import move_branch
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 METHODS = ("merge", "squash", "rebase")
 
 
-def merge_pull(call: Call) -> Answer:
+def merge_pull(call: ApiCall) -> HttpResponse:
     """PUT /repos/{owner}/{repo}/pulls/{number}/merge."""
     repo = call.repo_to_write()
     record = repo.pull(call.parts["number"])
@@ -34,7 +34,7 @@ def merge_pull(call: Call) -> Answer:
     move_branch(call, repo, pull["base"]["branch"], made)
     if pull["base"]["branch"] == repo.default_branch:
         closing.close_named(repo, record["body"] or "", call.login)
-    return Answer(200, {"sha": made, "merged": True, "message": "Pull Request successfully merged"})
+    return HttpResponse(200, {"sha": made, "merged": True, "message": "Pull Request successfully merged"})
 
 
 def _must_be_open(record: Record) -> None:
@@ -44,7 +44,7 @@ def _must_be_open(record: Record) -> None:
         raise ApiError(405, "Pull Request is still a draft")
 
 
-def _merged(call: Call, repo: Repo, record: Record, method: str) -> str:
+def _merged(call: ApiCall, repo: Repo, record: Record, method: str) -> str:
     """Make the commits of a merge in this way, and give the base's new tip."""
     pull, who = record["pull"], call.state.person(call.login)
     base, head = pull["base"]["sha"], pull["head"]["sha"]
@@ -60,7 +60,7 @@ def _merged(call: Call, repo: Repo, record: Record, method: str) -> str:
         raise ApiError(405, words) from None
 
 
-def _words(call: Call, repo: Repo, record: Record, method: str) -> tuple[str, str]:
+def _words(call: ApiCall, repo: Repo, record: Record, method: str) -> tuple[str, str]:
     """Give title and body of the commit: what the call says, else what GitHub would write."""
     pull, number = record["pull"], record["number"]
     if method == "merge":
@@ -74,7 +74,7 @@ def _words(call: Call, repo: Repo, record: Record, method: str) -> tuple[str, st
     return call.take("commit_title", str, title) or title, call.take("commit_message", str, body)
 
 
-def update_branch(call: Call) -> Answer:
+def update_branch(call: ApiCall) -> HttpResponse:
     """PUT /repos/{owner}/{repo}/pulls/{number}/update-branch: merge the base into the head."""
     login, repo = call.login, call.repo_to_write(push=False)
     record = repo.pull(call.parts["number"])
@@ -99,4 +99,4 @@ def update_branch(call: Call) -> Answer:
     record["updated_at"] = call.state.now
     pulls.refresh(repo, record)
     page = repo_page(repo.name, f"/pull/{record['number']}")
-    return Answer(202, {"message": "Updating pull request branch.", "url": page})
+    return HttpResponse(202, {"message": "Updating pull request branch.", "url": page})

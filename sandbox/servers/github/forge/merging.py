@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.servers.github.forge.bare import Bare, Commit, GitFailed, Person
+from sandbox.servers.github.forge.bare import Bare, Commit, GitFailed, GitIdentity
 
 WEB = ("GitHub", "noreply@github.com")  # the committer of what is merged in the browser or through the API
 
@@ -40,23 +40,23 @@ def ahead(git: Bare, base: str, head: str) -> list[str]:
     return git.history(head, f"^{base}")
 
 
-def merge(git: Bare, base: str, head: str, message: str, author: Person) -> str:
+def merge(git: Bare, base: str, head: str, message: str, author: GitIdentity) -> str:
     """Make a merge commit and give its name.
 
     Raises:
         Conflict: see `merged_tree`.
     """
     tree = merged_tree(git, base, head)
-    return git.put_commit(tree, [base, head], message, author, Person(*WEB, author.date))
+    return git.put_commit(tree, [base, head], message, author, GitIdentity(*WEB, author.date))
 
 
-def squash(git: Bare, base: str, head: str, message: str, author: Person) -> str:
+def squash(git: Bare, base: str, head: str, message: str, author: GitIdentity) -> str:
     """Make one commit on `base` of all that `head` has changed, and give its name.
 
     Raises:
         Conflict: see `merged_tree`.
     """
-    return git.put_commit(merged_tree(git, base, head), [base], message, author, Person(*WEB, author.date))
+    return git.put_commit(merged_tree(git, base, head), [base], message, author, GitIdentity(*WEB, author.date))
 
 
 def rebase(git: Bare, base: str, head: str, date: int) -> str:
@@ -72,7 +72,7 @@ def rebase(git: Bare, base: str, head: str, date: int) -> str:
 
 
 def _picked(git: Bare, onto: str, commit: Commit, date: int) -> str:
-    web = Person(*WEB, date)
+    web = GitIdentity(*WEB, date)
     stand_in = git.put_commit(git.commit(onto).tree, commit.parents[:1], "stand-in", web, web)
     tree = merged_tree(git, stand_in, commit.sha)
     return git.put_commit(tree, [onto], commit.message, commit.author, web)

@@ -6,23 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import unprocessable
 from sandbox.servers.github.forge.urls import API
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 T = TypeVar("T")
 USUAL, MOST = 30, 100
 SEARCHED = 1000  # results of a search that can be had
 
 
-def listed(call: Call, items: Sequence[T], show: Callable[[T], Any]) -> Answer:
+def listed(call: ApiCall, items: Sequence[T], show: Callable[[T], Any]) -> HttpResponse:
     """Answer with one page of a list; only what is on the page is rendered."""
     page, size = _wanted(call)
-    return Answer(200, [show(item) for item in _cut(items, page, size)], _links(call, page, size, len(items)))
+    return HttpResponse(200, [show(item) for item in _cut(items, page, size)], _links(call, page, size, len(items)))
 
 
-def found(call: Call, items: Sequence[T], show: Callable[[T], Any], **more: Any) -> Answer:
+def found(call: ApiCall, items: Sequence[T], show: Callable[[T], Any], **more: Any) -> HttpResponse:
     """Answer with one page of what a search found; `more` stands beside it.
 
     Raises:
@@ -33,10 +33,10 @@ def found(call: Call, items: Sequence[T], show: Callable[[T], Any], **more: Any)
         raise unprocessable("Only the first 1000 search results are available")
     shown = [show(item) for item in _cut(items, page, size)]
     body = {"total_count": len(items), "incomplete_results": False, **more, "items": shown}
-    return Answer(200, body, _links(call, page, size, min(len(items), SEARCHED)))
+    return HttpResponse(200, body, _links(call, page, size, min(len(items), SEARCHED)))
 
 
-def _wanted(call: Call) -> tuple[int, int]:
+def _wanted(call: ApiCall) -> tuple[int, int]:
     size = _number(call.query("per_page"), USUAL)
     return max(_number(call.query("page"), 1), 1), min(size, MOST) if size > 0 else USUAL
 
@@ -49,7 +49,7 @@ def _cut(items: Sequence[T], page: int, size: int) -> Sequence[T]:
     return items[(page - 1) * size : page * size]
 
 
-def _links(call: Call, page: int, size: int, count: int) -> dict[str, str]:
+def _links(call: ApiCall, page: int, size: int, count: int) -> dict[str, str]:
     last = max((count + size - 1) // size, 1)
     ends = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
     wanted = (
@@ -59,5 +59,5 @@ def _links(call: Call, page: int, size: int, count: int) -> dict[str, str]:
     return {"Link": ", ".join(links)} if links else {}
 
 
-def _address(call: Call, page: int) -> str:
+def _address(call: ApiCall, page: int) -> str:
     return f"{API}{quote(call.request.path)}?{urlencode({**call.request.query, 'page': page})}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.servers.github.forge import diff, issue_shapes, merging, records, users
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.commits import commit
 from sandbox.servers.github.forge.errors import custom, forbidden, invalid
 from sandbox.servers.github.forge.paging import listed
@@ -17,7 +17,7 @@ from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.repositories import root_of, whole
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import RAW, escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 
 def head_repository(repo: Repo, record: Record) -> Repo | None:
@@ -137,12 +137,12 @@ def is_mergeable(repo: Repo, record: Record) -> bool | None:
 # -- calls -----------------------------------------------------------------------------------------------------------
 
 
-def get_pull(call: Call) -> Answer:
+def get_pull(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}."""
-    return Answer(200, full(call.repo, call.repo.pull(call.parts["number"]), call.viewer))
+    return HttpResponse(200, full(call.repo, call.repo.pull(call.parts["number"]), call.viewer))
 
 
-def list_pulls(call: Call) -> Answer:
+def list_pulls(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls."""
     repo = call.repo
     state, sort = call.one_of("state", ("open", "closed", "all")), call.query("sort", "created")
@@ -154,7 +154,7 @@ def list_pulls(call: Call) -> Answer:
     return listed(call, ordered, lambda record: simple(repo, record, call.viewer))
 
 
-def _is_between(call: Call, pull: Record) -> bool:
+def _is_between(call: ApiCall, pull: Record) -> bool:
     base, head = call.query("base"), call.query("head")
     label = f"{pull['head']['repository'].partition('/')[0]}:{pull['head']['branch']}"
     return base in {"", pull["base"]["branch"]} and (":" not in head or head.lower() == label.lower())
@@ -165,7 +165,7 @@ def _rank(record: Record, sort: str) -> Any:
     return ranks.get(sort, record["created_at"])
 
 
-def create_pull(call: Call) -> Answer:
+def create_pull(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/pulls."""
     repo = call.repo_to_write(push=False)
     source, branch = _source(call, repo)
@@ -189,10 +189,10 @@ def create_pull(call: Call) -> Answer:
     record["pull"] = records.new_pull(call.state.data, *ends, draft=call.take("draft", bool, default=False))
     record["pull"]["maintainer_can_modify"] = call.take("maintainer_can_modify", bool, default=False)
     made = full(repo, record, call.viewer)
-    return Answer(201, made, {"Location": made["url"]})
+    return HttpResponse(201, made, {"Location": made["url"]})
 
 
-def _source(call: Call, repo: Repo) -> tuple[Repo, str]:
+def _source(call: ApiCall, repo: Repo) -> tuple[Repo, str]:
     """Give the repository and the branch that `head` names: `branch`, or `owner:branch` for one of the same network."""
     head = call.take("head", str)
     owner, colon, branch = head.partition(":")
@@ -214,7 +214,7 @@ def _must_be_new(repo: Repo, source: Repo, branch: str, base: str) -> None:
             raise custom("PullRequest", f"A pull request already exists for {source.owner}:{branch}.")
 
 
-def list_files(call: Call) -> Answer:
+def list_files(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/files."""
     repo = call.repo
     record = repo.pull(call.parts["number"])
@@ -239,7 +239,7 @@ def _changed_file(repo: Repo, change: diff.Change, head: str) -> dict[str, Any]:
     }
 
 
-def list_commits(call: Call) -> Answer:
+def list_commits(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/commits."""
     repo = call.repo
     pull = refresh(repo, repo.pull(call.parts["number"]))

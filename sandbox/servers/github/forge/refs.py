@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.servers.github.forge import closing
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.commits import EMPTY, commit
 from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 
 def reference(repo: Repo, name: str, sha: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def reference(repo: Repo, name: str, sha: str) -> dict[str, Any]:
     }
 
 
-def get_reference(call: Call) -> Answer:
+def get_reference(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/git/ref/{ref}, and /git/refs/{ref}, which GitHub still answers."""
     repo, name = call.repo, f"refs/{call.parts['ref']}"
     if not repo.git.branches():
@@ -32,10 +32,10 @@ def get_reference(call: Call) -> Answer:
     sha = repo.git.reference(name)
     if sha is None:
         raise not_found()
-    return Answer(200, reference(repo, name, sha))
+    return HttpResponse(200, reference(repo, name, sha))
 
 
-def create_reference(call: Call) -> Answer:
+def create_reference(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/git/refs."""
     repo = call.repo_to_write()
     name, sha = call.take("ref", str), call.take("sha", str)
@@ -53,10 +53,10 @@ def create_reference(call: Call) -> Answer:
     repo.git.move(name, sha)
     repo.pushed()
     made = reference(repo, name, sha)
-    return Answer(201, made, {"Location": made["url"]})
+    return HttpResponse(201, made, {"Location": made["url"]})
 
 
-def update_reference(call: Call) -> Answer:
+def update_reference(call: ApiCall) -> HttpResponse:
     """PATCH /repos/{owner}/{repo}/git/refs/{ref}."""
     repo, name = call.repo_to_write(), f"refs/{call.parts['ref']}"
     sha, force = call.take("sha", str), call.take("force", bool, default=False)
@@ -67,7 +67,7 @@ def update_reference(call: Call) -> Answer:
     if not force and repo.git.text("merge-base", old, sha, fine=(0, 1)) != old:
         raise unprocessable("Update is not a fast forward")
     move_branch(call, repo, name.removeprefix("refs/heads/"), sha) if _is_branch(name) else repo.git.move(name, sha)
-    return Answer(200, reference(repo, name, sha))
+    return HttpResponse(200, reference(repo, name, sha))
 
 
 def _must_be_there(repo: Repo, name: str, sha: str) -> None:
@@ -86,7 +86,7 @@ def _is_in_the_way(repo: Repo, name: str) -> bool:
     return any(other.startswith(f"{name}/") or name.startswith(f"{other}/") for other in others)
 
 
-def move_branch(call: Call, repo: Repo, branch: str, sha: str) -> None:
+def move_branch(call: ApiCall, repo: Repo, branch: str, sha: str) -> None:
     """Move a branch, or make it; what the new commits on the default branch say they close is closed."""
     old = repo.git.branch(branch)
     repo.git.move(f"refs/heads/{branch}", sha)
@@ -97,7 +97,7 @@ def move_branch(call: Call, repo: Repo, branch: str, sha: str) -> None:
             closing.close_named(repo, made.message, call.login)
 
 
-def get_branch(call: Call) -> Answer:
+def get_branch(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/branches/{branch}."""
     repo, name = call.repo, call.parts["branch"]
     tip = repo.git.branch(name)
@@ -112,4 +112,4 @@ def get_branch(call: Call) -> Answer:
         "protection": {"enabled": False},
         "protection_url": f"{home}/protection",
     }
-    return Answer(200, body)
+    return HttpResponse(200, body)

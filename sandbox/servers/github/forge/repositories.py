@@ -7,12 +7,12 @@ from typing import Any
 
 from sandbox.servers.github.forge import records, users
 from sandbox.servers.github.forge.bare import Bare
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import ApiError, custom, forbidden, invalid
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import REPOSITORY, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _HAS = {"has_issues": True, "has_projects": True, "has_downloads": True, "has_wiki": True}
@@ -89,12 +89,12 @@ def root_of(repo: Repo) -> Repo:
     return repo
 
 
-def get(call: Call) -> Answer:
+def get(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}."""
-    return Answer(200, full(call.repo, call.viewer))
+    return HttpResponse(200, full(call.repo, call.viewer))
 
 
-def create(call: Call) -> Answer:
+def create(call: ApiCall) -> HttpResponse:
     """POST /user/repos."""
     login = call.login
     short = _name(call, "")
@@ -107,10 +107,10 @@ def create(call: Call) -> Answer:
     Bare.create(repo.git.folder, repo.default_branch)
     if call.take("auto_init", bool, default=False):
         _readme(call, repo)
-    return Answer(201, full(repo, login), {"Location": repo_api(repo.name)})
+    return HttpResponse(201, full(repo, login), {"Location": repo_api(repo.name)})
 
 
-def _name(call: Call, default: str) -> str:
+def _name(call: ApiCall, default: str) -> str:
     """Give the name that a new repository is to have; what no name may hold becomes a dash."""
     short = re.sub(r"[^A-Za-z0-9._-]", "-", call.take("name", str, default).strip())
     if not _NAME.fullmatch(short) or short in {".", ".."}:
@@ -118,13 +118,13 @@ def _name(call: Call, default: str) -> str:
     return short
 
 
-def _made(call: Call, name: str, known: Record) -> Repo:
+def _made(call: ApiCall, name: str, known: Record) -> Repo:
     record = records.new_repository(call.state.data, call.state.now, known)
     record["labels"] = records.default_labels(call.state.data)
     return call.state.add_repository(name, record)
 
 
-def _readme(call: Call, repo: Repo) -> None:
+def _readme(call: ApiCall, repo: Repo) -> None:
     text = f"# {repo.short}\n" + (f"{repo.record['description']}\n" if repo.record["description"] else "")
     blob = repo.git.put_blob(text.encode())
     tree = repo.git.put_tree(None, {"README.md": ("100644", blob)})
@@ -132,7 +132,7 @@ def _readme(call: Call, repo: Repo) -> None:
     repo.git.move(f"refs/heads/{repo.default_branch}", repo.git.put_commit(tree, [], "Initial commit", who, who))
 
 
-def fork(call: Call) -> Answer:
+def fork(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/forks."""
     login, old = call.login, call.repo
     wanted = call.take("organization", str, None) or call.query("organization") or login
@@ -145,7 +145,7 @@ def fork(call: Call) -> Answer:
         raise ApiError(
             403, "The repository exists, but it contains no Git content. Empty repositories cannot be forked."
         )
-    return Answer(202, full(_existing(old, owner) or _forked(call, old, owner), login))
+    return HttpResponse(202, full(_existing(old, owner) or _forked(call, old, owner), login))
 
 
 def _existing(old: Repo, owner: str) -> Repo | None:
@@ -155,7 +155,7 @@ def _existing(old: Repo, owner: str) -> Repo | None:
     return next(ours, None)
 
 
-def _forked(call: Call, old: Repo, owner: str) -> Repo:
+def _forked(call: ApiCall, old: Repo, owner: str) -> Repo:
     base = _name(call, old.short)
     name, number = f"{owner}/{base}", 0
     while call.state.has(name):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.servers.github.forge import diff, pulls, records, users
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import invalid, refused, unprocessable
 from sandbox.servers.github.forge.paging import listed
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.state import Repo
 from sandbox.servers.github.forge.urls import node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 EVENTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED", "PENDING": "PENDING"}
 OWN = {
@@ -67,7 +67,7 @@ def line_comment(repo: Repo, record: Record, written: Record) -> dict[str, Any]:
     }
 
 
-def list_reviews(call: Call) -> Answer:
+def list_reviews(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/reviews."""
     repo = call.repo
     record = repo.pull(call.parts["number"])
@@ -75,7 +75,7 @@ def list_reviews(call: Call) -> Answer:
     return listed(call, shown, lambda written: review(repo, record, written))
 
 
-def list_line_comments(call: Call) -> Answer:
+def list_line_comments(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/comments."""
     repo = call.repo
     record = repo.pull(call.parts["number"])
@@ -84,7 +84,7 @@ def list_line_comments(call: Call) -> Answer:
     return listed(call, shown, lambda written: line_comment(repo, record, written))
 
 
-def create_review(call: Call) -> Answer:
+def create_review(call: ApiCall) -> HttpResponse:
     """POST /repos/{owner}/{repo}/pulls/{number}/reviews."""
     repo = call.repo_to_write(push=False)
     record = repo.pull(call.parts["number"])
@@ -109,10 +109,10 @@ def create_review(call: Call) -> Answer:
     record["pull"]["reviews"].append(written)
     record["pull"]["review_comments"] += lines
     record["updated_at"] = call.state.now
-    return Answer(200, review(repo, record, written))
+    return HttpResponse(200, review(repo, record, written))
 
 
-def _placed(call: Call, repo: Repo, record: Record, written: Record, comment: Any) -> Record:
+def _placed(call: ApiCall, repo: Repo, record: Record, written: Record, comment: Any) -> Record:
     """Find the place of a comment in what the pull request changes."""
     if not isinstance(comment, dict) or not isinstance(comment.get("body"), str) or not comment["body"].strip():
         raise refused("Body cannot be blank")

@@ -26,11 +26,11 @@ from sandbox.servers.github.forge import (
     search_issues,
     users,
 )
-from sandbox.servers.github.forge.call import Call, Handler
+from sandbox.servers.github.forge.call import ApiCall, Handler
 from sandbox.servers.github.forge.errors import ApiError, not_found
-from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.state import ForgeState
 from sandbox.servers.github.forge.urls import DOCS
-from sandbox.servers.github.forge.web import Answer, Request
+from sandbox.servers.github.forge.web import HttpRequest, HttpResponse
 
 HOUR = 3600
 
@@ -43,7 +43,7 @@ class Route(NamedTuple):
     handler: Handler
     page: str
 
-    def match(self, request: Request) -> dict[str, str] | None:
+    def match(self, request: HttpRequest) -> dict[str, str] | None:
         """Give what stands for the variable parts of the path, or None where it is another path."""
         path = request.path.rstrip("/")
         found = _compiled(self.path).fullmatch(path) if request.method == self.method else None
@@ -116,14 +116,14 @@ def _compiled(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"(?<!\?P)\{(\w+)\}", r"(?P<\1>[^/]+)", pattern))
 
 
-class Forge:
+class ForgeApp:
     """The application: requests in, answers out."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ForgeState) -> None:
         self._state = state
         self._used = 0
 
-    def __call__(self, request: Request) -> Answer:
+    def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer one request."""
         self._used += 1
         route, parts = _found(request)
@@ -132,13 +132,13 @@ class Forge:
             answer = self._answered(request, route, parts)
         except ApiError as error:
             self._state.forget()
-            answer = Answer(error.status, error.body(page))
+            answer = HttpResponse(error.status, error.body(page))
         except Exception:  # a full disk, or a defect of ours: nothing of it may stay
             self._state.forget()
-            answer = Answer(500, {"message": "Server Error"})
-        return Answer(answer.status, answer.body, {**answer.headers, **self._limit_headers(request)})
+            answer = HttpResponse(500, {"message": "Server Error"})
+        return HttpResponse(answer.status, answer.body, {**answer.headers, **self._limit_headers(request)})
 
-    def _answered(self, request: Request, route: Route | None, parts: dict[str, str]) -> Answer:
+    def _answered(self, request: HttpRequest, route: Route | None, parts: dict[str, str]) -> HttpResponse:
         call = self._call(request, parts)
         if route is None:
             raise not_found()
@@ -149,14 +149,14 @@ class Forge:
         self._state.save()
         return answer
 
-    def _call(self, request: Request, parts: dict[str, str]) -> Call:
+    def _call(self, request: HttpRequest, parts: dict[str, str]) -> ApiCall:
         viewer = self._viewer(request)
         if self._used > self._limit:
             user = self._state.users[self._state.data["viewer"]]
             raise ApiError(403, f"API rate limit exceeded for user ID {user['id']}.")
-        return Call(self._state, request, viewer, parts, _body(request))
+        return ApiCall(self._state, request, viewer, parts, _body(request))
 
-    def _viewer(self, request: Request) -> str | None:
+    def _viewer(self, request: HttpRequest) -> str | None:
         given = request.headers.get("authorization")
         if given is None:
             return None
@@ -169,7 +169,7 @@ class Forge:
     def _limit(self) -> int:
         return int(self._state.data["rate_limit"])
 
-    def _limit_headers(self, request: Request) -> dict[str, str]:
+    def _limit_headers(self, request: HttpRequest) -> dict[str, str]:
         return {
             "X-RateLimit-Limit": str(self._limit),
             "X-RateLimit-Remaining": str(max(self._limit - self._used, 0)),
@@ -179,14 +179,14 @@ class Forge:
         }
 
 
-def _found(request: Request) -> tuple[Route | None, dict[str, str]]:
+def _found(request: HttpRequest) -> tuple[Route | None, dict[str, str]]:
     for route in ROUTES:
         if (parts := route.match(request)) is not None:
             return route, parts
     return None, {}
 
 
-def _body(request: Request) -> dict[str, Any]:
+def _body(request: HttpRequest) -> dict[str, Any]:
     if not request.data:
         return {}
     try:

@@ -10,15 +10,15 @@ from functools import partial
 from typing import Any
 
 from sandbox.servers.github.forge import query, users
-from sandbox.servers.github.forge.bare import Entry
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.bare import TreeEntry
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import invalid
 from sandbox.servers.github.forge.paging import found
 from sandbox.servers.github.forge.query import Query, within
 from sandbox.servers.github.forge.repositories import minimal, whole
-from sandbox.servers.github.forge.state import Repo, State
+from sandbox.servers.github.forge.state import ForgeState, Repo
 from sandbox.servers.github.forge.urls import escaped, repo_api, repo_page
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 PLACES = ("repo", "user", "org")
 REPOSITORIES = (
@@ -62,7 +62,7 @@ UNSEEN = (
 BIGGEST = 384 * 1024  # bytes of a file that is searched
 
 
-def asked_for(call: Call, known: tuple[str, ...]) -> Query:
+def asked_for(call: ApiCall, known: tuple[str, ...]) -> Query:
     """Take the query of a call apart.
 
     Raises:
@@ -74,7 +74,7 @@ def asked_for(call: Call, known: tuple[str, ...]) -> Query:
     return query.parse(text, known)
 
 
-def places(call: Call, asked: Query) -> list[Repo]:
+def places(call: ApiCall, asked: Query) -> list[Repo]:
     """Give the repositories to look into.
 
     Raises:
@@ -100,7 +100,7 @@ def elsewhere(asked: Query, repo: Repo) -> bool:
 # -- repositories ----------------------------------------------------------------------------------------------------
 
 
-def repositories(call: Call) -> Answer:
+def repositories(call: ApiCall) -> HttpResponse:
     """GET /search/repositories."""
     asked = asked_for(call, REPOSITORIES)
     fields = asked.values("in") or ["name", "description", "topics"]
@@ -147,12 +147,12 @@ def _is_repository(repo: Repo, name: str, value: str) -> bool:
 # -- code ------------------------------------------------------------------------------------------------------------
 
 
-def code(call: Call) -> Answer:
+def code(call: ApiCall) -> HttpResponse:
     """GET /search/code: the files of each default branch."""
     asked = asked_for(call, CODE)
     if not asked.terms and not asked.values("filename", "extension", "path"):
         raise invalid("Search", "q", message="Query must contain at least one search term")
-    hits: list[tuple[Repo, str, Entry]] = []
+    hits: list[tuple[Repo, str, TreeEntry]] = []
     for repo in places(call, asked):
         head = repo.head()
         if head is not None and not elsewhere(asked, repo):
@@ -160,7 +160,7 @@ def code(call: Call) -> Answer:
     return found(call, hits, lambda hit: _code_item(*hit))
 
 
-def _files(repo: Repo, head: str, asked: Query) -> Iterator[Entry]:
+def _files(repo: Repo, head: str, asked: Query) -> Iterator[TreeEntry]:
     fields = {part for value in asked.values("in") for part in value.split(",")} or {"file"}
     skipped = (*PLACES, "in")
     entries = [
@@ -188,7 +188,7 @@ def _is_file(path: str, name: str, value: str) -> bool:
     return tests[name]
 
 
-def _code_item(repo: Repo, head: str, entry: Entry) -> dict[str, Any]:
+def _code_item(repo: Repo, head: str, entry: TreeEntry) -> dict[str, Any]:
     path = escaped(entry.path)
     return {
         "name": entry.path.rpartition("/")[2],
@@ -205,7 +205,7 @@ def _code_item(repo: Repo, head: str, entry: Entry) -> dict[str, Any]:
 # -- users -----------------------------------------------------------------------------------------------------------
 
 
-def all_users(call: Call) -> Answer:
+def all_users(call: ApiCall) -> HttpResponse:
     """GET /search/users."""
     asked, state = asked_for(call, USERS), call.state
     fields = {part for value in asked.values("in") for part in value.split(",")} or {"login", "name", "email"}
@@ -223,11 +223,11 @@ def all_users(call: Call) -> Answer:
     return found(call, ordered, lambda login: {**users.simple(state, login), "score": 1.0})
 
 
-def _owned(state: State, login: str) -> int:
+def _owned(state: ForgeState, login: str) -> int:
     return sum(repo.owner == login and not repo.record["private"] for repo in state.repositories())
 
 
-def _is_user(state: State, login: str, name: str, value: str) -> bool:
+def _is_user(state: ForgeState, login: str, name: str, value: str) -> bool:
     user = state.users[login]
     kinds = {"user": "User", "org": "Organization", "organization": "Organization"}
     tests: dict[str, Callable[[], bool]] = {
@@ -245,7 +245,7 @@ def _is_user(state: State, login: str, name: str, value: str) -> bool:
 # -- order -----------------------------------------------------------------------------------------------------------
 
 
-def in_order(call: Call, asked: Query, items: list[Any], ranks: dict[str, Callable[[Any], Any]]) -> list[Any]:
+def in_order(call: ApiCall, asked: Query, items: list[Any], ranks: dict[str, Callable[[Any], Any]]) -> list[Any]:
     """Sort as `sort` and `order` say, or `sort:created-asc` in the query; else leave the order as it is."""
     inside = (asked.values("sort") or [""])[0]
     name, _, way = inside.partition("-")

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from sandbox.servers.github.forge import issue_shapes, query
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.paging import found
 from sandbox.servers.github.forge.query import within
 from sandbox.servers.github.forge.records import Record
 from sandbox.servers.github.forge.search import PLACES, asked_for, elsewhere, in_order, places
 from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 QUALIFIERS = (
     *PLACES,
@@ -24,7 +24,7 @@ PERSONAL = ("author", "assignee", "commenter", "reviewed-by", "mentions", "invol
 TEXTS = {"title", "body", "comments"}
 
 
-def issues_and_pulls(call: Call) -> Answer:
+def issues_and_pulls(call: ApiCall) -> HttpResponse:
     """GET /search/issues."""
     asked = asked_for(call, QUALIFIERS)
     fields = {part for value in asked.values("in") for part in value.split(",")} or TEXTS

@@ -16,12 +16,12 @@ from functools import cached_property
 from pathlib import Path
 
 from sandbox.servers.github.forge import clock, records
-from sandbox.servers.github.forge.bare import Bare, Person
+from sandbox.servers.github.forge.bare import Bare, GitIdentity
 from sandbox.servers.github.forge.errors import ApiError, not_found
 from sandbox.servers.github.forge.records import Record
 
 
-class State:
+class ForgeState:
     """The whole state; `data` is the document."""
 
     def __init__(self, folder: Path) -> None:
@@ -72,10 +72,10 @@ class State:
         """Give the login as it is spelt, or None where there is no such account."""
         return next((login for login in self.users if login.lower() == name.lower()), None)
 
-    def person(self, login: str) -> Person:
+    def person(self, login: str) -> GitIdentity:
         """Give who an account is in a commit that it makes now."""
         user = self.users[login]
-        return Person(user["name"] or login, user["email"], self.seconds)
+        return GitIdentity(user["name"] or login, user["email"], self.seconds)
 
     def login_of(self, email: str) -> str | None:
         """Give the account with this address, or None."""
@@ -122,7 +122,7 @@ class State:
 class Repo:
     """One repository: its name, its record and its git part."""
 
-    state: State
+    state: ForgeState
     name: str
 
     @cached_property

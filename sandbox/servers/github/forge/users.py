@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge.call import Call
+from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import not_found
-from sandbox.servers.github.forge.state import State
+from sandbox.servers.github.forge.state import ForgeState
 from sandbox.servers.github.forge.urls import API, USER, WEB, node_id
-from sandbox.servers.github.forge.web import Answer
+from sandbox.servers.github.forge.web import HttpResponse
 
 
-def simple(state: State, login: str) -> dict[str, Any]:
+def simple(state: ForgeState, login: str) -> dict[str, Any]:
     """Render an account as other things show it."""
     user = state.users[login]
     home = f"{API}/users/{login}"
@@ -30,12 +30,12 @@ def simple(state: State, login: str) -> dict[str, Any]:
     }
 
 
-def simple_or_none(state: State, login: str | None) -> dict[str, Any] | None:
+def simple_or_none(state: ForgeState, login: str | None) -> dict[str, Any] | None:
     """Render an account, or nobody."""
     return simple(state, login) if login is not None else None
 
 
-def get_user(call: Call) -> Answer:
+def get_user(call: ApiCall) -> HttpResponse:
     """GET /users/{username}."""
     login = call.state.login(call.parts["username"])
     if login is None:
@@ -57,4 +57,4 @@ def get_user(call: Call) -> Answer:
         "created_at": user["created_at"],
         "updated_at": user["created_at"],
     }
-    return Answer(200, body)
+    return HttpResponse(200, body)

@@ -19,7 +19,7 @@ MAX_BODY = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One request; `path` has no percent-escapes left, `headers` have lower-case names."""
 
     method: str
@@ -30,7 +30,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """One answer; a body of None is sent as no body."""
 
     status: int
@@ -42,7 +42,7 @@ class Answer:
         return b"" if self.body is None else json.dumps(self.body, ensure_ascii=False).encode("utf-8", "replace")
 
 
-Application = Callable[[Request], Answer]
+Application = Callable[[HttpRequest], HttpResponse]
 
 
 def serve(application: Application, place: str, ready: Callable[[], object]) -> None:
@@ -76,11 +76,11 @@ def _handler(application: Application) -> type[BaseHTTPRequestHandler]:
             data = self.rfile.read(length)
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
             try:
-                self._send(application(Request(self.command, unquote(parts.path), query, headers, data)))
+                self._send(application(HttpRequest(self.command, unquote(parts.path), query, headers, data)))
             finally:
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
-        def _send(self, answer: Answer) -> None:
+        def _send(self, answer: HttpResponse) -> None:
             data = answer.encoded()
             self.send_response_only(answer.status)
             for name, value in {

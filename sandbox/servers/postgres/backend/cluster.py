@@ -129,11 +129,11 @@ SELECT json_build_object(
 """
 
 
-class Broken(Exception):
+class PostgresFailed(Exception):
     """A program of PostgreSQL's failed."""
 
 
-class TooLarge(Exception):
+class PostgresOutputTooLarge(Exception):
     """There is more than anybody looks at."""
 
 
@@ -170,7 +170,7 @@ class Cluster:
         deadline = time.monotonic() + START_SECONDS
         while not (status.is_file() and status.read_text(errors="replace").rstrip().endswith("ready")):
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise Broken("the server did not come up")
+                raise PostgresFailed("the server did not come up")
             time.sleep(0.005)
 
     def stop(self) -> None:
@@ -210,7 +210,7 @@ class Cluster:
                     process.kill()
                     raise
         if process.returncode:
-            raise Broken("psql failed")
+            raise PostgresFailed("psql failed")
 
 
 def within(stream: IO[bytes], cap: int) -> Iterator[bytes]:
@@ -222,7 +222,7 @@ def within(stream: IO[bytes], cap: int) -> Iterator[bytes]:
     while line := stream.readline(cap + 1):
         cap -= len(line)
         if cap < 0:
-            raise TooLarge
+            raise PostgresOutputTooLarge
         yield line
 
 
@@ -254,7 +254,7 @@ def keep() -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         if cluster.process is not None and cluster.process.wait():
-            raise Broken("the server ended by itself")
+            raise PostgresFailed("the server ended by itself")
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         cluster.stop()
@@ -274,7 +274,7 @@ def read() -> None:
     try:
         cluster.start()
         document = look(cluster)
-    except TooLarge:
+    except PostgresOutputTooLarge:
         document = {"wreckage": f"the database prints as more than {MAX_OUTPUT} bytes"}
     finally:
         cluster.stop()
@@ -399,7 +399,7 @@ def main(words: Sequence[str]) -> int:
                 template(Path(target))
             case _:
                 return 2
-    except (Broken, OSError, ValueError, LookupError, StopIteration, subprocess.SubprocessError) as error:
+    except (PostgresFailed, OSError, ValueError, LookupError, StopIteration, subprocess.SubprocessError) as error:
         sys.stderr.write(f"{type(error).__name__}\n")
         return 1
     return 0

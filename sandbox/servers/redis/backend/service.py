@@ -65,11 +65,11 @@ LOOK: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Broken(Exception):
+class RedisFailed(Exception):
     """Redis did not come up, or refuses something."""
 
 
-class TooLarge(Exception):
+class RedisOutputTooLarge(Exception):
     """There is more than anybody looks at."""
 
 
@@ -79,7 +79,7 @@ class Redis:
     def __init__(self, settings: Mapping[str, str]) -> None:
         program = next((path for path in map(shutil.which, PROGRAMS) if path), None)
         if program is None:
-            raise Broken("there is no Redis")
+            raise RedisFailed("there is no Redis")
         self.process = subprocess.Popen(
             ["redis-server", "-"], executable=program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
@@ -100,11 +100,11 @@ class Redis:
                 self.stream = connection.makefile("rwb")
                 connection.close()
                 self.ask("PING")
-            except (OSError, Broken):
+            except (OSError, RedisFailed):
                 time.sleep(0.01)
             else:
                 return self.stream
-        raise Broken("Redis did not come up")
+        raise RedisFailed("Redis did not come up")
 
     def ask(self, *words: str) -> Any:
         """Carry out one command."""
@@ -127,7 +127,7 @@ class Redis:
         line = self.stream.readline(1 << 16)
         kind, rest = line[:1], line[1:].rstrip(b"\r\n")
         if kind in {b"", b"-"}:
-            raise Broken(rest.decode("utf-8", "replace"))
+            raise RedisFailed(rest.decode("utf-8", "replace"))
         if kind == b"+":
             return rest.decode()
         number = int(rest)
@@ -135,7 +135,7 @@ class Redis:
             return number
         self.left -= max(number, 0) + len(line)
         if self.left < 0:
-            raise TooLarge
+            raise RedisOutputTooLarge
         if number < 0:
             return None
         if kind == b"*":
@@ -176,7 +176,7 @@ def started(settings: Mapping[str, str]) -> Redis:
     if seed.exists():
         dump.unlink(missing_ok=True)
     elif not dump.is_file():
-        raise Broken("there is neither a seed nor a dump")
+        raise RedisFailed("there is neither a seed nor a dump")
     redis = Redis(settings)
     if seed.exists():
         load(redis, json.loads(seed.read_text(encoding="utf-8")))
@@ -193,7 +193,7 @@ def keep() -> None:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         if redis.process.wait():
-            raise Broken("Redis ended by itself")
+            raise RedisFailed("Redis ended by itself")
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if redis is not None:
@@ -205,7 +205,7 @@ def read() -> None:
     redis = started(READING)
     try:
         document: dict[str, Any] = {"keys": {key: entry(redis, key) for key in sorted(keys(redis))}}
-    except TooLarge:
+    except RedisOutputTooLarge:
         document = {"wreckage": f"what Redis holds is more than {MAX_OUTPUT} bytes"}
     finally:
         redis.process.kill()
@@ -265,7 +265,7 @@ def main(words: Sequence[str]) -> int:
                 read()
             case _:
                 return 2
-    except (Broken, OSError, ValueError, LookupError, TypeError, RecursionError, TooLarge) as error:
+    except (RedisFailed, OSError, ValueError, LookupError, TypeError, RecursionError, RedisOutputTooLarge) as error:
         sys.stderr.write(f"{type(error).__name__}\n")
         return 1
     return 0

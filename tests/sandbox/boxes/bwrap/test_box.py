@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
 from sandbox.servers.common.server import Server
 from sandbox.servers.registry import SERVERS
-from verifiers.tree import DIRECTORY, Node, Tree
+from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
 from ...builders import listening
@@ -26,8 +26,8 @@ from ...builders import listening
 pytestmark = pytest.mark.box
 
 REPOSITORY = Path(__file__).parents[4]
-SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
-SEED = Tree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
+SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
+SEED = FileTree({"files": DIRECTORY, "files/a.txt": Node("file", data=b"private words")})
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_environments_that_are_not_set_up_are_named(tmp_path):
 
 def test_an_image_is_refused_before_anything_starts(sockets):
     with pytest.raises(Refused, match="not an image"):
-        BwrapBox().place(Program(image="anything"), sockets, Limits())
+        BwrapBox().place(Program(image="anything"), sockets, ResourceLimits())
     with pytest.raises(Refused, match="not an image"):
-        BwrapBox().place(Program(), sockets, Limits())
+        BwrapBox().place(Program(), sockets, ResourceLimits())
 
 
 def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
-    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, ResourceLimits()).start()
     try:
         relays = [
             pid
@@ -102,7 +102,7 @@ def test_a_relay_that_dies_ends_the_run_and_is_a_fact_of_its_own(sockets):
 
 
 def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
-    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, Limits()).start()
+    agent = BwrapBox().place(Program(command=("sleep", "600")), sockets, ResourceLimits()).start()
     try:
         until(lambda: "sleep 600 " in below(agent._place._process.pid).values(), "the agent")
         pids = {line.split()[0].rpartition("/")[2]: pid for pid, line in below(agent._place._process.pid).items()}
@@ -121,7 +121,10 @@ def test_the_agent_shares_a_network_with_its_relay_and_nothing_else(sockets):
 
 def test_neither_state_nor_variables_are_on_a_command_line(sockets):
     program = Program(command=("sleep", "600"), environment={"WORD": "heliotrope-secret"})
-    world, agent = BwrapBox().world([SERVER], SEED, Limits()), BwrapBox().place(program, sockets, Limits()).start()
+    world, agent = (
+        BwrapBox().world([SERVER], SEED, ResourceLimits()),
+        BwrapBox().place(program, sockets, ResourceLimits()).start(),
+    )
     try:
         with world.channel():
             lines = " ".join(below(os.getpid()).values())
@@ -179,7 +182,7 @@ UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flu
 @pytest.mark.parametrize("killed", ["place", "relay", "wall"])
 def test_whatever_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
     program = Program(command=("python3", "-c", UNWILLING))
-    agent = BwrapBox().place(program, sockets, Limits()).start()
+    agent = BwrapBox().place(program, sockets, ResourceLimits()).start()
     try:
         until(lambda: "up" in agent.output(), "the agent")
         found = below(agent._place.pid)
@@ -236,4 +239,4 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
 
 def test_a_server_whose_backend_is_not_installed_is_named_with_what_to_do(tmp_path):
     with pytest.raises(Unavailable, match=r"the server postgres needs .*template\.tar: .*run setup"):
-        BwrapBox(tmp_path).world([SERVERS["postgres"]], Tree({}), Limits())
+        BwrapBox(tmp_path).world([SERVERS["postgres"]], FileTree({}), ResourceLimits())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.boxes.box import Limits
+from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap import cgroup
 
 from ....patience import PATIENCE, until
@@ -14,7 +14,7 @@ root = pytest.mark.needs("root")  # only root makes control groups
 
 @pytest.fixture
 def group():
-    made = cgroup.make(Limits(memory=64 << 20, pids=7, cpus=0.5))
+    made = cgroup.make(ResourceLimits(memory=64 << 20, pids=7, cpus=0.5))
     assert made is not None, "root can write control groups"
     yield made
     made.kill()
@@ -68,7 +68,7 @@ def test_groups_of_dead_runners_are_removed_and_ours_are_not(group):
 def test_version_2_files_are_written_where_they_are(tmp_path):
     for name in ("memory.max", "memory.swap.max", "cpu.max", "pids.max"):
         (tmp_path / name).write_text("max")
-    cgroup._limit(tmp_path, Limits(memory=5, pids=6, cpus=1.5))
+    cgroup._limit(tmp_path, ResourceLimits(memory=5, pids=6, cpus=1.5))
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "memory.max": "5",
         "memory.swap.max": "0",

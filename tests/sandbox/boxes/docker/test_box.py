@@ -10,14 +10,14 @@ from pathlib import Path
 import docker
 import pytest
 
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
 from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.runner import runner, runner_lives
 from sandbox.servers.common.server import Server
-from verifiers.tree import DIRECTORY, Tree
+from verifiers.tree import DIRECTORY, FileTree
 
 from ....patience import PATIENCE, until
 from ...builders import listening
@@ -25,8 +25,8 @@ from ...builders import listening
 pytestmark = pytest.mark.engine
 
 MIB = 1 << 20
-LIMITS = Limits(memory=96 * MIB, pids=40, cpus=0.5, tmpfs=8 * MIB)
-SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
+LIMITS = ResourceLimits(memory=96 * MIB, pids=40, cpus=0.5, tmpfs=8 * MIB)
+SERVER = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
 SLEEP = Program(command=("sleep", "600"))
 
 
@@ -143,7 +143,7 @@ BECOMING = {"relay": ["SETUID", "SETGID", "NET_ADMIN"]}
 
 
 def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets):
-    world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
+    world = box.world([SERVER], FileTree({"files": DIRECTORY}), LIMITS)
     try:
         with world.channel(), running(box, SLEEP, sockets) as agent:
             three = {"world": world._container, "relay": agent._place.relay.container, "agent": agent._place.agent}
@@ -177,7 +177,7 @@ def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets)
 
 
 def test_everything_is_removed(box, engine, sockets):
-    world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
+    world = box.world([SERVER], FileTree({"files": DIRECTORY}), LIMITS)
     agent = box.place(SLEEP, sockets, LIMITS).start()
     made = [world._container.id, agent._place.relay.container.id, agent._place.agent.id]
     with world.channel():
@@ -254,7 +254,7 @@ def test_a_container_that_vanished_is_lost(box, sockets):
 
 
 def test_a_world_that_was_killed_is_lost(box):
-    world = box.world([SERVER], Tree({"files": DIRECTORY}), LIMITS)
+    world = box.world([SERVER], FileTree({"files": DIRECTORY}), LIMITS)
     with world.channel():
         world._container.kill()
         with pytest.raises(Lost, match="cut off"):

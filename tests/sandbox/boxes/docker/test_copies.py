@@ -7,7 +7,7 @@ import tarfile
 import pytest
 
 from sandbox.attacks.harness.probing import answering
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
 from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.image_copies import PREFIX, ImageCopies, salt
@@ -48,7 +48,7 @@ def test_a_copy_shares_no_layer_and_starts_the_same_program(image):
     assert not layers(made.files) & layers(image.id)
     assert not layers(made.files) & layers(other.files)
     assert (made.id, made.words(()), made.environment) == (image.id, image.words(()), image.environment)
-    document = Walled(made, made.words(()), 65534, Limits(), environment={"TWO": "ours"}).document()
+    document = Walled(made, made.words(()), 65534, ResourceLimits(), environment={"TWO": "ours"}).document()
     assert document["Image"] == made.files
     assert document["WorkingDir"] == "/deep"
     assert {"ONE=1", "TWO=ours"} <= set(document["Env"])
@@ -76,7 +76,7 @@ def test_an_agent_of_a_sealed_run_has_the_variables_and_the_folder_of_its_image(
     for run_class in ("open", "sealed"):
         box = DockerBox(run_class=run_class)
         with answering() as (sockets, _):
-            agent = box.place(Program(command=("python3", "-c", code)), sockets, Limits()).start()
+            agent = box.place(Program(command=("python3", "-c", code)), sockets, ResourceLimits()).start()
             agent.wait(PATIENCE)
             agent.kill()
         said.add(agent.output())

@@ -15,9 +15,9 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
 from sandbox.servers.common.check import check
-from sandbox.servers.github.forge.routes import Forge
-from sandbox.servers.github.forge.state import State
-from sandbox.servers.github.forge.web import Request
+from sandbox.servers.github.forge.routes import ForgeApp
+from sandbox.servers.github.forge.state import ForgeState
+from sandbox.servers.github.forge.web import HttpRequest
 from sandbox.servers.github.server import STATE, seed
 
 from ...builders import unpack
@@ -155,14 +155,14 @@ class Asked:
         check(STATE, state, "the state")
         unpack(seed(state).to_tar(), folder)
         self.folder, self.description = folder, description
-        self.forge = Forge(State(folder))
+        self.forge = ForgeApp(ForgeState(folder))
         self.headers = {"authorization": "Bearer world"}
 
     def __call__(self, method, path, body=None, *, status=200, headers=None):
         parts = urlsplit(path)
         data = b"" if body is None else json.dumps(body).encode()
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        request = Request(method, parts.path, query, self.headers if headers is None else headers, data)
+        request = HttpRequest(method, parts.path, query, self.headers if headers is None else headers, data)
         self.answer = self.forge(request)
         assert self.answer.status == status, self.answer.body
         shown = json.loads(self.answer.encoded())

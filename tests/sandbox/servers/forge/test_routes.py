@@ -14,9 +14,9 @@ import pytest
 
 from sandbox.servers.github.forge import repositories
 from sandbox.servers.github.forge.bare import GitFailed
-from sandbox.servers.github.forge.routes import ROUTES, Forge
-from sandbox.servers.github.forge.state import State
-from sandbox.servers.github.forge.web import Request
+from sandbox.servers.github.forge.routes import ROUTES, ForgeApp
+from sandbox.servers.github.forge.state import ForgeState
+from sandbox.servers.github.forge.web import HttpRequest
 
 from ....patience import PATIENCE, until
 
@@ -59,7 +59,7 @@ def test_past_the_limit_nothing_is_answered(forge_of):
     ("data", "message"), [(b"{", "Problems parsing JSON"), (b"[]", "Body should be a JSON object"), (b"[" * 9999, None)]
 )
 def test_a_body_that_is_no_object_is_refused(forge, data, message):
-    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, data))
+    answer = forge.forge(HttpRequest("POST", f"{R}/issues", {}, forge.headers, data))
     assert answer.status == 400
     assert message in {None, answer.body["message"]}
 
@@ -82,9 +82,9 @@ def test_a_failure_halfway_leaves_nothing(forge, monkeypatch):
     def broken(*_):
         raise GitFailed("git fetch ended with 1")
 
-    monkeypatch.setattr(State, "copy_git", broken)
+    monkeypatch.setattr(ForgeState, "copy_git", broken)
     before = forge.state()
-    answer = forge.forge(Request("POST", f"{R}/forks", {}, forge.headers, b""))
+    answer = forge.forge(HttpRequest("POST", f"{R}/forks", {}, forge.headers, b""))
     assert (answer.status, answer.body) == (500, {"message": "Server Error"})
     assert forge.state() == before
     forge("GET", "/repos/ada/site", status=404)
@@ -92,7 +92,7 @@ def test_a_failure_halfway_leaves_nothing(forge, monkeypatch):
 
 def test_half_of_a_surrogate_pair_is_kept_out(forge):
     data = json.dumps({"title": "a\ud800b"}).encode()
-    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, data))
+    answer = forge.forge(HttpRequest("POST", f"{R}/issues", {}, forge.headers, data))
     assert (answer.status, answer.body["title"]) == (201, "a?b")
     assert forge.state()["repositories"]["acme/site"]["issues"]["6"]["title"] == "a?b"
 
@@ -101,8 +101,8 @@ def test_a_disk_that_is_full_is_told_and_leaves_nothing(forge, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(State, "save", full)
-    answer = forge.forge(Request("POST", f"{R}/issues", {}, forge.headers, b'{"title": "t"}'))
+    monkeypatch.setattr(ForgeState, "save", full)
+    answer = forge.forge(HttpRequest("POST", f"{R}/issues", {}, forge.headers, b'{"title": "t"}'))
     assert answer.status == 500
     monkeypatch.undo()
     forge("GET", f"{R}/issues/6", status=404)
@@ -110,15 +110,15 @@ def test_a_disk_that_is_full_is_told_and_leaves_nothing(forge, monkeypatch):
 
 def test_no_byte_of_an_address_reaches_git_as_an_option(forge):
     for query in ("sha=--all", "sha=main&path=--all", "sha=main%00", "path=a%00b", "sha=@{u}", "sha=main~1", "sha=:/x"):
-        answer = forge.forge(Request("GET", f"{R}/commits", dict(parse_qsl(query)), forge.headers))
+        answer = forge.forge(HttpRequest("GET", f"{R}/commits", dict(parse_qsl(query)), forge.headers))
         assert answer.status in {200, 404, 500}
         assert answer.status != 200 or answer.body == []
 
 
 def test_what_one_forge_wrote_the_next_reads(forge):
     forge("POST", f"{R}/issues", {"title": "kept"}, status=201)
-    again = Forge(State(forge.folder))
-    answer = again(Request("GET", f"{R}/issues/6", {}, forge.headers))
+    again = ForgeApp(ForgeState(forge.folder))
+    answer = again(HttpRequest("GET", f"{R}/issues/6", {}, forge.headers))
     assert answer.body["title"] == "kept"
 
 

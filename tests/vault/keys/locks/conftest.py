@@ -10,7 +10,7 @@ import pyrage
 import pytest
 
 from vault.keys.locks.command import Command, NewCommand
-from vault.keys.locks.custodians import Custodians, Share, Split, decrypted
+from vault.keys.locks.custodians import Custodians, KeyShare, Split, decrypted
 from vault.keys.locks.file_mode import FileMode
 from vault.keys.locks.lock import Maker, Opener
 from vault.keys.locks.passphrase import Passphrase
@@ -44,9 +44,9 @@ class Post:
     def deliver(self, files: Mapping[str, bytes]) -> None:
         self.files = dict(files)
 
-    def share(self, name: str) -> Share:
+    def share(self, name: str) -> KeyShare:
         identity = (self.folder / name).read_bytes()
-        return Share.parse(decrypted(self.files[name], [identity], name))
+        return KeyShare.parse(decrypted(self.files[name], [identity], name))
 
     def public(self, name: str) -> str:
         return (self.folder / f"{name}.pub").read_text().strip()

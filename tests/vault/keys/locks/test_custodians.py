@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from vault.errors import Locked, Malformed
-from vault.keys.locks.custodians import Custodians, Share, Split, decrypted
+from vault.keys.locks.custodians import Custodians, KeyShare, Split, decrypted
 from vault.keys.ring import FileKeyRing
 
 from .conftest import PEOPLE, Post
@@ -36,7 +36,7 @@ def test_a_custodians_file_is_opened_by_plain_age(ring, post, tmp_path, name):
     (tmp_path / "share.age").write_bytes(post.files[name])
     words = ["age", "--decrypt", "--identity", post.folder / name, tmp_path / "share.age"]
     line = subprocess.run(words, check=True, capture_output=True).stdout
-    assert Share.parse(line) == post.share(name)
+    assert KeyShare.parse(line) == post.share(name)
     assert post.share(name).words.encode() not in post.files[name]
     assert post.share(name).words not in repr(post.share(name))
     assert decrypted(line, [], "the share") == line
@@ -134,7 +134,7 @@ def test_a_split_that_cannot_be_delivered_makes_no_lock(path, post):
 @pytest.mark.parametrize("line", [b"", b"{}", b"academic acid", b'{"format":"quarterturn/share/v1"}', b"\xff"])
 def test_a_file_that_holds_no_share_is_malformed(line):
     with pytest.raises(Malformed, match="the share"):
-        Share.parse(line)
+        KeyShare.parse(line)
 
 
 @pytest.mark.parametrize("identity", [b"", b"AGE-SECRET-KEY-1NOBODY", b"hello"])
