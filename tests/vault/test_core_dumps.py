@@ -12,7 +12,7 @@ PR_GET_DUMPABLE = 3  # linux/prctl.h
 
 SAYS = """
 import ctypes, resource, subprocess, sys
-from vault.core_dumps import leave_no_dumps
+from vault.core_dumps import disable_core_dumps
 {first}
 print(ctypes.CDLL(None).prctl({option}, 0, 0, 0, 0), *resource.getrlimit(resource.RLIMIT_CORE))
 sys.stdout.flush()
@@ -21,7 +21,7 @@ subprocess.run(["sh", "-c", "ulimit -S -c; ulimit -H -c"], check=True)
 
 DIES = """
 import os, resource, signal
-from vault.core_dumps import leave_no_dumps
+from vault.core_dumps import disable_core_dumps
 resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
 secret = "-".join(["amaranthine", "zephyr", "core"])
 {first}
@@ -34,7 +34,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_no_core_is_allowed_and_nobody_of_the_same_user_may_look_in():
-    said = python(SAYS.format(first="leave_no_dumps(); leave_no_dumps()", option=PR_GET_DUMPABLE))
+    said = python(SAYS.format(first="disable_core_dumps(); disable_core_dumps()", option=PR_GET_DUMPABLE))
     assert said.stdout.split() == ["0", "0", "0", "0", "0"], said.stderr
 
 
@@ -42,7 +42,7 @@ def test_without_it_the_process_would_be_dumpable():
     assert python(SAYS.format(first="", option=PR_GET_DUMPABLE)).stdout.split()[0] == "1"
 
 
-@pytest.mark.parametrize("first", ["leave_no_dumps()", ""], ids=["with it", "the control"])
+@pytest.mark.parametrize("first", ["disable_core_dumps()", ""], ids=["with it", "the control"])
 def test_a_process_that_crashes_leaves_a_core_only_without_it(first, tmp_path):
     """The kernel says in the status whether it made one, wherever it went."""
     process = subprocess.Popen([sys.executable, "-c", DIES.format(first=first)], cwd=tmp_path)

@@ -21,7 +21,7 @@ from vault.database import open_engine, transaction
 from vault.keys.ring import FileKeyRing
 from vault.ledger.write.append import LogWriter
 from vault.ledger.signatures.note import Signer
-from vault.store.public_log import Ledger
+from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 
 database.WAIT = 300.0  # what is shown is that they take turns, however slow the disk is
@@ -33,7 +33,7 @@ def opened():
     signer = Signer("vault.example/b", Ed25519PrivateKey.from_private_bytes(b"7" * 32))
     writer = LogWriter(home / "public" / "log", home / "head" / "signed", signer, "vault.example/b", patience=300.0)
     vault = Vault(engine, FileKeyRing.open(home / "keys" / "ring.json", None), clock)
-    return engine, vault, Ledger(engine, writer, clock)
+    return engine, vault, PublicLog(engine, writer, clock)
 """
 
 

@@ -251,7 +251,7 @@ def test_what_cannot_be_logged_is_not_sent(desk, stub, told):
         if answer.status_code != 200:
             break
     assert codes[-1] == 403
-    assert "logged" in answer.json()["error"]["message"]
+    assert "log of this task" in answer.json()["error"]["message"]
     assert len(upstream.seen) == len(codes) - 1 == len(task.finish())
     assert 15 <= len(codes) <= 20
 

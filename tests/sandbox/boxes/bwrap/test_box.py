@@ -140,11 +140,11 @@ RUNNER = """
 import socket, sys, time
 from pathlib import Path
 sys.path[:0] = {path!r}
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.servers.common.server import Server
-from verifiers.tree import DIRECTORY, Tree
-cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: Tree({{}}), lambda t, c: t, {{}})
+from verifiers.tree import DIRECTORY, FileTree
+cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: FileTree({{}}), lambda t, c: t, {{}})
 box = BwrapBox(Path({environments!r}))
 {body}
 """
@@ -158,8 +158,8 @@ def a_runner(body, environments=None, python=sys.executable, **more):
 def test_nothing_outlives_a_runner_that_was_killed(sockets):
     runner = a_runner(
         f"""
-        world = box.world([cat], Tree({{"files": DIRECTORY}}), Limits())
-        agent = box.place(Program(command=("sleep", "600")), Path({str(sockets)!r}), Limits()).start()
+        world = box.world([cat], FileTree({{"files": DIRECTORY}}), ResourceLimits())
+        agent = box.place(Program(command=("sleep", "600")), Path({str(sockets)!r}), ResourceLimits()).start()
         print("up", flush=True)
         time.sleep(600)
         """
@@ -223,7 +223,7 @@ def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
     body = """
         from sandbox.attacks import selfcheck
         box.check()
-        world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
+        world = box.world([cat], FileTree({"files": DIRECTORY}), ResourceLimits())
         assert b"files" in world.freeze(300).tar
         world.close()
         print([attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"])

@@ -279,14 +279,14 @@ def test_a_runners_name_tells_the_living_from_the_dead():
 KILLED = """
 import sys
 from pathlib import Path
-from sandbox.boxes.box import Limits, Program
+from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.servers.common.server import Server
-from verifiers.tree import DIRECTORY, Tree
-cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: Tree({}), lambda t, c: t, {})
+from verifiers.tree import DIRECTORY, FileTree
+cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
 box = DockerBox()
-world = box.world([cat], Tree({"files": DIRECTORY}), Limits())
-agent = box.place(Program(command=("sleep", "600")), Path(sys.argv[1]), Limits()).start()
+world = box.world([cat], FileTree({"files": DIRECTORY}), ResourceLimits())
+agent = box.place(Program(command=("sleep", "600")), Path(sys.argv[1]), ResourceLimits()).start()
 print(world._container.id, agent._place.relay.container.id, agent._place.agent.id, flush=True)
 import time; time.sleep(600)
 """
