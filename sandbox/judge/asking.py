@@ -109,7 +109,9 @@ class Asking:
             try:
                 return taken(*Started(ready.server).ask(request, cap, self._seconds))
             except Spent as error:
-                raise Unjudged(f"a reader or judge ran out of time or memory twice, the second time alone: {error}") from None
+                raise Unjudged(
+                    f"a reader or judge ran out of time or memory twice, the second time alone: {error}"
+                ) from None
 
 
 def _as_it_is(outcome: str, says: str, part: bytes) -> tuple[str, str, bytes]:
