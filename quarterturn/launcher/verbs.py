@@ -15,7 +15,17 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from quarterturn.launcher import announcement, backends, description, images, locks, machine, node, pip_settings
+from quarterturn.launcher import (
+    announcement,
+    backends,
+    description,
+    images,
+    locks,
+    machine,
+    node,
+    pip_settings,
+    structure,
+)
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import Stamps, key
 from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, complain, say, stop_said
@@ -100,7 +110,10 @@ def bench(arguments: Sequence[str]) -> int:
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Lint, types and the quick tests; all of them run, and the answer is no if one of them says so."""
+    """Lint, types and the quick tests; all of them run, and the answer is no if one of them says so.
+
+    Notes on the structure come last and change nothing.
+    """
     _nothing_after("check", arguments)
     installer = prepare(tests=True)
     steps: dict[str, tuple[str, ...]] = {
@@ -117,6 +130,8 @@ def check(arguments: Sequence[str]) -> int:
             if status:
                 failed.insert(0, name)
                 complain(f"{name} failed:\n{said}")
+    for line in structure.report(ROOT):
+        say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")
     return NO if failed else 0
 

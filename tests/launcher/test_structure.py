@@ -1,0 +1,19 @@
+"""The report on structure: what is large or named twice is said, and nothing else."""
+
+from quarterturn.launcher import structure
+
+
+def test_large_folders_and_class_names_that_occur_twice_are_reported(tmp_path):
+    room = tmp_path / "vault"
+    room.mkdir()
+    for number in range(structure.MOST_MODULES):
+        (room / f"m{number}.py").write_text("")
+    (room / "__init__.py").write_text("")
+    assert structure.report(tmp_path) == []
+    (room / "one.py").write_text("class Entry: ...\nclass _Own: ...\n")
+    (room / "two.py").write_text("class Entry: ...\nclass _Own: ...\n")
+    (room / "errors.py").write_text("class Entry: ...\n")
+    assert structure.report(tmp_path) == [
+        "vault has 18 modules",
+        "2 classes are named Entry: vault/one.py, vault/two.py",
+    ]
