@@ -52,8 +52,17 @@ def test_every_link_within_the_repository_leads_somewhere(page):
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_rooms_page_names_only_what_is_there(room):
     page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
-    stray = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_found(room, name))]
-    assert not stray
+    modules = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_modules(room, name))]
+    folders = [name for name in re.findall(r"`([\w/]+)/`", page) if not (ROOT / room / name).is_dir()]
+    assert not modules + folders
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_page_names_each_of_its_packages(room):
+    page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
+    packages = [door.parent.name for door in (ROOT / room).glob("*/__init__.py")]
+    assert packages
+    assert not [name for name in packages if f"- `{name}/` – " not in page and f"`{name}/` is " not in page]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -61,6 +70,6 @@ def test_a_rooms_page_is_a_page(room):
     assert len((ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8").split()) < 600
 
 
-def _found(room: str, name: str) -> Iterator[Path]:
+def _modules(room: str, name: str) -> Iterator[Path]:
     """A page names modules from its room, or from the part of it that a bullet is about."""
     yield from (path for path in (ROOT / room).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))
