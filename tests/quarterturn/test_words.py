@@ -38,10 +38,7 @@ _STATE = "the value that the rows, the API and its clients have for the state; p
 EXCEPTIONS = {
     ("docs/reference/openapi.yaml", "queued"): _STATE,
     ("quarterturn/pages/submission.html.jinja", "queued"): f"{_STATE}; the template compares with it",
-    (
-        "docs/reference/openapi.yaml",
-        "watch",
-    ): "watch_submission follows a submission's events; it is not about findings",
+    ("docs/reference/openapi.yaml", "watch"): "watch_submission follows a submission's events, not findings",
     ("quarterturn/pages/board.html.jinja", "board"): f"{_FILE}; {_ROUTE}",
     ("quarterturn/pages/board-empty.html.jinja", "board"): _FILE,
     ("quarterturn/pages/watch.html.jinja", "watch"): "named after the verb `watch report`; and a finding's status",
