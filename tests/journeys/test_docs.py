@@ -94,7 +94,7 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
     # tests/quarterturn/findings/test_detection_report.py and tests/quarterturn/month/test_withdraw_task.py do
     names = (
-        *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-watch.md"),
+        *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
         "withdraw-a-task.md",
     )

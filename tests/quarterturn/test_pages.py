@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED
 from quarterturn.settings import ModelSettings, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "tests" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
 
@@ -49,11 +55,33 @@ def test_every_link_within_the_repository_leads_somewhere(page):
     assert not [target for target in targets if target and not (page.parent / target).exists()]
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_that_a_page_names_is_there(page):
+    named = re.findall(r"`((?:[\w-]+/)*[\w-]+\.py)\b", page.read_text(encoding="utf-8"))
+    assert not [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in _python_files())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_folder_of_ours_that_a_page_names_is_there(page):
+    named = re.findall(rf"`((?:{'|'.join(ROOMS)})(?:/\w+)*)/?`", page.read_text(encoding="utf-8"))
+    labels = re.compile(r".*/v\d+")  # of formats: quarterturn/task/v1
+    assert not [name for name in named if not labels.fullmatch(name) and not (ROOT / name).is_dir()]
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_rooms_page_names_only_what_is_there(room):
     page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
-    stray = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_found(room, name))]
-    assert not stray
+    modules = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_modules(room, name))]
+    folders = [name for name in re.findall(r"`([\w/]+)/`", page) if not (ROOT / room / name).is_dir()]
+    assert not modules + folders
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_page_names_each_of_its_packages(room):
+    page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
+    packages = [door.parent.name for door in (ROOT / room).glob("*/__init__.py")]
+    assert packages
+    assert not [name for name in packages if f"`{name}/`" not in page]
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -61,6 +89,13 @@ def test_a_rooms_page_is_a_page(room):
     assert len((ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8").split()) < 600
 
 
-def _found(room: str, name: str) -> Iterator[Path]:
+@cache
+def _python_files() -> tuple[str, ...]:
+    """Give every Python file of ours, from the repository's root."""
+    tops = (ROOT / top for top in (*ROOMS, "docs", "examples", "tests"))
+    return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
+
+
+def _modules(room: str, name: str) -> Iterator[Path]:
     """A page names modules from its room, or from the part of it that a bullet is about."""
     yield from (path for path in (ROOT / room).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))

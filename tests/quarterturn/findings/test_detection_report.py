@@ -26,7 +26,7 @@ from ..guides import Desk, commands
 pytestmark = pytest.mark.slow
 
 BOX = SimpleNamespace(name="docker", official=True)
-GUIDE = "read-the-watch.md"
+GUIDE = "read-the-findings.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
