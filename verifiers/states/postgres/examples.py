@@ -35,7 +35,7 @@ def postgres_database(
 def _table(
     name: str, columns: Sequence[Sequence[str]], rows: Sequence[Sequence[str | None]], indexes: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
-    """Write a table as PostgreSQL's reader does (`verifiers.postgres_state`)."""
+    """Write a table as PostgreSQL's reader does (`verifiers.states.postgres.tables`)."""
     made, constraints = [], []
     for column, declaration in columns:
         meant = declared(column, declaration)

@@ -13,7 +13,7 @@ def redis_keys(keys: Mapping[str, tuple[str, Any]], *, left: Mapping[str, int] |
     """Give the views of a world whose Redis server holds these keys.
 
     Args:
-        keys: key to its type and its value, as Redis's reader writes them (`verifiers.redis_state`).
+        keys: key to its type and its value, as Redis's reader writes them (`verifiers.states.redis.keys`).
         left: the milliseconds that are left to those keys that run out.
     """
     made = {

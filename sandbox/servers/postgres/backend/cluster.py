@@ -6,7 +6,7 @@ asked for a database yet) or the folder `cluster`.
 - `keep` copies the template, loads the seed as the role `agent`, removes it, writes `ready` and keeps the server up
   until SIGTERM, when it is shut down with a checkpoint. A cluster beside a seed is one that was never ready.
 - `read` starts a server on the cluster, or on a copy of the template with the seed, and writes the database as one JSON
-  document (`verifiers.postgres_state`). The cluster may be hostile, so its own configuration is ignored: the
+  document (`verifiers.states.postgres.tables`). The cluster may be hostile, so its own configuration is ignored: the
   files beside this one are used, and the command line overrides both. It is read as the role `reader`, who may read
   everything and owns nothing, and nothing of the agent's is run: rows of base tables come from COPY of the
   table, which knows no rule, policy, planner, operator or cast, and columns of a type that is not PostgreSQL's own are

@@ -6,7 +6,7 @@ wrote down, `dump.rdb`.
 - `keep` starts Redis on the world's loopback, loads the seed, removes it, writes `ready` and keeps Redis up until
   SIGTERM, when it writes everything down. The MCP server's user can neither administer it nor run scripts in it.
 - `read` starts Redis on a unix socket on what was written down, or with the seed, and writes every key as one JSON
-  document (`verifiers.redis_state`). What was written down may be hostile; no configuration of it is read.
+  document (`verifiers.states.redis.keys`). What was written down may be hostile; no configuration of it is read.
 
 An exit status other than 0 means that there is no result, for whatever reason.
 """
