@@ -382,7 +382,7 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
             refused()
     for refused in (("turn", "plan"), ("serve", "--port", "0"), ("worker",)):
         assert say(*refused, "--home", stocked).code == 4
-    assert "say something else" in doctor_checks.machine(stocked).data["approvals"]["detail"]
+    assert "policy differ" in doctor_checks.machine(stocked).data["approvals"]["detail"]
     listed = say("approval", "list", "--home", stocked)
     assert "2 of ada, bob sign for: activate, export, policy, withdraw" in listed.out
     (one,) = [one for one in signatures.requests(changed) if one.action == "policy"]
