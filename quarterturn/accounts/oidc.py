@@ -46,7 +46,7 @@ WAIT = 5  # seconds for an answer of the provider
 Fetch = Callable[[str], bytes]
 Keys = Mapping[str, jwt.PyJWK]
 
-log = logging.getLogger("quarterturn.http")
+log = logging.getLogger("quarterturn.service")
 
 
 class Provider:

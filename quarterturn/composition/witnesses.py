@@ -20,7 +20,7 @@ from vault.ledger.write.witness import WitnessReply
 MAX_ANSWER = 64 * 1024
 TIMEOUT = httpx2.Timeout(10.0)
 
-log = logging.getLogger("quarterturn.composition.witnesses")
+log = logging.getLogger("quarterturn.witnesses")
 
 
 def of(writer: LogWriter, policy: Policy) -> Witnesses:

@@ -33,7 +33,7 @@ from vault.keys import private_files
 PATIENCE = 10.0  # seconds for each answer of the other side
 PREFIX, LEAST = "whsec_", 24  # a secret's form, and how many bytes it has
 
-log = logging.getLogger("quarterturn.notices.contents")
+log = logging.getLogger("quarterturn.notices")
 
 
 def of(notify: NotifySettings, home: Path, origin: str, clock: Callable[[], datetime]) -> Mapping[str, NoticeChannel]:

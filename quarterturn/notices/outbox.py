@@ -29,7 +29,7 @@ from vault.database import transaction
 WAITS = tuple(timedelta(minutes=m) for m in (1, 5, 30, 120, 300, 600, 840, 1200, 1440))
 """How long after each try there is another: three days in all."""
 
-log = logging.getLogger("quarterturn.notices.contents")
+log = logging.getLogger("quarterturn.notices")
 
 
 class Undelivered(Exception):

@@ -37,7 +37,7 @@ SECURITY: Mapping[str, str] = {
 
 _SECURITY = tuple((name.encode(), value.encode()) for name, value in SECURITY.items())
 
-log = logging.getLogger("quarterturn.http")
+log = logging.getLogger("quarterturn.service")
 
 
 class Guard:

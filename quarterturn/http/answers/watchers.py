@@ -21,7 +21,7 @@ MOST = 10  # of one token
 Look = tuple[str, bytes]
 """A submission's state, and its JSON as its owner may see it."""
 
-log = logging.getLogger("quarterturn.http")
+log = logging.getLogger("quarterturn.service")
 
 
 @dataclass(eq=False, slots=True)

@@ -208,7 +208,7 @@ def test_files_for_custodians_are_whole_or_absent_and_never_written_over(locked,
         ((*names, "--name", "Not A Name"), "a lock's name"),
         ((*names[:2], *names[:2]), "each name once"),
         (("--custodian", "../eve=age1x", *names[:2]), "NAME=KEY"),
-        (names[:2], "of 1 custodians"),
+        (names[:2], "the number of custodians"),
     ):
         said = keys("split", "--threshold", "2", *words, "--out", tmp_path / "more")
         assert (said.code, sentence in said.sentence) == (2, True), said.err
