@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +67,15 @@ def test_the_bare_command_shows_its_help(say):
     said = say()
     assert said.code == 0
     assert "Usage: quarterturn" in said.out
+
+
+def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    sections = dict(re.findall(r"^([A-Z][\w -]+):\n((?:  \S.*\n)+)", say("--help").out, re.MULTILINE))
+    assert list(sections) == ["Options", *cli.GROUPS]
+    listed = [line.split()[0] for title in cli.GROUPS for line in sections[title].splitlines()]
+    assert sorted(listed) == sorted(words[0] for words in verbs() if len(words) == 1)
+    assert "..." not in "".join(sections[title] for title in cli.GROUPS)
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
 
 
 def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False) -> None:
-    """Show where a month was published and signed, and write what is missing there."""
+    """Show where the files of a month's release are. Writes those that are missing."""
     from quarterturn.cli.terminal.secrets import open_house
     from rotation.calendar import Month
 
