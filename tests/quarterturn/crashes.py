@@ -128,7 +128,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("after: the rows", "the watch has looked; without it, it looks after the next run or turn"),
         Step("after: the view", "the pages' files are of today; without it, `serve` draws them when it starts"),
     ),
-    "publish": (
+    "release path": (
         Step("the access log", "it says that a published task was opened for the release", "nothing"),
         Step("the release's files", "a part of the release lies in a folder that nobody reads", "nothing"),
         Step("the release's folder", "the release is there, whole", "nothing"),

@@ -33,7 +33,7 @@ VERBS = [
     ["keys", "list"],
     ["log", "fsck"],
     ["log", "proof", "0"],
-    ["publish", "2026-12"],
+    ["release", "path", "2026-12"],
     ["task", "admit", "--as", "ada"],
     ["task", "review", "--as", "ada"],
     ["task", "show", "t-aaaaaaaaaaaaaaaa", "--as", "ada"],

@@ -176,7 +176,7 @@ class Answers:
         self.ask("turn status", home=self.home)
         self.ask("turn plan", home=self.home)
         self.ask("board", "--month", FIRST, "--linked", home=self.home)
-        self.ask("publish", FIRST, home=self.home)
+        self.ask("release path", FIRST, home=self.home)
         release, vkey = self.home / "public/releases" / FIRST.release, self.home / "public/log.vkey"
         self.ask("audit", release, "--key", vkey)
         self.ask("access log", "--limit", 4, home=self.home)
@@ -294,7 +294,7 @@ class Answers:
         os.environ["QUARTERTURN_NEW_PASSPHRASE"] = "test-passphrase"
         opened = [word for name in MAINTAINERS for word in ("--identity", str(self.beside / f"{name}.key"))]
         files = [shares / f"{name}.age" for name in MAINTAINERS]
-        self.ask("keys join", *files, *opened, "--as", "test-ada", home=self.home)
+        self.ask("keys restore-from-shares", *files, *opened, "--as", "test-ada", home=self.home)
 
 
 def _plain(out: bytes, *, digests: bool) -> str:
