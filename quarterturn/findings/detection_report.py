@@ -63,7 +63,7 @@ def figures(house: House, month: Month) -> Item:
     from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
-        raise NotFound(f"no run of {month} is finished; `quarterturn board` shows the month that is live")
+        raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
     looking = watch(house)
     rotation = month.since(looking.start()) + 1
     shown = report(looking.table(f"report on {month}"), rotation)

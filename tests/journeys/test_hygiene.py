@@ -254,7 +254,13 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
         month.play("turn", "run", "--month", "2026-12")
         month.play("release", "path", "2026-12")
         month.play("backup", homes / "copy", "--with-keys")
-        for verb in (["board"], ["turn", "status"], ["task", "list"], ["access", "log", "--verify"], ["keys", "list"]):
+        for verb in (
+            ["leaderboard"],
+            ["turn", "status"],
+            ["task", "list"],
+            ["access", "log", "--verify"],
+            ["keys", "list"],
+        ):
             month.play(*verb, "--json")
 
     public = month.published()

@@ -84,7 +84,7 @@ def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):
         (["frobnicate"], "No such command 'frobnicate'"),
         (["tsak", "list"], "Did you mean 'task'?"),
         (["task", "lst"], "Did you mean 'list'?"),
-        (["board", "--colour"], "No such option: --colour"),
+        (["leaderboard", "--colour"], "No such option: --colour"),
         (["task", "show"], "Missing argument"),
         (["task", "show", "t-x"], "Missing option '--as'"),
         (["task", "show", "t-x", "--as", " "], "1 to 200 printable characters"),

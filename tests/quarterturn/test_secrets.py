@@ -28,7 +28,7 @@ VERBS = [
     ["task", "list"],
     ["turn", "status"],
     ["turn", "run"],
-    ["board"],
+    ["leaderboard"],
     ["access", "log"],
     ["keys", "list"],
     ["log", "fsck"],

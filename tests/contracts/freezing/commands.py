@@ -176,7 +176,7 @@ class Answers:
     def _month(self) -> None:
         self.ask("turn status", home=self.home)
         self.ask("turn plan", home=self.home)
-        self.ask("board", "--month", FIRST, "--linked", home=self.home)
+        self.ask("leaderboard", "--month", FIRST, "--linked", home=self.home)
         self.ask("release path", FIRST, home=self.home)
         release, vkey = self.home / "public/releases" / FIRST.release, self.home / "public/log.vkey"
         self.ask("audit", release, "--key", vkey)
