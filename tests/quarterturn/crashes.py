@@ -259,7 +259,7 @@ def _names(base: Path) -> Iterator[str]:
 def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
     tables = [name for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     counts = {table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in sorted(tables)}
-    for table in ("vault_access", "rotation_look"):  # whoever goes on opens again, and looks again
+    for table in ("vault_access", "rotation_scan"):  # whoever goes on opens again, and scans again
         counts.pop(table, None)
     if "vault_task" in counts:
         counts["states"] = sorted(rows.execute("SELECT state, count(*) FROM vault_task GROUP BY state"))
