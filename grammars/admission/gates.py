@@ -236,7 +236,7 @@ class _Case:
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
         self.evidence["mutants"] = kept
-        made = self.prover.spoiled(self.draft.task, self.proved[0])
+        made = self.prover.mutant_results(self.draft.task, self.proved[0])
         missed = [one for one in made if one.verdict is not Verdict.FALSE]
         self.evidence["mutation"] = {"made": len(made), "survived": [one.name for one in missed]}
         if broken := sum(one.kind == "broken" for one in missed):

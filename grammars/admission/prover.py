@@ -79,6 +79,6 @@ class Prover(Protocol):
         """Apply one of the template's mutants to a final state or an answer, and evaluate the predicate again."""
         ...
 
-    def spoiled(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:
+    def mutant_results(self, document: Mapping[str, Any], proved: ExecutionResult) -> Sequence[MutationResult]:
         """Apply every mutation that the servers define to a final state, and evaluate the predicate on each."""
         ...

@@ -20,12 +20,13 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import audit, plumb
-from quarterturn.cli.daily import grammar, leaderboard, month, task, watch
-from quarterturn.cli.setup import access, approval, backup, home, keys, model, service, token
+from quarterturn.cli.auditing import access, audit, plumb
+from quarterturn.cli.daily import approval, grammar, leaderboard, month, task, watch
+from quarterturn.cli.setup import backup, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
 from quarterturn.cli.terminal.output import shown
 from quarterturn.cli.terminal.secrets import take_secrets
+from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.errors import where
 
 NAME = "quarterturn"
@@ -33,30 +34,27 @@ _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 app = typer.Typer(
     name=NAME,
+    cls=GroupedVerbs,
     help="Keep a benchmark's tasks secret while they count, and fix in public which were used when.",
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-ROOMS = (
-    home,
-    keys,
-    access,
-    approval,
-    grammar,
-    task,
-    model,
-    month,
-    leaderboard,
-    watch,
-    service,
-    token,
-    backup,
-    audit,
-    plumb,
-)
-for room in ROOMS:
-    room.register(app)
+GROUPS = {
+    "Daily work": (month, task, approval, grammar, leaderboard, watch),
+    "Set-up": (home, keys, service, token, model, backup),
+    "Audit": (audit, access),
+    "Plumbing": (plumb,),
+}
+for title, modules in GROUPS.items():
+    for module in modules:
+        section = typer.Typer()
+        module.register(section)
+        verbs: list[Any] = [*section.registered_commands, *section.registered_groups]
+        for verb in verbs:
+            verb.rich_help_panel = title
+        app.registered_commands += section.registered_commands
+        app.registered_groups += section.registered_groups
 
 
 def main() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 import typer.main
 
 from quarterturn.cli import NAME, app
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK
+from quarterturn.cli.terminal.verb_groups import group_of
 
 MEANINGS = {
     OK: "yes, done",
@@ -43,20 +45,28 @@ def page() -> str:
     """Write the page."""
     exits = "".join(f"| {code} | {meaning} |\n" for code, meaning in sorted(MEANINGS.items()))
     command: Any = typer.main.get_command(app)
-    return HEAD + exits + "\n## Single verbs\n\n" + "\n".join(_described(command, NAME, None)).rstrip() + "\n"
+    return HEAD + exits + "\n" + "\n".join(_groups(command)).rstrip() + "\n"
+
+
+def _groups(command: Any) -> Iterator[str]:
+    """Describe the groups of verbs, in the order of `--help`."""
+    context = command.context_class(command, info_name=NAME)
+    for title, verbs in groupby(command.commands.items(), key=lambda item: group_of(item[1])):
+        yield f"## {title}\n"
+        for name, verb in verbs:
+            yield from _described(verb, name, context)
 
 
 def _described(command: Any, name: str, above: Any) -> Iterator[str]:
     """Describe a command and, below it, those of its group; each one's context lies in the one above."""
     context = command.context_class(command, info_name=name, parent=above)
     below = getattr(command, "commands", {})
-    if above is not None:
-        yield f"{'##' if below else '###'} {context.command_path}\n"
-        yield f"{command.help}\n"
+    yield f"{'#' * min(len(context.command_path.split()) + 1, 4)} {context.command_path}\n"
+    yield f"{command.help}\n"
     if not below:
         yield f"`{' '.join([context.command_path, *command.collect_usage_pieces(context)])}`\n"
         yield from _parameters(command, context)
-    for part in sorted(below, key=lambda word: (bool(getattr(below[word], "commands", {})), word)):
+    for part in sorted(below):
         yield from _described(below[part], part, context)
 
 

@@ -25,7 +25,7 @@ log = logging.getLogger("quarterturn.witnesses")
 
 def of(writer: LogWriter, policy: Policy) -> Witnesses:
     """Give the witnesses of a log."""
-    return Witnesses(writer, policy, WitnessClient(), told=lambda sentence: log.warning("%s", sentence))
+    return Witnesses(writer, policy, WitnessClient(), on_complaint=lambda sentence: log.warning("%s", sentence))
 
 
 class WitnessClient:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 FEWEST = 5  # submitters present below which there is no verdict about leaks
 
 
-def watch(house: House) -> Scanner:
-    """Give the home's watch, with its detectors."""
+def scanner(house: House) -> Scanner:
+    """Give the home's scanner, with its detectors and limits."""
     limits = ExposureLimits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
     return Scanner(house.books, limits, _scan, _visible)
 
@@ -33,7 +33,7 @@ def watch(house: House) -> Scanner:
 def after(house: House, why: str) -> None:
     """Run the detectors; an error is recorded, and stops nothing."""
     try:
-        watch(house).look(why)
+        scanner(house).run(why)
     except Exception as error:
         with suppress(Exception):
             house.books.findings.failed(Month.of(house.now()), error, house.now())
@@ -42,10 +42,10 @@ def after(house: House, why: str) -> None:
 def listing(house: House, month: str | None, *, everything: bool) -> Report:
     """List the findings that want attention, or all of them, by month."""
     asked = Month.parse(month) if month else None
-    looks = [one for one in house.books.findings.looks() if asked in (None, one.month)]
+    scans = [scan for scan in house.books.findings.scans() if asked in (None, scan.month)]
     found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
-    lines = [line for look in looks for line in _month(look, [one for one in found if one.month == look.month])]
-    data = {"looks": [_look(one) for one in looks], "findings": [described(one) for one in found]}
+    lines = [line for scan in scans for line in _month(scan, [one for one in found if one.month == scan.month])]
+    data = {"looks": [_described(scan) for scan in scans], "findings": [described(one) for one in found]}
     return Report(data, lines or ["no detector has run yet: they run after each run and each turn"])
 
 
@@ -80,7 +80,7 @@ def waiting(house: House) -> list[str]:
     """Give the findings and failures that wait for a maintainer, as lines; none where there are none."""
     left = [one for one in house.books.findings.all() if one.state == "open"]
     said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
-    return said + [line for look in house.books.findings.looks() for line in _failure(look)]
+    return said + [line for scan in house.books.findings.scans() for line in _failure(scan)]
 
 
 def _scan(table: ResultTable, rotation: int) -> Iterable[CorrectedResult]:
@@ -98,19 +98,19 @@ def _visible(table: ResultTable, rotation: int) -> float | None:
     return min((share for share in visible(table, rotation).values() if share is not None), default=None)
 
 
-def _month(look: ScanRecord, found: Sequence[Finding]) -> list[str]:
-    seen = f" (one of {look.smallest:.0%} of the exposed tasks could have been seen)" if look.smallest else ""
+def _month(scan: ScanRecord, found: Sequence[Finding]) -> list[str]:
+    seen = f" (one of {scan.smallest:.0%} of the exposed tasks could have been seen)" if scan.smallest else ""
     few = (
-        f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < look.submitters < FEWEST else ""
+        f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < scan.submitters < FEWEST else ""
     )
-    head = f"{look.month}: {look.runs} runs by {look.submitters} submitters, looked at {look.at:%Y-%m-%d %H:%M}{few}"
-    return [head, *_failure(look), *(line for one in found for line in (_line(one), *_words(one)))]
+    head = f"{scan.month}: {scan.runs} runs by {scan.submitters} submitters, looked at {scan.at:%Y-%m-%d %H:%M}{few}"
+    return [head, *_failure(scan), *(line for one in found for line in (_line(one), *_words(one)))]
 
 
-def _failure(look: ScanRecord) -> list[str]:
-    if look.failed is None:
+def _failure(scan: ScanRecord) -> list[str]:
+    if scan.failed is None:
         return []
-    return [f"the detectors failed in {look.month} ({look.failed}): they run again after the next run or turn"]
+    return [f"the detectors failed in {scan.month} ({scan.failed}): they run again after the next run or turn"]
 
 
 def _line(one: Finding) -> str:
@@ -125,9 +125,9 @@ def _words(one: Finding) -> list[str]:
     return said
 
 
-def _look(one: ScanRecord) -> dict[str, Any]:
-    plain = {name: getattr(one, name) for name in ("runs", "submitters", "failed", "smallest")}
-    return plain | {"month": str(one.month), "at": one.at.isoformat(), "too_few_peers": one.submitters < FEWEST}
+def _described(scan: ScanRecord) -> dict[str, Any]:
+    plain = {name: getattr(scan, name) for name in ("runs", "submitters", "failed", "smallest")}
+    return plain | {"month": str(scan.month), "at": scan.at.isoformat(), "too_few_peers": scan.submitters < FEWEST}
 
 
 def described(one: Finding) -> dict[str, Any]:

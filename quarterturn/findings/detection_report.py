@@ -13,7 +13,7 @@ from typing import Any
 
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.findings.detection import FEWEST, described, watch
+from quarterturn.findings.detection import FEWEST, described, scanner
 from quarterturn.pages import detection_report as page
 from quarterturn.report import Report
 from rotation.calendar import Month
@@ -63,8 +63,8 @@ def figures(house: House, month: Month) -> Item:
     from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
-        raise NotFound(f"no run of {month} is finished; `quarterturn board` shows the month that is live")
-    looking = watch(house)
+        raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
+    looking = scanner(house)
     rotation = month.since(looking.start()) + 1
     shown = report(looking.table(f"report on {month}"), rotation)
     months = [str(looking.start().plus(number)) for number in range(rotation)]

@@ -23,7 +23,7 @@ from vault.keys.ring_file import WHAT
 from vault.keys.unlocking import protected
 
 ALONE = "nobody else can open this home: add another lock, or `quarterturn keys split` among custodians"
-SHUT = "Only custodians open it now, so no service can start on it: `keys join` gives it a passphrase."
+SHUT = "Only custodians open it now, so no service can start on it: `keys restore-from-shares` gives it a passphrase."
 OPEN = "whoever can read {path} has all keys: protect it with `quarterturn keys add passphrase`"
 
 
@@ -128,7 +128,8 @@ def split(
     added = add(house, Split(threshold, custodians, deliver), name, who)
     lines = [
         f"{folder}: one file for each of {', '.join(custodians)}, encrypted to their own keys. Hand them out.",
-        f"Any {threshold} of them open the home with `quarterturn keys join` and a copy of {house.places.ring}.",
+        f"Any {threshold} of them open the home with a copy of {house.places.ring} and the verb",
+        "`quarterturn keys restore-from-shares`.",
     ]
     if len(added.data["locks"]) == 1:
         lines.append(SHUT)

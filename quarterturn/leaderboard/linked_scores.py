@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn.composition.wiring import House
-from quarterturn.findings.detection import watch
+from quarterturn.findings.detection import scanner
 from quarterturn.leaderboard.scores import half_point
 from quarterturn.leaderboard.standings import LeaderboardLine
 from rotation.calendar import Month
@@ -27,7 +27,7 @@ def of_month(house: House, month: Month) -> Scores:
 
     if not house.months.cohorts():
         return {}
-    looking = watch(house)
+    looking = scanner(house)
     rotation = month.since(looking.start()) + 1
     gone = {one.task for one in withdrawal.listed(house.books)}
     table = looking.table(f"linked board of {month}", gone).until(rotation)

@@ -127,7 +127,7 @@ def findings(house: House) -> bytes:
 
 
 def board(house: House, month: Month) -> bytes:
-    """Give a month's leaderboard, as `quarterturn board` shows it, and its changelog."""
+    """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
     lines = [line.as_json() for line in standings.of_month(house, month)]
     return _plain(
         {

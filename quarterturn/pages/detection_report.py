@@ -28,7 +28,7 @@ def page(figures: Item) -> str:
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     now = [one for one in report["scores"] if one["rotation"] == report["rotation"]]
     return render(
-        "watch.html.jinja",
+        "detection_report.html.jinja",
         policy=policy,
         style=style,
         digest=digest,

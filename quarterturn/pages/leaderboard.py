@@ -71,7 +71,7 @@ class Track:
 def page(found: Item, months: Sequence[str], rotations: Item | None) -> str:
     """Draw the page of a month, with links to those of the others."""
     return render(
-        "board.html.jinja",
+        "leaderboard.html.jinja",
         here=HERE,
         base=f"/board/{found['month']}",
         month=found["month"],
@@ -86,7 +86,7 @@ def page(found: Item, months: Sequence[str], rotations: Item | None) -> str:
 
 def empty(rotations: Item | None) -> str:
     """Draw the page of a benchmark before its first month."""
-    return render("board-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
+    return render("leaderboard-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
 
 
 def grids(found: Item) -> dict[str, Grid]:

@@ -51,7 +51,7 @@ class LeaseHeartbeat:
         self._house, self._claim, self._stopping = house, claim, stopping
         self._ended = threading.Event()
 
-    def standing(self) -> LeaseStatus:
+    def status(self) -> LeaseStatus:
         """Say whether the job is still this worker's, and whether the worker goes on."""
         stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         try:
@@ -125,10 +125,10 @@ def _play(house: House, one: SubmissionRecord, claim: Claim, beat: LeaseHeartbea
         public_view.after(house)
         return
     if one.tasks == "private":
-        hold = RunControl(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.standing, again=True)
+        hold = RunControl(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.status, again=True)
         running.private(house, chosen, NullProgress(), hold)
         return
-    hold, first = RunControl(standing=beat.standing), 1 if one.tasks == "check" else None
+    hold, first = RunControl(lease_status=beat.status), 1 if one.tasks == "check" else None
     with models.gateway(house, one.model, "dev") as model:
         report = running.dev(chosen, NullProgress(), lambda: house.sender, model, house.spec, first=first, hold=hold)
     trace: dict[str, Any] = report.data

@@ -63,14 +63,14 @@ class RunControl:
     Attributes:
         resume: the number of the run that an earlier attempt opened, or None.
         opened: called with the run's number within the transaction that opens it; if it raises, none is opened.
-        standing: called once a second. A run that its owner `cancelled` is ended in the public log; one that the
+        lease_status: called once a second. A run that its owner `cancelled` is ended in the public log; one that the
             operator `stopped`, or that was `lost` to another worker, is resumed later.
         again: whether its holder resumes it without being told.
     """
 
     resume: int | None = None
     opened: Callable[[Session, int], None] = lambda _session, _number: None
-    standing: Callable[[], LeaseStatus] = lambda: "held"
+    lease_status: Callable[[], LeaseStatus] = lambda: "held"
     again: bool = False
 
 
@@ -151,7 +151,7 @@ def dev(
     submitted, box = chosen.submission(lambda: choose_box(chosen.box_name("auto"), run_class=own))
     tasks = [Task.parse(draft.task) for draft in dev_sets.draw(shipped_grammars(), spec)[:first]]
     label = f"{submitted.name} on the dev set"
-    stopped = lambda: hold.standing() != "held"  # noqa: E731 - asked once a second
+    stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
     playing = machine_lock.playing(own, stopped)
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
@@ -184,7 +184,7 @@ def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = 
     if chosen.hosting:
         chosen.hosting.require_official(box, house.spec.name)
     with ExitStack() as stack:
-        stack.enter_context(machine_lock.playing(own, lambda: hold.standing() != "held"))
+        stack.enter_context(machine_lock.playing(own, lambda: hold.lease_status() != "held"))
         with _owner_at_fault(house, hold):
             places = stack.enter_context(chosen.places(lambda: house.sender))
         model = stack.enter_context(models.gateway(house, chosen.model, "private"))
@@ -270,7 +270,7 @@ def play(
 
         def cancelled() -> bool:
             try:
-                return hold.standing() != "held" or not house.runs.held(number, opened.attempt)
+                return hold.lease_status() != "held" or not house.runs.held(number, opened.attempt)
             except Unavailable:  # nobody can tell; whatever is written is fenced
                 return False
 
@@ -292,7 +292,7 @@ def play(
         results = house.official.close(opened)
     except BaseException as error:
         with suppress(Exception):  # what went wrong first is what is said
-            _after_stop(house, opened, hold, _stop_code(hold.standing(), error), out)
+            _after_stop(house, opened, hold, _stop_code(hold.lease_status(), error), out)
         raise
     detection.after(house, f"results of run {number}")
     public_view.after(house)
@@ -329,11 +329,11 @@ def _require_upstream(run: TaskRun, upstream: str | None) -> None:
         raise UpstreamDown(f"the upstream '{upstream}' does not answer; tasks that were not served yet wait for it")
 
 
-def _stop_code(standing: LeaseStatus, error: BaseException) -> str | None:
+def _stop_code(lease_status: LeaseStatus, error: BaseException) -> str | None:
     """Give the code of what stopped a run; None where another worker has it."""
-    if standing in ("lost", "cancelled"):
-        return "cancelled" if standing == "cancelled" else None
-    if standing == "stopped" or isinstance(error, KeyboardInterrupt):
+    if lease_status in ("lost", "cancelled"):
+        return "cancelled" if lease_status == "cancelled" else None
+    if lease_status == "stopped" or isinstance(error, KeyboardInterrupt):
         return "worker-stopped"
     if isinstance(error, UpstreamDown):
         return "upstream-down"

@@ -45,7 +45,7 @@ def month(house: House) -> str:
 
 
 def submit(
-    house: House, account: str, wish: SubmissionRequest, *, once: str | None, enqueue: Enqueue
+    house: House, account: str, wish: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
 ) -> tuple[SubmissionRecord, bool]:
     """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
@@ -60,7 +60,7 @@ def submit(
     if wish.model is not None and wish.model not in house.settings.models:
         raise NotFound(f"the settings allow no model '{wish.model}'")
     live = str(house.official.month()) if wish.tasks == "private" else month(house)
-    return house.submissions.take(account, wish, month=live, once=once, enqueue=enqueue)
+    return house.submissions.take(account, wish, month=live, idempotency_key=idempotency_key, enqueue=enqueue)
 
 
 def cancel(house: House, name: str, account: str) -> SubmissionRecord:

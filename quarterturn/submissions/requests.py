@@ -160,7 +160,7 @@ class Submissions:
         wish: SubmissionRequest,
         *,
         month: str,
-        once: str | None = None,
+        idempotency_key: str | None = None,
         enqueue: Callable[[Session, int], None] = lambda _session, _number: None,
     ) -> tuple[SubmissionRecord, bool]:
         """Accept a submission, and say whether it is a new one.
@@ -169,7 +169,7 @@ class Submissions:
             account: whose it is.
             wish: what is asked for.
             month: the benchmark month that is live; only private runs are bound to it.
-            once: the Idempotency-Key, or None.
+            idempotency_key: the Idempotency-Key, or None.
             enqueue: hands the job to the executor, within the same transaction.
 
         Raises:
@@ -177,7 +177,7 @@ class Submissions:
             NotAllowed: a private run of the party has begun this month, so another one can no longer be named; or the
                 key was used before with another wish.
         """
-        key = hashlib.sha256(once.encode()).hexdigest() if once is not None else None
+        key = hashlib.sha256(idempotency_key.encode()).hexdigest() if idempotency_key is not None else None
         with transaction(self._engine) as session:
             if key is not None and (known := _known(session, account, key)):
                 if known.request_digest != wish.digest():

@@ -83,7 +83,7 @@ class Scanner:
     scan: Scan | None = None
     visible: Visible | None = None
 
-    def look(self, why: str) -> None:
+    def run(self, why: str) -> None:
         """Scan all results and store the findings (steps 1 to 5); `why` goes into the access log."""
         runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
         found, smallest = [*self._proposed(), *self._unsettled(runs)], {}
@@ -93,7 +93,7 @@ class Scanner:
             for rotation in rotations:
                 found += [self._judged(one) for one in self.scan(table, rotation)]
                 smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
-        self.books.findings.keep([*self._looks(runs, found, smallest)], found, self.books.clock())
+        self.books.findings.keep([*self._records(runs, found, smallest)], found, self.books.clock())
 
     def table(self, why: str, without: Collection[str] = ()) -> ResultTable:
         """Give the results of every finished run as a table for the detectors (steps 1 and 2), `without` some tasks."""
@@ -111,7 +111,7 @@ class Scanner:
             return []
         start = self.start()
         counts = Counter(_rotation(run, start) for run in runs)
-        kept = {look.month: look.runs for look in self.books.findings.looks() if look.failed is None}
+        kept = {scan.month: scan.runs for scan in self.books.findings.scans() if scan.failed is None}
         return [
             rotation
             for rotation in sorted(counts)
@@ -180,7 +180,7 @@ class Scanner:
         left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
         return [_left(one, months[one.runs[-1]]) for one in left]
 
-    def _looks(
+    def _records(
         self, runs: Sequence[RunRecord], found: Sequence[NewFinding], smallest: Mapping[Month, float | None]
     ) -> Iterator[ScanRecord]:
         """Summarise the scan of each month that has runs or findings; `smallest` has the months that were tested."""

@@ -155,7 +155,7 @@ class Exposures:
         row.times, row.last_at, row.cause = row.times + 1, now, None
         session.add(row)
 
-    def spare(self, session: Session, run: int, task: str, cause: str) -> None:
+    def allow_retry(self, session: Session, run: int, task: str, cause: str) -> None:
         """Allow one more serving of a task to a run, for a cause of the closed list."""
         rows = update(ExposureRow).where(col(ExposureRow.run) == run, col(ExposureRow.task_id) == task)
         session.exec(rows.values(cause=cause))

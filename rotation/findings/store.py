@@ -125,12 +125,12 @@ class Findings:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def keep(self, looks: Sequence[ScanRecord], found: Iterable[NewFinding], now: datetime) -> None:
+    def keep(self, scans: Sequence[ScanRecord], found: Iterable[NewFinding], now: datetime) -> None:
         """Store the results of a scan of these months."""
         with transaction(self._engine) as session:
-            stale = {look.month for look in looks if not _newest(session, look)}
-            tested = {look.month for look in looks if look.scanned} - stale
-            known = {(row.kind, row.subject, row.month): row for row in _rows(session, looks)}
+            stale = {scan.month for scan in scans if not _newest(session, scan)}
+            tested = {scan.month for scan in scans if scan.scanned} - stale
+            known = {(row.kind, row.subject, row.month): row for row in _rows(session, scans)}
             for one in found:
                 if one.month not in stale:
                     row = known.pop((one.kind, one.subject, str(one.month)), None)
@@ -195,7 +195,7 @@ class Findings:
             found = [_finding(row, words.get(row.id or 0, [])) for row in session.exec(query).all()]
         return sorted(found, key=_order)
 
-    def looks(self) -> list[ScanRecord]:
+    def scans(self) -> list[ScanRecord]:
         """List the newest scan of each month."""
         with Session(self._engine) as session:
             rows = session.exec(select(ScanRow).order_by(col(ScanRow.month))).all()
@@ -219,20 +219,20 @@ def _order(one: Finding) -> tuple[Month, int, float, str, str]:
     return (one.month, rank, 2.0 if one.p_adj is None else one.p_adj, one.kind, one.subject)
 
 
-def _newest(session: Session, look: ScanRecord) -> bool:
+def _newest(session: Session, scan: ScanRecord) -> bool:
     """Store a scan's summary, unless the stored one read more runs; say whether it was stored."""
-    row = session.get(ScanRow, str(look.month)) or ScanRow(month=str(look.month), at=look.at)
-    if row.runs > look.runs:
+    row = session.get(ScanRow, str(scan.month)) or ScanRow(month=str(scan.month), at=scan.at)
+    if row.runs > scan.runs:
         return False
-    row.at, row.runs, row.submitters, row.failed = look.at, look.runs, look.submitters, look.failed
-    if look.scanned:
-        row.smallest = look.smallest
+    row.at, row.runs, row.submitters, row.failed = scan.at, scan.runs, scan.submitters, scan.failed
+    if scan.scanned:
+        row.smallest = scan.smallest
     session.add(row)
     return True
 
 
-def _rows(session: Session, looks: Sequence[ScanRecord]) -> Sequence[FindingRow]:
-    months = [str(look.month) for look in looks]
+def _rows(session: Session, scans: Sequence[ScanRecord]) -> Sequence[FindingRow]:
+    months = [str(scan.month) for scan in scans]
     return session.exec(select(FindingRow).where(col(FindingRow.month).in_(months))).all()
 
 

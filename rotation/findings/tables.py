@@ -44,7 +44,7 @@ class FindingReviewRow(SQLModel, table=True):
 class ScanRow(SQLModel, table=True):
     """Summary of the newest scan of a month: what it read, and the error if it failed."""
 
-    __tablename__ = "rotation_look"
+    __tablename__ = "rotation_scan"
 
     month: str = Field(primary_key=True, max_length=7)
     at: datetime = Field(sa_type=UTCDateTime)

@@ -390,7 +390,7 @@ class OfficialRuns:
         served = self._books.exposures.of_run(number, session)
         if sum(one.retries for one in served.values()) >= RETRIES:
             return False
-        self._books.exposures.spare(session, number, task_id, cause)
+        self._books.exposures.allow_retry(session, number, task_id, cause)
         self._books.runs.forget_left(number, task_id, session)  # or it would be judged where the next serving is lost
         return True
 

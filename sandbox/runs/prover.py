@@ -186,7 +186,7 @@ class BoxProver:
         changes = [(mutant["server"], mutant["change"])]
         return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
 
-    def spoiled(self, document: Mapping[str, Any], proved: HasFinalState) -> list[MutantResult]:
+    def mutant_results(self, document: Mapping[str, Any], proved: HasFinalState) -> list[MutantResult]:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
         final: Final = proved.state

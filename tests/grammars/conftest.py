@@ -112,7 +112,7 @@ class MemoryProver:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, MUTATORS["filesystem"](proved.state, mutant["change"]), None)
 
-    def spoiled(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
+    def mutant_results(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
         return [MutantResult("gone", "broken", _judge(document, FileTree({}), None).verdict), *self.more]
 
 

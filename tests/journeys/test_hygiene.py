@@ -252,9 +252,15 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
         words = ["--as", "me", "--set", "private", "--box", "bwrap", "--agent", f"python3 {agent}"]
         month.play("run", *words)
         month.play("turn", "run", "--month", "2026-12")
-        month.play("publish", "2026-12")
+        month.play("release", "path", "2026-12")
         month.play("backup", homes / "copy", "--with-keys")
-        for verb in (["board"], ["turn", "status"], ["task", "list"], ["access", "log", "--verify"], ["keys", "list"]):
+        for verb in (
+            ["leaderboard"],
+            ["turn", "status"],
+            ["task", "list"],
+            ["access", "log", "--verify"],
+            ["keys", "list"],
+        ):
             month.play(*verb, "--json")
 
     public = month.published()

@@ -128,7 +128,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("after: the rows", "the watch has looked; without it, it looks after the next run or turn"),
         Step("after: the view", "the pages' files are of today; without it, `serve` draws them when it starts"),
     ),
-    "publish": (
+    "release path": (
         Step("the access log", "it says that a published task was opened for the release", "nothing"),
         Step("the release's files", "a part of the release lies in a folder that nobody reads", "nothing"),
         Step("the release's folder", "the release is there, whole", "nothing"),
@@ -259,7 +259,7 @@ def _names(base: Path) -> Iterator[str]:
 def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
     tables = [name for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     counts = {table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in sorted(tables)}
-    for table in ("vault_access", "rotation_look"):  # whoever goes on opens again, and looks again
+    for table in ("vault_access", "rotation_scan"):  # whoever goes on opens again, and scans again
         counts.pop(table, None)
     if "vault_task" in counts:
         counts["states"] = sorted(rows.execute("SELECT state, count(*) FROM vault_task GROUP BY state"))

@@ -67,7 +67,7 @@ class Scene:
         copy_of(self.templates, "empty" if kind == "waiting" else kind, self.home, **how)
         if kind == "waiting":
             self.wait_for_a_review(6)
-        if name == "publish":
+        if name == "release path":
             assert start(self.turn_run())().code == 0
             shutil.rmtree(self.home / "public" / "releases")
         if name == "restore":
@@ -96,8 +96,8 @@ class Scene:
     def turn_run(self):
         return verb("turn", "run", "--month", "2026-12", "--home", self.home)
 
-    def publish(self):
-        return verb("publish", "2026-12", "--home", self.home)
+    def release_path(self):
+        return verb("release", "path", "2026-12", "--home", self.home)
 
     def keys_rotate(self):
         return verb("keys", "rotate", "--as", "ada", "--home", self.home)

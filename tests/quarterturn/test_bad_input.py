@@ -44,8 +44,8 @@ ANY = [
     ["task", "review", "--as", "ada"],
     ["turn", "plan"],
     ["turn", "run"],
-    ["publish", "2026-12"],
-    ["board"],
+    ["release", "path", "2026-12"],
+    ["leaderboard"],
     ["access", "log"],
     ["keys", "list"],
     ["log", "checkpoint"],
@@ -128,13 +128,13 @@ def test_a_missing_signing_key_is_seven(refused, stocked):
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["2026-13", "2026", "December", "2026-1", "٢٠٢٦-١٢", "2026-12\n"])
 def test_a_text_that_is_no_month_is_two(text, refused, home, tmp_path):
-    for words in (["publish", text], ["board", "--month", text], ["turn", "run", "--month", text]):
+    for words in (["release", "path", text], ["leaderboard", "--month", text], ["turn", "run", "--month", text]):
         refused(2, "is not a month: write it as YYYY-MM", *words, "--home", home)
     refused(2, "is not a month", "init", "--home", tmp_path / "new", "--month", text)
 
 
 def test_a_month_that_was_never_turned_is_three(refused, live):
-    refused(3, "the turn of 2027-05 was never started", "publish", "2027-05", "--home", live)
+    refused(3, "the turn of 2027-05 was never started", "release", "path", "2027-05", "--home", live)
 
 
 @pytest.mark.slow

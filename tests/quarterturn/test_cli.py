@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,13 +69,22 @@ def test_the_bare_command_shows_its_help(say):
     assert "Usage: quarterturn" in said.out
 
 
+def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    sections = dict(re.findall(r"^([A-Z][\w -]+):\n((?:  \S.*\n)+)", say("--help").out, re.MULTILINE))
+    assert list(sections) == ["Options", *cli.GROUPS]
+    listed = [line.split()[0] for title in cli.GROUPS for line in sections[title].splitlines()]
+    assert sorted(listed) == sorted(words[0] for words in verbs() if len(words) == 1)
+    assert "..." not in "".join(sections[title] for title in cli.GROUPS)
+
+
 @pytest.mark.parametrize(
     ("words", "named"),
     [
         (["frobnicate"], "No such command 'frobnicate'"),
         (["tsak", "list"], "Did you mean 'task'?"),
         (["task", "lst"], "Did you mean 'list'?"),
-        (["board", "--colour"], "No such option: --colour"),
+        (["leaderboard", "--colour"], "No such option: --colour"),
         (["task", "show"], "Missing argument"),
         (["task", "show", "t-x"], "Missing option '--as'"),
         (["task", "show", "t-x", "--as", " "], "1 to 200 printable characters"),

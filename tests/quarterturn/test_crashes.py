@@ -147,7 +147,7 @@ def disk(folder: Path, size: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=True)
 
 
-ON_DISK = ["init", "task review", "turn run", "publish", "backup", "restore"]
+ON_DISK = ["init", "task review", "turn run", "release path", "backup", "restore"]
 
 
 @pytest.mark.slow
@@ -213,7 +213,7 @@ def codes(said: list[Said]) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["turn run", "backup", "publish", "keys rotate"])
+@pytest.mark.parametrize("name", ["turn run", "backup", "release path", "keys rotate"])
 def test_of_two_that_do_the_same_one_does_it_or_both_agree(name, scene, unharmed):
     work = scene.set(name)
     assert codes(both(work, work))[0] == 0

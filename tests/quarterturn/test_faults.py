@@ -25,7 +25,7 @@ KINDS = {
         "fsync home/public/months",
         "fsync home/public/releases",
     ),
-    "publish": ("fsync home/public/releases", "rename home/public/releases/.Historical-2026-12.new"),
+    "release path": ("fsync home/public/releases", "rename home/public/releases/.Historical-2026-12.new"),
     "keys rotate": ("fsync home/keys", "rename home/keys/.ring.json.*", "write home/keys/.log.key.*"),
     "backup": ("fsync .", "rename .copy.*", "fdatasync .copy.*/rows.db-journal"),
     "restore": ("fsync .", "rename .new.*", "fsync .new.*/quarterturn.db"),
@@ -70,7 +70,7 @@ def test_where_any_of_twelve_calls_of_each_kind_fails_a_verb_says_so_and_the_nex
 def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(tmp_path, templates, monkeypatch):
     """The test of the test: without taking the name back, the second try leaves what the first one lost."""
     monkeypatch.setattr(Path, "rename", without_taking_back)
-    found = played(tmp_path, templates, "publish", (("sync", 1),))
+    found = played(tmp_path, templates, "release path", (("sync", 1),))
     assert [one for one in found.wrong if "home/public/releases was not forced to the disk again" in one]
 
 

@@ -55,7 +55,7 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_whoever_had_it(house, c
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    assert [jobs.LeaseHeartbeat(house, one, threading.Event()).standing() for one in (dead, alive)] == ["lost", "held"]
+    assert [jobs.LeaseHeartbeat(house, one, threading.Event()).status() for one in (dead, alive)] == ["lost", "held"]
 
 
 def test_what_our_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):

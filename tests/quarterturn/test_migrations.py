@@ -82,7 +82,7 @@ def test_a_home_with_data_goes_down_and_up(live):
         assert house.vault.records("live")
         house.accounts.create("ada", "submitter")
         submission_service.submit(
-            house, "ada", SubmissionRequest("private", image="agent:1"), once=None, enqueue=lambda *_: None
+            house, "ada", SubmissionRequest("private", image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
         )
         migrations.downgrade(house.engine)
         assert tables(house.engine) == set()

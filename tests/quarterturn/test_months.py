@@ -67,9 +67,9 @@ def test_publish_writes_again_what_is_missing_with_the_same_bytes(turned, say):
     shutil.rmtree(turned / "public" / "months")
     (turned / "public" / "allowed_signers").unlink()
     folders = {turn: str(turned / "public" / "months" / turn) for turn in (FIRST, SECOND)}
-    said = say("publish", FIRST, "--home", turned, "--json")
+    said = say("release", "path", FIRST, "--home", turned, "--json")
     assert (said.code, said.data) == (0, {"release": None, "signed": folders[FIRST]})
-    assert say("publish", SECOND, "--home", turned, "--json").data["signed"] == folders[SECOND]
+    assert say("release", "path", SECOND, "--home", turned, "--json").data["signed"] == folders[SECOND]
     assert signed(turned) == before
 
 
@@ -82,7 +82,7 @@ def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say):
     with contextlib.suppress(KeyboardInterrupt):
         house.rotation.run(Month.parse(SECOND), stop)
     house.close()
-    said = say("publish", SECOND, "--home", live)
+    said = say("release", "path", SECOND, "--home", live)
     assert (said.code, "has published nothing" in said.sentence) == (3, True)
 
 
@@ -101,7 +101,7 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
     house.close()
     assert len({one.predicate["month_key"] for one in leaves if one.kind == "set"}) == 2
     shutil.rmtree(live / "public" / "months" / FIRST)
-    said = say("publish", FIRST, "--home", live)
+    said = say("release", "path", FIRST, "--home", live)
     assert (said.code, "put that key back" in said.sentence) == (8, True)
 
 
@@ -130,5 +130,5 @@ def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say):
     house.close()
     assert (live / "keys" / "month.key").read_bytes() != sealed
     shutil.rmtree(live / "public" / "months")
-    assert say("publish", FIRST, "--home", live).code == 0
+    assert say("release", "path", FIRST, "--home", live).code == 0
     assert signed(live) == before

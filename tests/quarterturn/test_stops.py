@@ -72,7 +72,7 @@ class Heard(jobs.NullProgress):
 
 def submitted(house):
     wish = SubmissionRequest("private", image="ada/agent:1")
-    return submission_service.submit(house, "ada", wish, once=None, enqueue=lambda *_: None)[0]
+    return submission_service.submit(house, "ada", wish, idempotency_key=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:

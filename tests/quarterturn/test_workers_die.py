@@ -108,7 +108,7 @@ class Crowd:
     def submit(self, count: int) -> None:
         for number in range(count):
             submission_service.submit(
-                self.house, ("ada", "bob", "carl")[number % 3], WISH, once=None, enqueue=self.enqueue
+                self.house, ("ada", "bob", "carl")[number % 3], WISH, idempotency_key=None, enqueue=self.enqueue
             )
 
     def enqueue(self, session, number) -> None:

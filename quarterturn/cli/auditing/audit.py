@@ -37,7 +37,7 @@ def audit(
     previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a release offline, without trusting anybody: each step says what it proved."""
+    """Audit a release offline, without trusting anybody. Each step says what it proved."""
     from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
     from vault.ledger.audit.verify import audit as check
 

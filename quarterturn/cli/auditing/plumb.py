@@ -39,7 +39,7 @@ Keys = Annotated[list[str] | None, typer.Option("--key", help="A verifier key of
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    plumb = typer.Typer(help="Plumbing: JSON in, JSON out; exit 0 yes, 1 no, 2 not understood.")
+    plumb = typer.Typer(help="Single checks for scripts: JSON in, JSON out. Exit 0 yes, 1 no, 2 not understood.")
     for name, about in VERBS.items():
         plumb.command(name, help=about)(_command(name))
     for name, about in FOLDERS.items():

@@ -1,4 +1,4 @@
-"""Verb `board`: the leaderboard of a month."""
+"""Verb `leaderboard`: the leaderboard of a month."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from quarterturn.cli.terminal.output import Output
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("board")(board)
+    app.command("leaderboard")(leaderboard)
 
 
-def board(
+def leaderboard(
     month: Annotated[str | None, typer.Option(help="YYYY-MM (default: the month that is live).")] = None,
     linked: Annotated[bool, typer.Option("--linked", help="Add linked scores, which compare months.")] = False,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Show the month's runs with their figures, intervals and ranks."""
+    """Show a month's runs with figures, intervals and ranks."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.leaderboard import caveats, standings
     from quarterturn.leaderboard import linked_scores as linking
@@ -35,6 +35,6 @@ def board(
     data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
     text = [*standings.table(lines), *caveats.lines(public)]
     if scores is not None:
-        data = [one | {"compared": scores.get(one["run"])} for one in data]
+        data = [line | {"compared": scores.get(line["run"])} for line in data]
         text += ["", *linking.lines(lines, scores)]
     Output(as_json=as_json).result(data, *text)

@@ -1,4 +1,4 @@
-"""Verbs of the benchmark month: `turn`, `publish` and `run`."""
+"""Verbs of the benchmark month: `turn`, `release` and `run`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ def register(app: typer.Typer) -> None:
     turn.command("plan")(turn_plan)
     turn.command("run")(turn_run)
     turn.command("status")(turn_status)
-    app.add_typer(turn, name="turn")
-    app.command("publish")(publish)
+    release = typer.Typer(help="Releases: what a turn published of a month.")
+    release.command("path")(release_path)
     app.command("run")(run)
+    app.add_typer(turn, name="turn")
+    app.add_typer(release, name="release")
 
 
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
@@ -64,17 +66,19 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
-def publish(month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False) -> None:
-    """Show where a month was published and signed, and write what is missing there."""
+def release_path(
+    month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False
+) -> None:
+    """Show where the files of a month's release are. Writes those that are missing."""
     from quarterturn.cli.terminal.secrets import open_house
     from rotation.calendar import Month
 
     parsed = Month.parse(month)
     with open_house(home) as house:
         release, signed = house.rotation.republish(parsed)
-    found = {"release": release, "signed": signed}
+    folders = {"release": release, "signed": signed}
     lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
-    Output(as_json=as_json).result({name: folder and str(folder) for name, folder in found.items()}, *lines)
+    Output(as_json=as_json).result({name: folder and str(folder) for name, folder in folders.items()}, *lines)
 
 
 def run(

@@ -47,7 +47,7 @@ def restore(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Restore a home from a backup; a home older than the newest signed head can be read, and signs nothing."""
+    """Restore a home from a backup. A home older than the newest signed head can be read, and signs nothing."""
     from quarterturn.backup.restore import restore as make
     from quarterturn.cli.terminal.secrets import database
 

@@ -27,7 +27,7 @@ def demo(
     box: Annotated[BoxName | None, typer.Option("--box", help="Where to run it (default: bwrap on Linux).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Run one whole benchmark month on real MCP servers, and audit what it publishes."""
+    """Run one benchmark month on real MCP servers, and audit it."""
     from quarterturn.cli.setup.demo import play
 
     out = Output(as_json=as_json)
@@ -78,7 +78,7 @@ def doctor(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Check this machine and the home: what works, what is missing, and what works without it."""
+    """Check this machine and the home. Shows what works, what is missing, and what works without it."""
     from quarterturn.cli.setup import doctor_checks
     from quarterturn.cli.terminal import secrets
     from quarterturn.errors import Malformed

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     keys.command("rotate")(keys_rotate)
     keys.command("remove")(keys_remove)
     keys.command("split")(keys_split)
-    keys.command("join")(keys_join)
+    keys.command("restore-from-shares")(restore_from_shares)
     keys.command("backup")(keys_backup)
     add = typer.Typer(help="Add a lock: another way to open the key ring.")
     add.command("passphrase")(add_passphrase)
@@ -154,7 +154,7 @@ def keys_split(
     Output(as_json=as_json).result(found.data, *found.lines)
 
 
-def keys_join(
+def restore_from_shares(
     who: Who,
     shares: Annotated[
         list[Path] | None,

@@ -30,7 +30,7 @@ def serve(
     clock: Annotated[bool, typer.Option("--clock/--no-clock", help="Make the monthly turn when it is due.")] = True,
     home: Home = HOME,
 ) -> None:
-    """Serve a home over HTTP, run its submissions and make its monthly turns, until interrupted."""
+    """Serve a home over HTTP, run its submissions, make its turns. Ends when it is interrupted."""
     from quarterturn import logs
     from quarterturn.approvals import approvals
     from quarterturn.cli.terminal.secrets import open_house
@@ -49,7 +49,7 @@ def serve(
 
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
-    """Run the submissions of a home, beside `serve`, until interrupted."""
+    """Run the submissions of a home, beside `serve`. Ends when it is interrupted."""
     import signal
     from queue import SimpleQueue
 

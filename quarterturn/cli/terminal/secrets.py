@@ -31,7 +31,7 @@ DATABASE = "QUARTERTURN_DATABASE"
 WHERE: Mapping[str, str] = {  # a kind of lock -> where what opens it may stand
     "passphrase": f"Put it into {PASSPHRASE}.",
     "pkcs11": f"Put the PIN into {PIN}.",
-    "custodians": "Custodians open it with `quarterturn keys join`.",
+    "custodians": "Custodians open it with `quarterturn keys restore-from-shares`.",
 }
 _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
 _next: ContextVar[bytes | None] = ContextVar("next passphrase", default=None)

@@ -56,16 +56,20 @@ def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempot
     return _taken(request, house, who.account, wish, idempotency_key)
 
 
-def _taken(request: Request, house: House, account: str, wish: SubmissionRequest, once: str | None) -> Response:
+def _taken(
+    request: Request, house: House, account: str, wish: SubmissionRequest, idempotency_key: str | None
+) -> Response:
     executor: Executor = request.app.state.executor
     try:
-        made, new = submission_service.submit(house, account, wish, once=once, enqueue=executor.enqueue)
+        made, new = submission_service.submit(
+            house, account, wish, idempotency_key=idempotency_key, enqueue=executor.enqueue
+        )
     except NotLive:
         raise Problem("not-now") from None
     except Refused:
         raise Problem("not-yours") from None
     except NotAllowed:
-        raise Problem("conflict" if once is None or wish.counts else "key-reused") from None
+        raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
     return answers.plain(
         submission_service.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
     )

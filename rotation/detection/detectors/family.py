@@ -109,8 +109,8 @@ def _leaked(here: _Family) -> Bools:
     easier = ndtri(each[:, :tasks]) @ np.linalg.cholesky(here.spread).T
     rest = each[:, tasks:].reshape(DRAWS, submitters, tasks + 2)
     knows = rest[:, :, 0] < np.resize(KNOWING, DRAWS)[:, None]
-    lean = NODES[np.searchsorted(np.cumsum(WEIGHTS)[:-1], rest[:, :, 1])]
-    usual = expit(here.slope * (here.easiness + easier[:, None] + (here.kin * lean)[..., None]))
+    bias = NODES[np.searchsorted(np.cumsum(WEIGHTS)[:-1], rest[:, :, 1])]
+    usual = expit(here.slope * (here.easiness + easier[:, None] + (here.kin * bias)[..., None]))
     passed: Bools = rest[:, :, 2:] < np.where(knows[..., None], KNOWN, usual)
     return passed & here.taken
 

@@ -45,10 +45,10 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 ALPHA = 0.01
 Z = 1.959964  # of a 95 % interval
-USUAL_STEP, USUAL_THRIFT = 0.25, 0.08  # between a submitter's months, in logits and log calls
+USUAL_STEP, USUAL_CALL_EFFICIENCY = 0.25, 0.08  # between a submitter's months, in logits and log calls
 FRESH_SD = 0.1  # how much better or worse the honest do on a fresh cohort than peers do, in logits
 FRESH_CALL_EFFICIENCY_SD = 0.03  # likewise, in log calls
-USUAL_LEAN, BELIEF, MOST_LEAN = 0.1, 200.0, 1.5  # the variance of leans that is believed before it is seen, and how far
+USUAL_BIAS, BELIEF, MOST_BIAS = 0.1, 200.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
 OWN_BELIEF = 15.0  # likewise how far everybody's is believed of one submitter
 
 
@@ -108,17 +108,17 @@ class Study:
         self.table = table
         self.effort = expected_calls.fit(table)
         apart = ability.leave_one_out(table, ability.fit(table))
-        lean = _bias_variance(table, apart)
-        widening = np.sqrt(1 + ability.LOGISTIC * lean)
+        bias_variance = _bias_variance(table, apart)
+        widening = np.sqrt(1 + ability.LOGISTIC * bias_variance)
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
-        self.unknown = lean[:, None] + apart.unknown * widening[:, None] ** 2
-        self.told = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
+        self.unknown = bias_variance[:, None] + apart.unknown * widening[:, None] ** 2
+        self.information = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
         self.able = submitter_prior(
             table, apart.theta, ability.informed(apart, table.taken), USUAL_STEP, ability.ABILITY_SD
         )
-        self.thrift = submitter_prior(
-            table, self.effort.run, self.effort.information, USUAL_THRIFT, expected_calls.RUN_SD
+        self.call_efficiency = submitter_prior(
+            table, self.effort.run, self.effort.information, USUAL_CALL_EFFICIENCY, expected_calls.RUN_SD
         )
 
     def runs(self, submitter: int, rotation: int) -> Ints:
@@ -143,17 +143,17 @@ class Study:
         for before in np.flatnonzero(
             (table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run])
         ):
-            leaning = self.easiness[before, tasks][:, None] + self.leanings(run, tasks)
+            biased = self.easiness[before, tasks][:, None] + self.bias_nodes(run, tasks)
             passed = table.passed[before, tasks][:, None]
-            logs += table.taken[before, tasks][:, None] * -np.logaddexp(0, np.where(passed, -leaning, leaning))
+            logs += table.taken[before, tasks][:, None] * -np.logaddexp(0, np.where(passed, -biased, biased))
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances: Floats = weights / weights.sum(axis=1, keepdims=True)
         return chances
 
-    def leanings(self, run: int, tasks: Ints) -> Floats:
+    def bias_nodes(self, run: int, tasks: Ints) -> Floats:
         """Give the quadrature nodes of a submitter's unknown bias on each task, (I, N) logits."""
-        leanings: Floats = NODES * np.sqrt(self.unknown[run, tasks])[:, None]
-        return leanings
+        nodes: Floats = NODES * np.sqrt(self.unknown[run, tasks])[:, None]
+        return nodes
 
 
 def _bias_variance(table: ResultTable, apart: ability.LeaveOneOut) -> Floats:
@@ -170,11 +170,11 @@ def _bias_variance(table: ResultTable, apart: ability.LeaveOneOut) -> Floats:
         mistaken = (apart.unknown[own] * weight[own]).sum() / max(weight[own].sum(), 1e-9)
         sums[:, submitter] = _repeated(left[own]), _repeated(weight[own]), mistaken
     products, weights, mistaken = sums
-    usual = USUAL_LEAN + float(np.average(mistaken, weights=weights + 1e-9))
+    usual = USUAL_BIAS + float(np.average(mistaken, weights=weights + 1e-9))
     everybody = (products.sum() + usual * BELIEF) / (weights.sum() + BELIEF)
     each = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
-    leans: Floats = np.clip(each, 0, MOST_LEAN)[table.submitter]
-    return leans
+    biases: Floats = np.clip(each, 0, MOST_BIAS)[table.submitter]
+    return biases
 
 
 def _repeated(results: Floats) -> float:
@@ -241,7 +241,7 @@ class _Month:
 
     Attributes:
         taken, exposed: (I,).
-        told: the information of others' results about the fresh tasks as a whole, in 1/logits^2.
+        information: that of others' results about the fresh tasks as a whole, in 1/logits^2.
         precision, pull: (2,) of the priors of ability and call efficiency from earlier runs (`SubmitterPrior`).
         passing: (I, N) the chance of a pass at each node.
         bins: (I, K) the chance of a pass's calls to fall into a bin.
@@ -252,7 +252,7 @@ class _Month:
 
     taken: Bools
     exposed: Bools
-    told: float
+    information: float
     precision: Floats
     pull: Floats
     passing: Floats
@@ -282,19 +282,19 @@ def window(study: Study, chain: Ints) -> Window:
 def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
     """Describe a run of a chain; the prior from runs before the chain applies to its first run only."""
     table, run, last, bins = study.table, int(chain[number]), int(chain[-1]), BINS[len(chain)]
-    able, thrift = ((held if number == 0 else held.nothing()) for held in (study.able, study.thrift))
+    able, call_efficiency = ((held if number == 0 else held.nothing()) for held in (study.able, study.call_efficiency))
     easiness = study.easiness[run, tasks] + able.shift[run] * study.widening[run]
-    passing = expit(easiness[:, None] + study.leanings(last, tasks))
-    mean = study.effort.mean[run, tasks] + thrift.shift[run]
+    passing = expit(easiness[:, None] + study.bias_nodes(last, tasks))
+    mean = study.effort.mean[run, tasks] + call_efficiency.shift[run]
     chances, known, score, bin_of = _bins(mean, study.effort.sd[run, tasks], table.cap[tasks], bins)
     calls = np.clip(table.calls[run, tasks], 1, table.cap[tasks])
     taken = table.taken[run, tasks]
     seen = np.where(taken & table.passed[run, tasks], 1 + bin_of[np.arange(len(tasks)), calls - 1], 0)
     exposed = taken & table.exposed[run, tasks]
-    told = float(study.told[run, tasks][taken & ~exposed].sum())
-    precision = np.array([able.precision[run], thrift.precision[run]])
-    pull = np.array([able.pull[run], thrift.pull[run]])
-    return _Month(taken, exposed, told, precision, pull, passing, chances, known, score, seen)
+    information = float(study.information[run, tasks][taken & ~exposed].sum())
+    precision = np.array([able.precision[run], call_efficiency.precision[run]])
+    pull = np.array([able.pull[run], call_efficiency.pull[run]])
+    return _Month(taken, exposed, information, precision, pull, passing, chances, known, score, seen)
 
 
 def _bins(mean: Floats, sd: Floats, cap: Ints, bins: int) -> tuple[Floats, Floats, Floats, Ints]:
@@ -346,10 +346,10 @@ def _nuisances(months: list[_Month], nodes: Floats) -> tuple[Floats, Floats, Flo
         mean = (month.passing * nodes).sum(axis=1)[:, None]
         passes = np.arange(1 + month.score.shape[1]) > 0
         ability = month.taken[:, None] * (passes - mean)
-        thrift = month.taken[:, None] * np.pad(month.score, ((0, 0), (1, 0)))
+        call_efficiency = month.taken[:, None] * np.pad(month.score, ((0, 0), (1, 0)))
         fresh = ~month.exposed[:, None]
-        scores.append([ability, thrift, ability * fresh, thrift * fresh])
-        fresh_variance = FRESH_SD**2 + 1 / max(month.told, 1)
+        scores.append([ability, call_efficiency, ability * fresh, call_efficiency * fresh])
+        fresh_variance = FRESH_SD**2 + 1 / max(month.information, 1)
         precision += [*month.precision, 1 / fresh_variance, FRESH_CALL_EFFICIENCY_SD**-2]
         pull += [*month.pull, 0, 0]
     return np.array(scores), np.array(precision), np.array(pull)

@@ -20,7 +20,7 @@ from scipy.special import expit
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 
-LEAN, LEAN_BELIEF, MOST_LEAN = 0.2, 30.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
+BIAS, BIAS_BELIEF, MOST_BIAS = 0.2, 30.0, 1.5  # prior variance of biases on a task, its weight, and the upper bound
 KIN, KIN_BELIEF, MOST_KIN = 0.04, 100.0, 0.6  # the same for biases on a family
 FAMILY = 0.2  # the variance between families, in logits^2
 CHANGES = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.1])  # how much tasks may change, sd in logits
@@ -101,8 +101,8 @@ def _expected(table: ResultTable, rotation: int) -> Expected:
     easiness = ability.ables(passed, old, difficulty, unknown)[:, None] - difficulty
     usual = expit(easiness * _flattened(unknown))
     now = np.where(old, passed - usual, 0), np.where(old, usual * (1 - usual), 0)
-    lean, own, kin = _biases(before, fit, table.submitter[runs], tasks, now)
-    month = Expected(tasks, easiness + lean, own, kin, unknown, USUAL_CHANGE, fresh, taken, passed)
+    bias, own, kin = _biases(before, fit, table.submitter[runs], tasks, now)
+    month = Expected(tasks, easiness + bias, own, kin, unknown, USUAL_CHANGE, fresh, taken, passed)
     easiness, unknown = _fresh(month, difficulty, table.family[tasks])
     month = replace(month, easiness=easiness, unknown=unknown)
     return replace(month, change=_change(month))
@@ -153,14 +153,14 @@ def _biases(
     here, sure = left[:, tasks], weight[:, tasks]
     others, others_sure = (left @ of)[:, family] - here, (weight @ of)[:, family] - sure
     kin = _lasting(others * now[0], others_sure * now[1], KIN, KIN_BELIEF, MOST_KIN)
-    both = _lasting(here * now[0], sure * now[1], LEAN, LEAN_BELIEF, MOST_LEAN)
+    both = _lasting(here * now[0], sure * now[1], BIAS, BIAS_BELIEF, MOST_BIAS)
     own = max(both - kin, 0.0)
     plain = 1 + own * weight
     known = 1 + kin * ((weight / plain) @ of)[:, family]
     to_family = kin * ((left / plain) @ of)[:, family] / known
     new = np.maximum(_shared(now, family) - kin, 0.0)
-    lean = to_family + own * (here - sure * to_family) / plain[:, tasks]
-    return lean, own / plain[:, tasks], kin / known + new
+    bias = to_family + own * (here - sure * to_family) / plain[:, tasks]
+    return bias, own / plain[:, tasks], kin / known + new
 
 
 def _shared(now: tuple[Floats, Floats], family: Ints) -> Floats:

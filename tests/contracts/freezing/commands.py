@@ -14,7 +14,7 @@ import json
 import os
 import shlex
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +101,7 @@ class Answers:
         self.made, self.held, self.beside = made, held, beside
         self.home = made.house.home
         self.pages: dict[str, bytes] = defaultdict(bytes)
-        self.answered: set[str] = set()
+        self.calls = Counter[str]()
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Give a transcript for each group of verbs.
@@ -114,20 +114,21 @@ class Answers:
             getattr(self, f"_{about}")()
         groups = {words[:-1] for words in verbs() if words}
         wanted = {" ".join(words) for words in verbs() if words and words not in groups} - SILENT
-        if missing := sorted(wanted - self.answered):
+        if missing := sorted(wanted - set(self.calls)):
             raise LookupError(f"no answer is frozen of: {', '.join(missing)}; add one in {__file__}")
         for name, text in self.pages.items():
             yield f"json/{name}.txt", text
 
     def ask(self, verb: str, *words: object, home: Path | None = None, given: bytes = b"") -> Any:
         """Give a verb its words, keep the answer, and hand its data on."""
-        self.answered.add(verb)
+        label = f"{verb} {self.calls[verb]}" if verb in self.calls else verb
+        self.calls[verb] += 1
         plain = [*verb.split(), *map(str, words)]
         if not verb.startswith("plumb"):
             plain.append("--json")
         if home is not None:
             plain += ["--home", str(home)]
-        self.held.begin(f"{verb} {len(self.pages[_page(plain)])}" if verb in self.pages else verb, AT)
+        self.held.begin(label, AT)
         said = say(plain, given)
         self.pages[_page(plain)] += self._shown(plain, given, said, digests=verb in LISTED)
         try:
@@ -175,8 +176,8 @@ class Answers:
     def _month(self) -> None:
         self.ask("turn status", home=self.home)
         self.ask("turn plan", home=self.home)
-        self.ask("board", "--month", FIRST, "--linked", home=self.home)
-        self.ask("publish", FIRST, home=self.home)
+        self.ask("leaderboard", "--month", FIRST, "--linked", home=self.home)
+        self.ask("release path", FIRST, home=self.home)
         release, vkey = self.home / "public/releases" / FIRST.release, self.home / "public/log.vkey"
         self.ask("audit", release, "--key", vkey)
         self.ask("access log", "--limit", 4, home=self.home)
@@ -294,7 +295,7 @@ class Answers:
         os.environ["QUARTERTURN_NEW_PASSPHRASE"] = "test-passphrase"
         opened = [word for name in MAINTAINERS for word in ("--identity", str(self.beside / f"{name}.key"))]
         files = [shares / f"{name}.age" for name in MAINTAINERS]
-        self.ask("keys join", *files, *opened, "--as", "test-ada", home=self.home)
+        self.ask("keys restore-from-shares", *files, *opened, "--as", "test-ada", home=self.home)
 
 
 def _plain(out: bytes, *, digests: bool) -> str:

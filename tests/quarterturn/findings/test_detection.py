@@ -59,7 +59,7 @@ def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(sa
     def broken(self, why):
         raise ValueError("the goal of a task")
 
-    monkeypatch.setattr("rotation.detection.scan_results.Scanner.look", broken)
+    monkeypatch.setattr("rotation.detection.scan_results.Scanner.run", broken)
     said = say("turn", "run", "--home", live)
     assert said.code == 0
     assert "the detectors failed" in said.out
@@ -78,5 +78,5 @@ def test_who_was_served_a_task_can_be_read(say, live):
 def test_a_look_at_a_home_without_runs_finds_nothing(live):
     house = House(live, None)
     detection.after(house, "test")
-    assert house.books.findings.looks() == []
+    assert house.books.findings.scans() == []
     house.close()

@@ -150,7 +150,7 @@ def test_the_first_month_has_a_report_without_tests(say, months, tmp_path):
 
 
 def test_linked_scores_stand_beside_the_raw_ones(say, months):
-    words = ("board", "--month", "2027-01", "--home", months)
+    words = ("leaderboard", "--month", "2027-01", "--home", months)
     plain, linked = say(*words, "--json").data, say(*words, "--linked", "--json").data
     assert [{name: value for name, value in one.items() if name != "compared"} for one in linked] == plain
     for one in linked:
@@ -164,7 +164,7 @@ def test_linked_scores_stand_beside_the_raw_ones(say, months):
 
 
 def test_a_later_month_moves_no_linked_score_of_an_earlier_board(say, months):
-    words = ("board", "--month", "2026-12", "--home", months, "--linked", "--json")
+    words = ("leaderboard", "--month", "2026-12", "--home", months, "--linked", "--json")
     before = say(*words).data
     house = House(months, None)
     play(house, "ada", slice(None, None, 3))

@@ -206,7 +206,7 @@ def test_a_foreign_room_on_the_path_is_named(tmp_path):
     (tmp_path / "vault" / "__init__.py").write_text("")
     program = Path(sys.executable).parent / "quarterturn"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    said = subprocess.run([program, "board"], capture_output=True, text=True, env=environment, check=False)
+    said = subprocess.run([program, "leaderboard"], capture_output=True, text=True, env=environment, check=False)
     assert said.returncode == 6
     assert f"not ours: vault ({tmp_path}/vault/__init__.py)" in said.stderr
     assert "Traceback" not in said.stderr

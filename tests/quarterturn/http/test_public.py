@@ -88,7 +88,7 @@ def test_the_board_is_that_of_the_command_line(site, played, say):
     played(site.house, 20, "ada")
     played(site.house, 3, "bob")
     board = site.get("/leaderboard").json()
-    shown = say("board", "--home", site.house.home, "--json").data
+    shown = say("leaderboard", "--home", site.house.home, "--json").data
     assert [line | {"public_grammar": []} for line in board["lines"]] == shown
     assert {line["name"]: line["runs"] for line in board["lines"]} == {"agent": 1}
     assert site.get("/leaderboard?month=2026-12&track=endpoint").json()["lines"] == []

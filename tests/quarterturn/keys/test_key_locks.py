@@ -132,7 +132,7 @@ def test_a_person_is_asked_for_what_opens_the_home(locked, say, monkeypatch):
     assert names(locked) == ["passphrase-2"]
 
 
-@pytest.mark.parametrize("words", [("list",), ("join", "--as", "bob")], ids=" ".join)
+@pytest.mark.parametrize("words", [("list",), ("restore-from-shares", "--as", "bob")], ids=" ".join)
 def test_whoever_ends_the_input_at_a_prompt_has_interrupted(words, locked, split, say, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(getpass, "getpass", lambda _: (_ for _ in ()).throw(EOFError))
@@ -162,7 +162,9 @@ def test_after_the_only_maintainer_is_gone_custodians_open_the_home(locked, keys
     assert "bring the shares of 2 custodians together (ada, bob)" in say("task", "list", "--home", locked).sentence
 
     said = keys(
-        *("join", split / "ada.age", split / "bob.share", "--identity", people / "ada"), given=None, following=NEXT
+        *("restore-from-shares", split / "ada.age", split / "bob.share", "--identity", people / "ada"),
+        given=None,
+        following=NEXT,
     )
     assert said.code == 0, said.err
     assert names(locked) == ["passphrase", "custodians", "passphrase-2"]
@@ -173,11 +175,11 @@ def test_shares_come_from_standard_input_and_from_a_terminal_too(locked, keys, s
     lines = [decrypted((split / f"{n}.age").read_bytes(), [(people / n).read_bytes()], n) for n in ("ada", "bob")]
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(lines))))
-        assert keys("join", "-", "--name", "piped", given=None, following=NEXT).code == 0
+        assert keys("restore-from-shares", "-", "--name", "piped", given=None, following=NEXT).code == 0
     answers = iter([*(line.decode() for line in lines), ""])
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(getpass, "getpass", lambda _: next(answers))
-    assert keys("join", "--name", "typed", given=None, following=NEXT).code == 0
+    assert keys("restore-from-shares", "--name", "typed", given=None, following=NEXT).code == 0
     assert names(locked)[-2:] == ["piped", "typed"]
 
 
@@ -191,7 +193,7 @@ def test_shares_that_do_not_suffice_open_nothing_even_beside_the_right_passphras
         ((split / "eve.age",), 3, "No such file"),
         ((split,), 3, "Is a directory"),
     ):
-        said = keys("join", *files, *identities, following=NEXT)
+        said = keys("restore-from-shares", *files, *identities, following=NEXT)
         assert (said.code, sentence in said.sentence) == (code, True), said.err
     assert HomePaths(locked).ring.read_bytes() == before
 
@@ -208,7 +210,7 @@ def test_files_for_custodians_are_whole_or_absent_and_never_written_over(locked,
         ((*names, "--name", "Not A Name"), "a lock's name"),
         ((*names[:2], *names[:2]), "each name once"),
         (("--custodian", "../eve=age1x", *names[:2]), "NAME=KEY"),
-        (names[:2], "the number of custodians"),
+        (names[:2], "from 2 to 1 (the number of custodians)"),
     ):
         said = keys("split", "--threshold", "2", *words, "--out", tmp_path / "more")
         assert (said.code, sentence in said.sentence) == (2, True), said.err
@@ -219,7 +221,7 @@ def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, t
     names = [word for name in ("ada", "bob") for word in ("--custodian", f"{name}={people / name}.pub")]
     words = ("keys", "split", "--threshold", "2", *names, "--as", "ada", "--home", home)
     assert "Only custodians open it now" in say(*words, "--out", tmp_path / "shares").out
-    assert "keys join" in say("keys", "list", "--home", home).sentence
+    assert "keys restore-from-shares" in say("keys", "list", "--home", home).sentence
 
 
 def test_whoever_leaves_a_home_to_its_custodians_alone_is_told(split, keys):
@@ -228,7 +230,7 @@ def test_whoever_leaves_a_home_to_its_custodians_alone_is_told(split, keys):
 
 
 def test_a_home_without_custodians_says_so(split, home, say):
-    said = say("keys", "join", split / "ada.age", "--as", "ada", "--home", home)
+    said = say("keys", "restore-from-shares", split / "ada.age", "--as", "ada", "--home", home)
     assert (said.code, "has no custodians" in said.sentence) == (3, True)
 
 

@@ -36,7 +36,7 @@ def test_the_set_statement_the_board_and_the_doctor_say_it(house, say):
     assert promised(house, FIRST)["public_grammar"] is True
     assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST) == names
     said = "public grammar: anybody can draw tasks like those of " + ", ".join(names)
-    assert said in say("board", "--month", FIRST, "--home", house.home).out
+    assert said in say("leaderboard", "--month", FIRST, "--home", house.home).out
     assert said in doctor_checks.machine(house.home).data["home"]["detail"]
 
 

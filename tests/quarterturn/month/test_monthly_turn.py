@@ -65,7 +65,7 @@ def test_the_second_turn_retires_a_quarter_and_publishes_it(say, live):
     assert turned["release"] == str(release)
     assert say("audit", release, "--key", live / "public" / "log.vkey").code == 0
     assert say("log", "fsck", "--home", live).code == 0
-    assert say("publish", "2026-12", "--home", live, "--json").data["release"] == str(release)
+    assert say("release", "path", "2026-12", "--home", live, "--json").data["release"] == str(release)
     states = Counter(row["state"] for row in say("task", "list", "--home", live, "--json").data)
     assert states == {"live": 24, "published": 6}
 

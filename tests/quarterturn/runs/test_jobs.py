@@ -77,7 +77,7 @@ def kinds(house) -> list[str]:
 
 def submit(house, tasks="private"):
     return submission_service.submit(
-        house, "ada", SubmissionRequest(tasks, image="agent:1"), once=None, enqueue=lambda *_: None
+        house, "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
     )[0]
 
 
@@ -174,7 +174,7 @@ def test_a_run_is_not_gone_on_with_another_submission(house):
 
 def test_what_its_owner_took_back_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(standing=After(0, "cancelled")))
+        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(lease_status=After(0, "cancelled")))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
@@ -263,7 +263,7 @@ def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monke
         raise NoDatabase("The database does not answer.")
 
     monkeypatch.setattr(house.submissions, "get", gone)
-    assert beat.standing() == "held"
+    assert beat.status() == "held"
 
 
 @pytest.mark.both_databases

@@ -60,7 +60,7 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return submission_service.submit(house, account, WISH, once=None, enqueue=executor.enqueue)[0]
+    return submission_service.submit(house, account, WISH, idempotency_key=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:

@@ -40,7 +40,9 @@ def house(home):
 
 
 def submit(house, account="ada") -> int:
-    return submission_service.submit(house, account, WISH, once=None, enqueue=PostgresExecutor(house).enqueue)[0].number
+    return submission_service.submit(
+        house, account, WISH, idempotency_key=None, enqueue=PostgresExecutor(house).enqueue
+    )[0].number
 
 
 def rung(house) -> list[tuple[int, int]]:

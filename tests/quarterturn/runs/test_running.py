@@ -172,9 +172,9 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
     assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
     tasks = [record.id for record in house.vault.records()]
     assert not [task for task in tasks if task in said.out + said.err]
-    board = say("board", "--home", house.home, "--json").data
+    board = say("leaderboard", "--home", house.home, "--json").data
     assert [line["run"] for line in board] == [said.data["run"]]
-    assert "unofficial" in say("board", "--home", house.home).out
+    assert "unofficial" in say("leaderboard", "--home", house.home).out
 
 
 def test_the_reference_agent_cannot_be_submitted(house):

@@ -112,13 +112,13 @@ def test_what_could_never_be_run_is_refused_at_the_door(wish):
 
 @both
 def test_the_same_key_gives_the_same_submission(house, take):
-    first = take(once="k-1")
-    again, new = house.submissions.take("ada", DEV, month=MONTH, once="k-1")
+    first = take(idempotency_key="k-1")
+    again, new = house.submissions.take("ada", DEV, month=MONTH, idempotency_key="k-1")
     assert (again, new) == (first, False)
-    assert take(once="k-2").id != first.id
-    assert take("bob", once="k-1").id != first.id
+    assert take(idempotency_key="k-2").id != first.id
+    assert take("bob", idempotency_key="k-1").id != first.id
     with pytest.raises(NotAllowed, match="something else"):
-        take(wish=PRIVATE, once="k-1")
+        take(wish=PRIVATE, idempotency_key="k-1")
 
 
 @both

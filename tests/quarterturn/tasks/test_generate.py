@@ -68,7 +68,7 @@ class Prover:
     def mutated(self, document, proved, mutant):
         return Evidence("probe", Verdict.FALSE)
 
-    def spoiled(self, document, proved):
+    def mutant_results(self, document, proved):
         return []
 
 

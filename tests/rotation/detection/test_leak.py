@@ -34,8 +34,8 @@ def test_a_much_better_model_is_no_leak(better):
 
 def test_a_model_that_needs_fewer_calls_everywhere_is_no_leak():
     table = play(WORLD, 2)
-    thrifty = (table.submitter == 0) & (table.rotation == 3)
-    calls = np.where(thrifty[:, None], np.maximum(1, np.rint(table.calls * 0.6)).astype(np.int64), table.calls)
+    efficient = (table.submitter == 0) & (table.rotation == 3)
+    calls = np.where(efficient[:, None], np.maximum(1, np.rint(table.calls * 0.6)).astype(np.int64), table.calls)
     assert GUILTY not in flagged(leak, replace(table, calls=calls))
 
 

@@ -89,11 +89,11 @@ def test_the_same_tools_in_the_same_order_are_one_sequence(months):
 
 
 def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not(months):
-    watch(months).look("test")
+    watch(months).run("test")
     found = {one.subject: (one.status, one.state, str(one.month)) for one in months.books.findings.all()}
     assert found.pop("mallory") == ("review", "open", "2027-01")
     assert found == dict.fromkeys(PEERS[:-1], ("clean", None, "2027-01"))
-    assert [(str(one.month), one.runs, one.submitters) for one in months.books.findings.looks()] == [
+    assert [(str(one.month), one.runs, one.submitters) for one in months.books.findings.scans()] == [
         ("2026-12", 5, 5),
         ("2027-01", 5, 5),
     ]
@@ -101,9 +101,9 @@ def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not
 
 def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months):
     for _ in range(2):
-        watch(months).look("results of run 10")
+        watch(months).run("results of run 10")
     before = months.books.findings.all()
-    watch(months).look("results of run 10")
+    watch(months).run("results of run 10")
     assert months.books.findings.all() == before
     entries = [entry for entry in months.books.vault.access_log() if entry.who == "watch"]
     assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
@@ -111,7 +111,7 @@ def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access
 
 def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home):
     begun_home.play("ada", 1)
-    watch(begun_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).look("test")
+    watch(begun_home, scan=lambda table, rotation: pytest.fail("nothing to scan")).run("test")
     assert begun_home.books.findings.all() == []
     assert not [entry for entry in begun_home.books.vault.access_log() if entry.who == "watch"]
 
@@ -123,25 +123,25 @@ def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_sta
         asked.append(rotation)
         return gap(table, rotation)
 
-    watch(months, scan).look("test")
+    watch(months, scan).run("test")
     before = months.books.findings.all()
     months.stock(1)
     months.rotation.run(FIRST.plus(1))
-    watch(months, scan).look("turn")
+    watch(months, scan).run("turn")
     months.play("ada", 0.5)
-    watch(months, scan).look("test")
+    watch(months, scan).run("test")
     assert asked == [2, 2, 3], "the second month was the newest at the turn"
     months.books.findings.failed(FIRST.plus(1), ValueError(), months.books.clock())
     months.books.findings.failed(FIRST, ValueError(), months.books.clock())
-    watch(months, scan).look("test")
+    watch(months, scan).run("test")
     assert asked[3:] == [2, 3], "a month whose last look failed is tested again"
     assert months.books.findings.all(FIRST.plus(1)) == before
 
 
 def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months):
     for share in (0.3, None):
-        Scanner(months.books, ExposureLimits(), gap, lambda table, rotation, share=share: share).look("test")
-        looks = months.books.findings.looks()
+        Scanner(months.books, ExposureLimits(), gap, lambda table, rotation, share=share: share).run("test")
+        looks = months.books.findings.scans()
         assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
 
 
@@ -169,7 +169,7 @@ def test_an_unknown_verdict_is_no_result(begun_home):
 
 
 def test_a_task_over_a_limit_is_proposed_and_stays_live(months):
-    Scanner(months.books, ExposureLimits(servings=1), lambda table, rotation: []).look("test")
+    Scanner(months.books, ExposureLimits(servings=1), lambda table, rotation: []).run("test")
     found = [one for one in months.books.findings.all() if one.kind == "exposure"]
     staying = {task for cohort in months.books.months.cohorts("live")[1:3] for task in cohort.tasks}
     assert {one.subject for one in found} == staying, "what leaves next, and what is fresh, is not proposed"
@@ -184,7 +184,7 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
     with transaction(begun_home.books.engine) as session:
         for number in numbers:
             begun_home.books.months.unsettle(session, number, "shaky", "unclear")
-    watch(begun_home).look("test")
+    watch(begun_home).run("test")
     (found,) = begun_home.books.findings.all()
     assert (found.kind, found.subject, found.status, found.detail) == ("unclear", "shaky", "review", "in runs 1, 2")
 
@@ -192,12 +192,12 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
 def test_the_real_detectors_read_what_the_home_holds(months):
     from rotation.detection.detectors.scan import judged as scan
 
-    watch(months, scan).look("test")
+    watch(months, scan).run("test")
     found = months.books.findings.all()
     assert {(one.kind, str(one.month)) for one in found} >= {("task", "2027-01"), ("copy", "2027-01")}
     assert all(one.p_value is not None and 0 < one.p_value <= one.p_adj <= 1 for one in found)
     before = found
-    watch(months, scan).look("test")
+    watch(months, scan).run("test")
     assert months.books.findings.all() == before
 
 
@@ -222,7 +222,7 @@ def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(
                 return home.done(task, passed=passed, calls=1 if task in knows else dice.randint(3, 6))
 
             home.finish(home.open(name), result)
-    watch(home, judged).look("test")
+    watch(home, judged).run("test")
     leaks = [one for one in home.books.findings.all() if one.kind == "leak"]
     assert [one.subject for one in leaks if one.status == "review"] == ["mallory"]
     assert len(leaks) == 8

@@ -94,8 +94,8 @@ class _People:
     """S submitters before T tasks: what lasts."""
 
     theta: Floats  # (S,)
-    thrift: Floats  # (S,)
-    lean: Floats  # (S, T)
+    call_efficiency: Floats  # (S,)
+    bias: Floats  # (S, T)
     usual: Floats  # (S, T) log calls
 
 
@@ -120,7 +120,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
         there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on)
         for who in np.flatnonzero(there):
             for number in range(world.runs + (dice.random() < world.again)):
-                chance = 1 / (1 + np.exp(hard[live] - theta[who] - people.lean[who, live]))
+                chance = 1 / (1 + np.exp(hard[live] - theta[who] - people.bias[who, live]))
                 knows = known[live] & old & on & (who == 0)
                 leaked = (family[live] == wrong.family) & on & (who < wrong.knowing * world.submitters)
                 chance = np.where(knows | leaked, np.maximum(chance, 0.95), chance)
@@ -129,7 +129,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
                 passed = dice.random(len(live)) < chance
                 noise = dice.normal(0, world.effort, len(live)) * np.exp(rare.normal(0, world.dispersion, len(live)))
                 noise += 0.35 * ~passed + np.log(wrong.shortcut) * knows
-                calls = np.clip(np.rint(np.exp(effort[who, live] + people.thrift[who] + noise)), 1, cap[live])
+                calls = np.clip(np.rint(np.exp(effort[who, live] + people.call_efficiency[who] + noise)), 1, cap[live])
                 if who == 1 and on and wrong.copied:
                     copied = dice.random(len(live)) < wrong.copied
                     passed = np.where(copied, rows.passed[same], passed)
@@ -147,13 +147,13 @@ def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
     count, many = len(family), world.submitters
     base = dice.integers(0, world.bases, many)
     shared, own = dice.normal(0, world.shared, (world.bases, count)), dice.normal(0, world.own, (many, count))
-    theta, thrift = _spread(world, dice, world.ability, many), dice.normal(0.1, world.of_submitter, many)
+    theta, call_efficiency = _spread(world, dice, world.ability, many), dice.normal(0.1, world.of_submitter, many)
     lab = np.flatnonzero(rare.random(many) < world.lab)
     base[lab], own[lab] = 0, own[lab] * 0.2
-    theta[lab], thrift[lab] = theta[lab[:1]], thrift[lab[:1]]
-    lean = shared[base] + own + rare.normal(0, world.of_both, (many, world.families))[:, family]
+    theta[lab], call_efficiency[lab] = theta[lab[:1]], call_efficiency[lab[:1]]
+    bias = shared[base] + own + rare.normal(0, world.of_both, (many, world.families))[:, family]
     usual = rare.normal(0, world.shared_effort, (world.bases, count))[base]
-    return _People(theta, thrift, lean, usual + rare.normal(0, world.own_effort, (many, count)))
+    return _People(theta, call_efficiency, bias, usual + rare.normal(0, world.own_effort, (many, count)))
 
 
 def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:

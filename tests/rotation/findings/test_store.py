@@ -27,7 +27,7 @@ def leak(p_adj, subject="mallory", month=JANUARY):
     return NewFinding("leak", subject, month, p_adj / 10, p_adj, p_adj / 5)
 
 
-def look(runs=6, month=JANUARY, at=NOW):
+def scan(runs=6, month=JANUARY, at=NOW):
     return ScanRecord(month, at, runs, 6, None)
 
 
@@ -36,14 +36,14 @@ def look(runs=6, month=JANUARY, at=NOW):
     [(0.01, "review", "open"), (0.011, "watch", None), (0.05, "watch", None), (0.051, "clean", None)],
 )
 def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj, status, state):
-    findings.keep([look()], [leak(p_adj)], NOW)
+    findings.keep([scan()], [leak(p_adj)], NOW)
     (found,) = findings.all()
     assert (found.status, found.state, found.subject, found.p_adj) == (status, state, "mallory", p_adj)
 
 
 @pytest.mark.slow
 def test_what_is_counted_and_not_tested_wants_a_person(findings):
-    findings.keep([look()], [NewFinding("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
+    findings.keep([scan()], [NewFinding("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
     (found,) = findings.all()
     assert (found.status, found.state, found.p_value, found.detail) == (
         "review",
@@ -54,25 +54,25 @@ def test_what_is_counted_and_not_tested_wants_a_person(findings):
 
 
 def test_the_same_again_changes_nothing(findings):
-    findings.keep([look()], [leak(0.001), leak(0.2, "ada")], NOW)
+    findings.keep([scan()], [leak(0.001), leak(0.2, "ada")], NOW)
     before = findings.all()
-    findings.keep([look()], [leak(0.001), leak(0.2, "ada")], NOW + timedelta(days=1))
+    findings.keep([scan()], [leak(0.001), leak(0.2, "ada")], NOW + timedelta(days=1))
     assert findings.all() == before
 
 
 def test_what_was_explained_is_reopened_by_another_month_alone(findings):
-    findings.keep([look()], [leak(0.001)], NOW)
+    findings.keep([scan()], [leak(0.001)], NOW)
     number = findings.all()[0].number
     findings.review(number, "explained", who="grace", note="their own dev tasks", now=NOW)
-    findings.keep([look(7)], [leak(0.0001)], NOW + timedelta(days=1))
+    findings.keep([scan(7)], [leak(0.0001)], NOW + timedelta(days=1))
     (found,) = findings.all()
     assert (found.number, found.state, found.p_adj) == (number, "explained", 0.0001)
-    findings.keep([look(7), look(month=FEBRUARY)], [leak(0.0001), leak(0.002, month=FEBRUARY)], NOW)
+    findings.keep([scan(7), scan(month=FEBRUARY)], [leak(0.0001), leak(0.002, month=FEBRUARY)], NOW)
     assert [(one.month, one.state) for one in findings.all()] == [(JANUARY, "explained"), (FEBRUARY, "open")]
 
 
 def test_every_word_of_a_review_is_kept(findings):
-    findings.keep([look()], [leak(0.001)], NOW)
+    findings.keep([scan()], [leak(0.001)], NOW)
     number = findings.all()[0].number
     for hours, (state, note) in enumerate([("confirmed", "they said so"), ("open", ""), ("explained", "they did not")]):
         findings.review(number, state, who="grace", note=note, now=NOW + timedelta(hours=hours))
@@ -87,25 +87,25 @@ def test_every_word_of_a_review_is_kept(findings):
 
 
 def test_a_finding_that_fades_keeps_its_review(findings):
-    findings.keep([look()], [leak(0.001)], NOW)
-    findings.keep([look(7)], [leak(0.4)], NOW)
-    findings.keep([look(8)], [], NOW)
+    findings.keep([scan()], [leak(0.001)], NOW)
+    findings.keep([scan(7)], [leak(0.4)], NOW)
+    findings.keep([scan(8)], [], NOW)
     (found,) = findings.all()
     assert (found.status, found.p_adj, found.state) == ("clean", None, "open")
 
 
 def test_an_older_look_does_not_overwrite_a_newer_one(findings):
-    findings.keep([look(7)], [leak(0.001)], NOW)
-    findings.keep([look(6)], [leak(0.4), leak(0.003, "ada")], NOW)
+    findings.keep([scan(7)], [leak(0.001)], NOW)
+    findings.keep([scan(6)], [leak(0.4), leak(0.003, "ada")], NOW)
     assert [(one.subject, one.p_adj) for one in findings.all()] == [("mallory", 0.001)]
-    assert [one.runs for one in findings.looks()] == [7]
+    assert [one.runs for one in findings.scans()] == [7]
 
 
 @pytest.mark.parametrize(
     ("state", "note"), [("explained", " "), ("confirmed", ""), ("open", "x" * 501), ("open", "a\nb")]
 )
 def test_a_word_without_a_reason_is_not_taken(findings, state, note):
-    findings.keep([look()], [leak(0.001)], NOW)
+    findings.keep([scan()], [leak(0.001)], NOW)
     with pytest.raises(Malformed):
         findings.review(findings.all()[0].number, state, who="grace", note=note, now=NOW)
     assert len(findings.all()[0].reviews) == 1
@@ -119,11 +119,11 @@ def test_a_finding_that_is_not_there_is_named(findings):
 
 def test_a_failed_look_is_written_down_without_its_words_until_one_succeeds(findings):
     findings.failed(JANUARY, ValueError("a secret goal"), NOW)
-    assert [(one.month, one.failed) for one in findings.looks()] == [(JANUARY, "ValueError")]
-    findings.keep([look()], [], NOW)
-    assert [one.failed for one in findings.looks()] == [None]
+    assert [(one.month, one.failed) for one in findings.scans()] == [(JANUARY, "ValueError")]
+    findings.keep([scan()], [], NOW)
+    assert [one.failed for one in findings.scans()] == [None]
 
 
 def test_the_sum_names_nobody(findings):
-    findings.keep([look()], [leak(0.001), leak(0.03, "ada"), leak(0.5, "bob")], NOW)
+    findings.keep([scan()], [leak(0.001), leak(0.03, "ada"), leak(0.5, "bob")], NOW)
     assert counts_by_kind(findings.all()) == {"leak": {"clean": 1, "watch": 1, "review": 1}}

@@ -41,7 +41,7 @@ class Stage:
         }
         self.parts: dict[str, Play] = {name: one.add_checkpoint for name, one in self.witnesses.items()}
         self.asked: list[tuple[str, bytes]] = []
-        self.told: list[str] = []
+        self.complaints: list[str] = []
         self.writer = self.open("log")
 
     def open(self, name: str) -> LogWriter:
@@ -55,7 +55,9 @@ class Stage:
 
     def client(self, policy: str = TWO_OF_THREE, writer: LogWriter | None = None, **how: float) -> Witnesses:
         times = {"patience": PATIENCE, "grace": PATIENCE} | how
-        return Witnesses(writer or self.writer, Policy.parse(policy), self.ask, told=self.told.append, **times)
+        return Witnesses(
+            writer or self.writer, Policy.parse(policy), self.ask, on_complaint=self.complaints.append, **times
+        )
 
     def grow(self, size: int, writer: LogWriter | None = None, word: str = "leaf") -> None:
         (writer or self.writer).append([f"{word} {n}".encode() for n in range(size)], 0)
@@ -88,7 +90,7 @@ def test_every_head_is_cosigned_by_all_who_are_there(stage):
         assert set(client.policy.open(stage.shown()).witnesses) == {"A", "B", "C"}
         assert stage.shown() == stage.shown(f"checkpoints/{size}")
     assert stage.writer.fsck() == []
-    assert not stage.told
+    assert not stage.complaints
 
 
 def test_who_is_asked_once_is_not_asked_again(stage):
@@ -112,7 +114,7 @@ def test_one_may_be_out_and_catches_up_by_itself(stage):
     stage.grow(5)
     assert client.require().size == 5
     assert set(client.policy.open(stage.shown()).witnesses) == {"A", "C"}
-    assert stage.told == ["witness B does not answer; the others were enough"]
+    assert stage.complaints == ["witness B does not answer; the others were enough"]
     stage.back("B")
     stage.grow(9)
     client.require()
@@ -186,10 +188,10 @@ def test_who_answers_nonsense_is_named(stage, reply, says):
     stage.grow(3)
     stage.parts["A"] = lambda _: reply
     assert stage.client().require().size == 3
-    assert len(stage.told) == 1
+    assert len(stage.complaints) == 1
     stage.out("B")
     stage.grow(4)
-    stage.told.clear()
+    stage.complaints.clear()
     with pytest.raises(Unavailable, match=says.replace("has 3", "has 4")):
         stage.client().require()
 
@@ -199,7 +201,7 @@ def test_a_size_that_changes_each_time_is_nonsense_too(stage):
     sizes = count(1)
     stage.parts["A"] = lambda _: WitnessReply(409, SIZE, b"%d\n" % (next(sizes) % 3))
     stage.client().require()
-    assert stage.told == ["witness A named a new size each time that it was asked; the others were enough"]
+    assert stage.complaints == ["witness A named a new size each time that it was asked; the others were enough"]
 
 
 def test_a_size_that_was_nonsense_is_not_held_against_who_named_it(stage):
@@ -220,7 +222,7 @@ def test_a_line_that_does_not_verify_is_not_put_anywhere(stage):
     stage.grow(3)
     stage.parts["A"] = lambda _: WitnessReply(200, TEXT, next(line for line in old if "a.example" in line).encode())
     stage.client().require()
-    assert stage.told == ["witness A answered with a signature that does not verify; the others were enough"]
+    assert stage.complaints == ["witness A answered with a signature that does not verify; the others were enough"]
     assert "a.example" not in stage.shown()
 
 
@@ -261,7 +263,7 @@ def test_a_witness_that_hangs_is_not_waited_for_longer_than_it_takes(stage):
     stage.parts["C"] = hangs
     try:
         stage.client(grace=0.01).require()
-        assert stage.told == ["witness C did not answer in time; the others were enough"]
+        assert stage.complaints == ["witness C did not answer in time; the others were enough"]
         stage.out("A")
         stage.grow(4)
         with pytest.raises(Unavailable, match="C did not answer in time"):

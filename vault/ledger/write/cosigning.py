@@ -59,7 +59,7 @@ class Witnesses:
         writer: the log's only writer.
         policy: the witnesses, the URLs of their submission prefixes, and the quorum.
         ask: posts a request to a URL.
-        told: called with a sentence for each witness that did not cosign although the quorum was reached.
+        on_complaint: called with a sentence for each witness that did not cosign although the quorum was reached.
         patience: seconds for the quorum to come together.
         grace: seconds for the others after that.
     """
@@ -70,12 +70,12 @@ class Witnesses:
         policy: Policy,
         ask: Ask,
         *,
-        told: Callable[[str], None] = lambda _sentence: None,
+        on_complaint: Callable[[str], None] = lambda _sentence: None,
         patience: float = 15.0,
         grace: float = 0.5,
     ) -> None:
         self.policy = replace(policy, logs=[PolicyMember(one) for one in writer.verifiers])
-        self._writer, self._ask, self._told = writer, ask, told
+        self._writer, self._ask, self._on_complaint = writer, ask, on_complaint
         self._patience, self._grace = patience, grace
         self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right
 
@@ -109,7 +109,7 @@ class Witnesses:
             if self.policy.satisfied(found.lines):
                 self._writer.put_under(note, "".join(found.lines.values()))
                 for name, complaint in found.complaints.items():
-                    self._told(f"witness {name} {complaint}; the others were enough")
+                    self._on_complaint(f"witness {name} {complaint}; the others were enough")
             elif self._writer.size == head.size:  # else another process published, and they were asked for its head
                 raise Unavailable(self._lacking(head, found))
         return Checkpoint.empty(self._writer.origin)

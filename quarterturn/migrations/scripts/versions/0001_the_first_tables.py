@@ -64,14 +64,14 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_rotation_finding_month"), ["month"], unique=False)
 
     op.create_table(
-        "rotation_look",
+        "rotation_scan",
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("at", UTCDateTime(), nullable=False),
         sa.Column("runs", sa.Integer(), nullable=False),
         sa.Column("submitters", sa.Integer(), nullable=False),
         sa.Column("failed", sa.String(length=80), nullable=True),
         sa.Column("smallest", sa.Float(), nullable=True),
-        sa.PrimaryKeyConstraint("month", name=op.f("pk_rotation_look")),
+        sa.PrimaryKeyConstraint("month", name=op.f("pk_rotation_scan")),
     )
     op.create_table(
         "rotation_review",
@@ -525,7 +525,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_rotation_review_finding"))
 
     op.drop_table("rotation_review")
-    op.drop_table("rotation_look")
+    op.drop_table("rotation_scan")
     with op.batch_alter_table("rotation_finding", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_finding_month"))
 

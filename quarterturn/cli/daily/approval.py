@@ -19,7 +19,7 @@ Id = Annotated[str, typer.Argument(help="A request's id.")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    approval = typer.Typer(help="Requests that two maintainers must sign, and their signatures.")
+    approval = typer.Typer(help="Requests that two maintainers must sign, and who signed.")
     approval.command("list")(approval_list)
     approval.command("show")(approval_show)
     approval.command("sign")(approval_sign)
