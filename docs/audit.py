@@ -610,11 +610,6 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
         return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
 
 
-    def peaks(size: int) -> list[tuple[int, int]]:
-        """Give the perfect subtrees that a tree of `size` leaves consists of, largest first, as `(level, index)`."""
-        return list(_cover(0, size))
-
-
     def root(hashes: Sequence[bytes]) -> bytes:
         """Give the root over leaf hashes; over none, the hash of nothing."""
         tree = MerkleTree(hashes)
@@ -3520,7 +3515,6 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 
 
     SALT_SIZE = 32
-    SIZE = 32
     LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log", "spot-check"})
 
 
@@ -3530,7 +3524,7 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 
 
     def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
-        """Commit to `payload`; gives SIZE bytes.
+        """Commit to `payload`; gives 32 bytes.
 
     Raises:
         Malformed: the label is not one of LABELS, or the salt is not SALT_SIZE bytes.

@@ -22,7 +22,6 @@ from collections.abc import Callable
 from vault.errors import Malformed
 
 SALT_SIZE = 32
-SIZE = 32
 LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log", "spot-check"})
 
 
@@ -32,7 +31,7 @@ def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
 
 
 def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
-    """Commit to `payload`; gives SIZE bytes.
+    """Commit to `payload`; gives 32 bytes.
 
     Raises:
         Malformed: the label is not one of LABELS, or the salt is not SALT_SIZE bytes.

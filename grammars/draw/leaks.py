@@ -1,13 +1,14 @@
 """Answer-leak check of a task: finds values that the agent must produce and that it could simply copy from somewhere.
 
-A value that the predicate expects to be *produced* (an answer, a computed text, a computed cell) must not appear in the
-initial state, a file's name, a commit's message, a tool's description or the goal. Numbers are searched as whole
-numbers and texts as whole words, ignoring case. Exempt are:
+A value that the predicate expects to be *produced* (an answer, a computed text, a computed cell: what each predicate
+names in `produces` where it is registered) must not appear in the initial state, a file's name, a commit's message, a
+tool's description or the goal. Numbers are searched as whole numbers and texts as whole words, ignoring case.
+Exempt are:
 
 - values of one or two characters: small numbers appear everywhere and tell nothing;
 - texts of several words that are the whole content of a file of the initial state: they are moved or kept, not made;
 - where predicates describe a server's whole state: a text that is a whole value in its initial state, and a number
-  under the same key, because most of that state was there before;
+  under the same key, because most of that state was there before; likewise the text of a file in a commit;
 - what the template declares as `given`: the goal says it, or finding it is the task.
 """
 
@@ -17,55 +18,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from verifiers.language.catalogue import CATALOGUE
+
 SHORTEST = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_PRODUCED = {
-    "answer.equals": ("text",),
-    "answer.oneOf": ("texts",),
-    "answer.contains": ("text",),
-    "answer.number": ("value",),
-    "answer.set": ("items",),
-    "answer.list": ("items",),
-    "answer.json": ("value",),
-    "calendar.eventExists": ("description",),
-    "calendar.todoExists": ("description",),
-    "email.draftSaved": ("contains",),
-    "email.messageSent": ("contains",),
-    "email.replySent": ("contains",),
-    "filesystem.fileTextEquals": ("text",),
-    "filesystem.fileContains": ("text",),
-    "filesystem.fileLines": ("lines",),
-    "filesystem.fileJsonEquals": ("value",),
-    "git.headMessage": ("equals", "contains"),
-    "github.fileAtBranch": ("text",),
-    "github.headMessage": ("equals", "contains"),
-    "github.issueBody": ("equals", "contains"),
-    "github.issueCommented": ("equals", "contains"),
-    "github.issueTitle": ("equals", "contains"),
-    "github.prOpen": ("title", "body_contains"),
-    "github.prReviewed": ("contains",),
-    "github.repositoryExists": ("description",),
-    "memory.observationExists": ("observation",),
-    "memory.observationMatches": ("text",),
-    "memory.observationsEqual": ("observations",),
-    "postgres.cellEquals": ("value",),
-    "postgres.sumEquals": ("value",),
-    "redis.hashEquals": ("fields",),
-    "redis.hashFieldEquals": ("value",),
-    "redis.jsonEquals": ("value",),
-    "redis.listEquals": ("values",),
-    "redis.scoreEquals": ("score",),
-    "redis.sortedSetEquals": ("scores",),
-    "redis.streamHasEntry": ("fields",),
-    "redis.stringEquals": ("value",),
-    "spreadsheet.cellEquals": ("value",),
-    "spreadsheet.columnSum": ("sum",),
-    "spreadsheet.rangeEquals": ("rows",),
-    "sqlite.cellEquals": ("value",),
-    "sqlite.sumEquals": ("value",),
-}
-_WHOLE = ("github", "memory", "redis")
-"""Servers whose predicates describe the whole state."""
+_WHOLE = ("git.fileAtRef", "github.", "memory.", "redis.")
+"""Beginnings of the names of predicates that describe a whole state, or a whole file in it."""
 
 
 def leaks(
@@ -88,15 +46,15 @@ def leaks(
 def produced(document: Mapping[str, Any]) -> set[str]:
     """Collect the values that the predicate expects to be produced, as stripped texts."""
     unchanged, state = _initial_files(document), document["initial_state"]
-    texts = {server: _whole_texts(state.get(server, {})) for server in _WHOLE}
+    texts = {start: _whole_texts(state.get(start.partition(".")[0], {})) for start in _WHOLE}
     return {
         text.strip()
         for name, arguments in _probes(document["success_predicate"])
         if unchanged.get(str(arguments.get("path"))) != arguments.get("text", "")
-        for key in _PRODUCED.get(name, ())
+        for key in CATALOGUE[name].produces
         if key in arguments
         for text in _scalars(arguments[key])
-        if text.strip() not in texts.get(name.partition(".")[0], ())
+        if not any(name.startswith(start) and text.strip() in whole for start, whole in texts.items())
         if text not in _under(state.get("redis", {}), arguments.get("key"))
     }
 

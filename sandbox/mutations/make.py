@@ -27,7 +27,6 @@ from verifiers.tree import FileTree
 
 Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
-Break: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 _BY_SERVER: Mapping[str, Any] = {
     "calendar": calendar,

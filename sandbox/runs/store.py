@@ -1,7 +1,6 @@
 """Store of runs: one state machine, one row a run, and results that are sealed as they come in.
 
     open -> queued -start-> running -finish-> done
-                      |        |-----fail---> failed
                       |        |-----start--> running     (a worker died: the next attempt takes over)
                       '--------'-----abort--> aborted
 
@@ -45,7 +44,6 @@ class RunState(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
-    FAILED = "failed"
     ABORTED = "aborted"
 
 
@@ -53,7 +51,6 @@ TRANSITIONS: Mapping[tuple[RunState, str], RunState] = {
     (RunState.QUEUED, "start"): RunState.RUNNING,
     (RunState.RUNNING, "start"): RunState.RUNNING,
     (RunState.RUNNING, "finish"): RunState.DONE,
-    (RunState.RUNNING, "fail"): RunState.FAILED,
     (RunState.QUEUED, "abort"): RunState.ABORTED,
     (RunState.RUNNING, "abort"): RunState.ABORTED,
 }
@@ -61,7 +58,7 @@ TRANSITIONS: Mapping[tuple[RunState, str], RunState] = {
 KEPT = 128 * 1024 * 1024
 """How many sealed bytes of states are kept of a run after they were judged; an agent may leave 64 MiB a task."""
 
-ENDED = frozenset({RunState.DONE, RunState.FAILED, RunState.ABORTED})
+ENDED = frozenset({RunState.DONE, RunState.ABORTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class RunRecord:
         tasks: how many tasks it must answer for.
         state: where it stands.
         attempt: its fencing number; 0 before the first start.
-        code: for a failed run one code of the fixed list, for an aborted one the reason.
+        code: for an aborted run the reason.
         opened_at: when it was queued.
         started_at: when its latest attempt began.
         ended_at: when it ended.
@@ -221,12 +218,6 @@ class Runs:
             if found < row.tasks:
                 raise NotAllowed(f"run {number} has {found} of {row.tasks} results; run the others, or abort it")
             return self._move(_record(row), "finish", own, ended_at=self._now())
-
-    def fail(self, number: int, attempt: int, code: str, session: Session | None = None) -> RunRecord:
-        """End a run that came to nothing, with one code of the fixed list."""
-        with join_or_begin(self._engine, session) as own:
-            self._vault.drop_blobs(f"left/{number}/", session=own)
-            return self._move(_record(_held(own, number, attempt)), "fail", own, code=code, ended_at=self._now())
 
     def abort(self, number: int, reason: str, session: Session | None = None) -> RunRecord:
         """End a run from outside, whoever holds it; what it had written stays sealed and counts for nothing."""

@@ -12,7 +12,7 @@ from verifiers.language.catalogue import CATALOGUE, NAMESPACES, reference
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import in_words, parse
 from verifiers.language.verdict import Verdict
-from verifiers.predicates.registry import TEXT, Example, predicate
+from verifiers.predicates.registry import NOTHING, REGISTRY, TEXT, Example, predicate
 from verifiers.tree import JudgeInput
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "predicates.md"
@@ -63,6 +63,18 @@ def test_a_predicate_that_says_nothing_or_is_there_already_cannot_be_registered(
         raise NotImplementedError
 
     with pytest.raises(VerifierError, match=r"answer\.silent"):
-        predicate("answer.silent", words="", takes={"text": TEXT}, example=example)(silent)
+        predicate("answer.silent", words="", takes={"text": TEXT}, produces=NOTHING, example=example)(silent)
     with pytest.raises(VerifierError, match=r"answer\.equals is registered twice"):
-        predicate("answer.equals", words="", takes={}, example=example)(CATALOGUE["answer.json"].probe)
+        predicate("answer.equals", words="", takes={}, produces=NOTHING, example=example)(
+            CATALOGUE["answer.json"].probe
+        )
+
+
+def test_a_predicate_must_say_which_of_its_arguments_the_agent_produces():
+    example = Example({}, JudgeInput, JudgeInput)
+    probe = CATALOGUE["answer.json"].probe
+    with pytest.raises(TypeError, match="produces"):
+        predicate("answer.new", words="", takes={"text": TEXT}, example=example)(probe)
+    with pytest.raises(VerifierError, match=r"answer\.new produces \['txt'\], which it does not take"):
+        predicate("answer.new", words="", takes={"text": TEXT}, produces=("txt",), example=example)(probe)
+    assert "answer.new" not in REGISTRY

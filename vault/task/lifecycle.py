@@ -1,7 +1,7 @@
 """Task lifecycle: one transition table of states and events.
 
 `TRANSITIONS` defines all of it: every state has its row, a row names the events that are allowed in that state, and any
-other event is refused. `mermaid` draws the diagram in the docs from the table.
+other event is refused.
 """
 
 from __future__ import annotations
@@ -76,13 +76,3 @@ def advance(state: TaskState, event: TaskEvent | str) -> TaskState:
         origins = " or ".join(origin for origin, row in TRANSITIONS.items() if known in row)
         raise NotAllowed(f"{known.value!r} is not open to a task that is {state.value}, only to one that is {origins}.")
     return TRANSITIONS[state][known]
-
-
-def mermaid() -> str:
-    """Draw the table as a Mermaid state diagram, for the docs."""
-    lines = ["stateDiagram-v2", f"    [*] --> {FIRST.value}"]
-    for state, row in TRANSITIONS.items():
-        lines += [f"    {state.value} --> {target.value}: {event.value}" for event, target in row.items()]
-        if not row:
-            lines.append(f"    {state.value} --> [*]")
-    return "\n".join(lines) + "\n"

@@ -80,6 +80,7 @@ def items_in(text: str) -> list[str]:
     words="the answer is {text}",
     takes={"text": TEXT},
     may_take={"ignore_case": FLAG},
+    produces=("text",),
     example=Example({"text": "Blue"}, partial(answer_views, " Blue\n"), partial(answer_views, "It is Blue")),
 )
 def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeResult:
@@ -94,6 +95,7 @@ def equals(context: Context, text: str, *, ignore_case: bool = False) -> ProbeRe
     words="the answer is one of {texts}",
     takes={"texts": names(TEXT, least=1)},
     may_take={"ignore_case": FLAG},
+    produces=("texts",),
     example=Example({"texts": ["4 May", "May 4"]}, partial(answer_views, "May 4"), partial(answer_views, "May 5")),
 )
 def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
@@ -109,6 +111,7 @@ def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False)
     words="the one number in the answer is {value}",
     takes={"value": NUMBER},
     may_take={"tolerance": TOLERANCE},
+    produces=("value",),
     example=Example(
         {"value": 1234}, partial(answer_views, "It is 1,234."), partial(answer_views, "It is 1,234 or 1,235.")
     ),
@@ -127,6 +130,7 @@ def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
     words="the answer contains {text}",
     takes={"text": NAME},
     may_take={"ignore_case": FLAG},
+    produces=("text",),
     example=Example(
         {"text": "a.txt"}, partial(answer_views, "It is in a.txt."), partial(answer_views, "It is in b.txt.")
     ),
@@ -143,6 +147,7 @@ def contains(context: Context, text: str, *, ignore_case: bool = False) -> Probe
     words="the answer names {items} in any order, and nothing else",
     takes={"items": names(least=1)},
     may_take={"ignore_case": FLAG},
+    produces=("items",),
     example=Example({"items": ["a", "b"]}, partial(answer_views, "b, a"), partial(answer_views, "a, b, c")),
 )
 def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
@@ -162,6 +167,7 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     words="the answer names {items} in this order, and nothing else",
     takes={"items": {"type": "array", "items": NAME, "minItems": 1}},
     may_take={"ignore_case": FLAG},
+    produces=("items",),
     example=Example({"items": ["a", "b"]}, partial(answer_views, "1. a\n2. b"), partial(answer_views, "b, a")),
 )
 def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = False) -> ProbeResult:
@@ -177,6 +183,7 @@ def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = Fal
     "answer.json",
     words="the answer is the JSON value {value}",
     takes={"value": {}},
+    produces=("value",),
     example=Example({"value": {"n": 1}}, partial(answer_views, '{"n": 1.0}'), partial(answer_views, '{"n": "1"}')),
 )
 def json_value(context: Context, value: Any) -> ProbeResult:

@@ -1,7 +1,8 @@
 """Registry of predicates, and the decorator that registers one.
 
-A predicate is a function `(context, **arguments) -> Finding` with a schema for its arguments, a sentence for reviewers,
-and an example that must hold on one state and fail on another. One that lacks any of them cannot be registered.
+A predicate is a function `(context, **arguments) -> ProbeResult` with a schema for its arguments, a sentence for
+reviewers, the names of the arguments that are results of the agent's work, and an example that must hold on one state
+and fail on another. One that lacks any of them cannot be registered.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class RegisteredPredicate:
         schema: JSON Schema (draft 2020-12) of its arguments.
         words: a sentence for reviewers, with `{argument}` where a value goes.
         doc: what exactly it means.
+        produces: the arguments whose values the agent must produce; the answer-leak check of a task searches for them.
         example: shown in the reference, and run by a test.
         probe: the function.
     """
@@ -52,11 +54,19 @@ class RegisteredPredicate:
     schema: Schema = field(repr=False)
     words: str = field(repr=False)
     doc: str = field(repr=False)
+    produces: tuple[str, ...] = field(repr=False)
     example: Example = field(repr=False)
     probe: Probe = field(repr=False)
 
 
 REGISTRY: dict[str, RegisteredPredicate] = {}
+
+NOTHING: tuple[str, ...] = ()
+"""`produces` of a predicate none of whose values could leak.
+
+Names, places, counts and conditions are of this kind: the goal says them, or they are looked up, and whoever reads one
+somewhere has still to bring the state about.
+"""
 
 # Argument schemas that several predicates share. A path is relative, and none of its parts is empty, `.` or `..`.
 TEXT: Schema = {"type": "string"}
@@ -83,6 +93,7 @@ def predicate(
     *,
     words: str,
     takes: Mapping[str, Schema],
+    produces: tuple[str, ...],
     example: Example,
     may_take: Mapping[str, Schema] | None = None,
     one_of: Sequence[str] = (),
@@ -93,6 +104,7 @@ def predicate(
         name: `namespace.predicate`.
         words: see `RegisteredPredicate.words`.
         takes: the schemas of the arguments that it must have.
+        produces: see `RegisteredPredicate.produces`; NOTHING where there is none.
         example: see `Example`.
         may_take: the schemas of those that it may have.
         one_of: names from `may_take`, exactly one of which must be there.
@@ -109,7 +121,9 @@ def predicate(
     def register(probe: Probe) -> Probe:
         if name in REGISTRY or not probe.__doc__:
             raise VerifierError(f"the predicate {name} is registered twice or says nothing about itself")
-        REGISTRY[name] = RegisteredPredicate(name, schema, words, probe.__doc__, example, probe)
+        if unknown := set(produces) - set(schema["properties"]):
+            raise VerifierError(f"the predicate {name} produces {sorted(unknown)}, which it does not take")
+        REGISTRY[name] = RegisteredPredicate(name, schema, words, probe.__doc__, produces, example, probe)
         return probe
 
     return register

@@ -56,23 +56,6 @@ class NewWord(Given):
     note: str = Field(default="", max_length=500)
 
 
-class Wrong(BaseModel):
-    """A field of a request that is wrong."""
-
-    pointer: str
-    reason: str
-
-
-class ProblemShape(BaseModel):
-    """A problem (RFC 9457)."""
-
-    type: str
-    code: str
-    title: str
-    status: int
-    errors: list[Wrong] = []
-
-
 class TaskItem(BaseModel):
     """A line of the list of public tasks."""
 

@@ -24,10 +24,6 @@ def _where(arguments: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {"kind": kind, **{key: arguments[key] for key in ("calendar", "uid", "summary") if key in arguments}}
 
 
-def _set(kind: str, **what: Any) -> Callable[[Mapping[str, Any]], Change]:
-    return lambda arguments: {"where": _where(arguments, kind), "set": what}
-
-
 def _more(kind: str) -> Callable[[Mapping[str, Any]], Change]:
     """Give one more of what is counted or should not be there."""
 

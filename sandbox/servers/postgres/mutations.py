@@ -13,7 +13,6 @@ from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, PostgresTable,
 from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
-Row = tuple[str | None, ...]
 
 LOOKED_AT = 3  # rows of a table
 

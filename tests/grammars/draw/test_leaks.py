@@ -1,6 +1,8 @@
 import pytest
 
+from grammars.draw import leaks as leak_check
 from grammars.draw.leaks import leaks, produced
+from verifiers.language.catalogue import CATALOGUE
 
 
 def document(predicate, state=None, goal="Do it."):
@@ -87,3 +89,53 @@ def test_words_for_people_must_not_lie_in_the_graph_or_in_the_forge():
     assert leaks(document(said, {"github": forge})) == ["initial_state.github"]
     kept = {"github.issueTitle": {"repository": "a/b", "number": 1, "equals": "Old title"}}
     assert produced(document(kept, {"github": forge})) == set()
+
+
+CELL = {"table": "t", "where": {"id": 1}, "column": "c", "value": 4711}
+LEAKING = {
+    "answer": {"answer.number": {"value": 4711}},
+    "calendar": {"calendar.eventExists": {"summary": "Plan", "description": "badge 4711"}},
+    "email": {"email.attachmentExists": {"recipient": "a@b.example", "name": "a.txt", "text": "badge 4711"}},
+    "filesystem": {"filesystem.fileLines": {"path": "a.txt", "lines": ["4711"]}},
+    "git": {"git.fileAtRef": {"repository": "r", "ref": "main", "path": "a.txt", "text": "badge 4711\n"}},
+    "github": {"github.issueBody": {"repository": "a/b", "issue": 1, "contains": "badge 4711"}},
+    "memory": {"memory.observationExists": {"name": "Ann", "observation": "badge 4711"}},
+    "postgres": {"postgres.cellEquals": CELL},
+    "redis": {"redis.scoreEquals": {"key": "board", "member": "Ann", "score": 4711}},
+    "spreadsheet": {"spreadsheet.columnSum": {"path": "a.xlsx", "sheet": "S", "column": "n", "sum": 4711}},
+    "sqlite": {"sqlite.rowExists": {"table": "t", "where": {"c": 4711}}},
+}
+"""A predicate of each namespace that wants 4711 produced."""
+
+
+@pytest.mark.parametrize("space", LEAKING)
+def test_a_leak_is_found_whatever_kind_of_predicate_wants_the_value(space):
+    lying = {"filesystem": {"files": {"notes/b.txt": "they say: badge 4711."}}}
+    assert leaks(document(LEAKING[space], lying)) == ["initial_state.filesystem"]
+    assert leaks(document(LEAKING[space], lying), given=[4711, "badge 4711"]) == []
+
+
+def test_every_namespace_has_a_predicate_that_produces_something():
+    assert {name.partition(".")[0] for name, entry in CATALOGUE.items() if entry.produces} == set(LEAKING)
+    assert {name.partition(".")[0] for name in CATALOGUE} == set(LEAKING)
+
+
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.produces])
+def test_the_check_asks_each_predicate_what_it_produces(name):
+    arguments = dict(CATALOGUE[name].example.arguments)
+    shown = {key: ["tulip-47"] for key in CATALOGUE[name].produces}
+    assert leaks(document({name: arguments | shown}, goal="Say tulip-47.")) == ["the goal"]
+    assert not leaks(document({name: arguments}, goal="Say tulip-47."))
+
+
+def test_the_check_keeps_no_table_of_predicates_of_its_own():
+    kept = [value for value in vars(leak_check).values() if value is not CATALOGUE and not callable(value)]
+    assert not [value for value in kept if isinstance(value, dict) and set(value) & set(CATALOGUE)]
+
+
+def test_a_text_that_a_commit_only_takes_in_is_not_produced():
+    taken = {"git.fileAtRef": {"repository": "r", "ref": "main", "path": "a.txt", "text": "badge 4711\n"}}
+    tree = {"git": {"repositories": {"r": {"files": {"a.txt": "badge 4711\n"}}}}}
+    assert leaks(document(taken, tree)) == []
+    message = {"git.headMessage": {"repository": "r", "branch": "main", "equals": "badge 4711"}}
+    assert leaks(document(message, tree)) == ["initial_state.git"]

@@ -128,7 +128,7 @@ def test_a_worker_that_was_given_up_can_write_nothing(home):
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
         home.runs.record(number, 1, a_run())
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
-        home.runs.fail(number, 1, "engine-lost")
+        home.runs.finish(number, 1)
     assert [home.runs.held(number, attempt) for attempt in (1, 2)] == [False, True]
     home.runs.record(number, 2, a_run())
     assert home.runs.finish(number, 2).attempt == 2
@@ -175,12 +175,12 @@ def test_a_result_that_cannot_be_sealed_leaves_no_row(home, monkeypatch):
     assert home.runs.finished(number) == set()
 
 
-@pytest.mark.parametrize("event", ["finish", "fail", "abort"])
+@pytest.mark.parametrize("event", ["finish", "abort"])
 def test_what_has_ended_stays_ended(home, event):
     number = opened(home)
     home.runs.start(number)
     home.runs.record(number, 1, a_run())
-    end = {"finish": (number, 1), "fail": (number, 1, "world-died"), "abort": (number, "withdrawn")}
+    end = {"finish": (number, 1), "abort": (number, "withdrawn")}
     ended = getattr(home.runs, event)(*end[event])
     assert ended.state in ENDED
     for again, arguments in end.items():

@@ -36,11 +36,6 @@ def level_up(hashes: Sequence[bytes]) -> list[bytes]:
     return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
 
 
-def peaks(size: int) -> list[tuple[int, int]]:
-    """Give the perfect subtrees that a tree of `size` leaves consists of, largest first, as `(level, index)`."""
-    return list(_cover(0, size))
-
-
 def root(hashes: Sequence[bytes]) -> bytes:
     """Give the root over leaf hashes; over none, the hash of nothing."""
     tree = MerkleTree(hashes)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed
 from verifiers.states.calendar.entries import CalendarEntry, open_calendars
 from verifiers.states.calendar.examples import calendars
@@ -73,6 +73,7 @@ OTHER = partial(calendars, {"work": [LATE, CLASH], "home": [OPEN, Item("todo", "
     words="there is an event {summary}",
     takes={"summary": TEXT},
     may_take={**IN, **WHEN, **TEXTS},
+    produces=("description",),
     example=Example({"summary": "Plan", "calendar": "work", "start": "2026-01-05T11:00:00+01:00"}, FULL, OTHER),
 )
 def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
@@ -95,6 +96,7 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
     words="there is no event {summary}",
     takes={"summary": TEXT},
     may_take={**IN, "start": MOMENT},
+    produces=NOTHING,
     example=Example({"summary": "Clash"}, FULL, OTHER),
 )
 def event_absent(context: Context, summary: str, calendar: str | None = None, start: str | None = None) -> ProbeResult:
@@ -110,6 +112,7 @@ def event_absent(context: Context, summary: str, calendar: str | None = None, st
     words="the event {uid} is now from {start} to {end}",
     takes={"uid": NAME, **WHEN},
     may_take=IN,
+    produces=NOTHING,  # a time is looked up, and other events have it too
     example=Example({"uid": "e3", "start": "2026-01-08", "end": "2026-01-09"}, FULL, OTHER),
 )
 def event_moved(context: Context, uid: str, start: str, end: str, calendar: str | None = None) -> ProbeResult:
@@ -124,6 +127,7 @@ def event_moved(context: Context, uid: str, start: str, end: str, calendar: str 
     words="{attendees} are invited to the event {summary}",
     takes={"summary": TEXT, "attendees": names(MAIL)},
     may_take=IN,
+    produces=NOTHING,  # whom to invite is looked up
     example=Example({"summary": "Plan", "attendees": ["bob@example.org"]}, FULL, OTHER),
 )
 def attendees_are(context: Context, summary: str, attendees: Sequence[str], calendar: str | None = None) -> ProbeResult:
@@ -140,6 +144,7 @@ def attendees_are(context: Context, summary: str, attendees: Sequence[str], cale
     words="the event {summary} repeats {frequency}",
     takes={"summary": TEXT, "frequency": FREQUENCY},
     may_take={"interval": {**COUNT, "minimum": 1}, "count": COUNT, "days": names(TEXT), **IN},
+    produces=NOTHING,  # the goal says the rule
     example=Example({"summary": "Weekly", "frequency": "WEEKLY", "count": 4}, FULL, OTHER),
 )
 def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
@@ -167,6 +172,7 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
     words="there are {count} events on {day}",
     takes={"day": DAY, "count": COUNT},
     may_take=IN,
+    produces=NOTHING,
     example=Example({"day": "2026-01-05", "count": 1}, FULL, OTHER),
 )
 def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> ProbeResult:
@@ -185,6 +191,7 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
     words="there are {count} events",
     takes={"count": COUNT},
     may_take={**IN, "summary": TEXT},
+    produces=NOTHING,
     example=Example({"count": 3, "calendar": "work"}, FULL, OTHER),
 )
 def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> ProbeResult:
@@ -197,6 +204,7 @@ def event_count(context: Context, count: int, calendar: str | None = None, summa
     "calendar.eventsAre",
     words="the events of the calendar {calendar} are {events}",
     takes={"calendar": NAME, "events": EVENTS},
+    produces=NOTHING,  # most events were there before
     example=Example(
         {
             "calendar": "work",
@@ -223,6 +231,7 @@ def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, st
     words="no two events overlap",
     takes={},
     may_take={**IN, "day": DAY},
+    produces=NOTHING,
     example=Example({"day": "2026-01-05"}, FULL, partial(calendars, {"work": [PLAN], "home": [LATE]})),
 )
 def no_overlap(context: Context, calendar: str | None = None, day: str | None = None) -> ProbeResult:
@@ -240,6 +249,7 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
     words="nothing is between {start} and {end}",
     takes={"start": INSTANT, "end": INSTANT},
     may_take=IN,
+    produces=NOTHING,
     example=Example({"start": "2026-01-05T11:00:00Z", "end": "2026-01-05T12:00:00Z"}, FULL, OTHER),
 )
 def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> ProbeResult:
@@ -254,6 +264,7 @@ def is_free(context: Context, start: str, end: str, calendar: str | None = None)
     words="there is a task {summary}",
     takes={"summary": TEXT},
     may_take={**IN, "due": MOMENT, "status": STATUS, **TEXTS},
+    produces=("description",),
     example=Example({"summary": "Buy tea", "status": "COMPLETED"}, FULL, OTHER),
 )
 def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
@@ -279,6 +290,7 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
     words="there is no task {summary}",
     takes={"summary": TEXT},
     may_take=IN,
+    produces=NOTHING,
     example=Example({"summary": "Buy milk"}, FULL, OTHER),
 )
 def todo_absent(context: Context, summary: str, calendar: str | None = None) -> ProbeResult:
@@ -292,6 +304,7 @@ def todo_absent(context: Context, summary: str, calendar: str | None = None) -> 
     words="there are {count} tasks",
     takes={"count": COUNT},
     may_take={**IN, "status": STATUS},
+    produces=NOTHING,
     example=Example({"count": 1, "status": "COMPLETED"}, FULL, OTHER),
 )
 def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> ProbeResult:

@@ -13,7 +13,7 @@ from typing import Any
 from verifiers.errors import TargetMissing
 from verifiers.formats.plain_json import MAX_BYTES, parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import at_pointer, difference, json_equal
 from verifiers.quoting import NAMES, listed, quoted
 from verifiers.states.files.entries import open_files
@@ -64,6 +64,7 @@ def _data(context: Context, path: str) -> bytes:
     "filesystem.fileExists",
     words="there is a file at {path}",
     takes={"path": PATH},
+    produces=NOTHING,
     example=Example({"path": "out/a.txt"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out/b.txt": "a"})),
 )
 def file_exists(context: Context, path: str) -> ProbeResult:
@@ -75,6 +76,7 @@ def file_exists(context: Context, path: str) -> ProbeResult:
     "filesystem.directoryExists",
     words="there is a folder at {path}",
     takes={"path": PATH},
+    produces=NOTHING,
     example=Example({"path": "out"}, partial(files, {"out/a.txt": "a"}), partial(files, {"out": "a file"})),
 )
 def directory_exists(context: Context, path: str) -> ProbeResult:
@@ -88,6 +90,7 @@ def directory_exists(context: Context, path: str) -> ProbeResult:
     "filesystem.pathAbsent",
     words="there is nothing at {path}",
     takes={"path": PATH},
+    produces=NOTHING,
     example=Example({"path": "tmp/x"}, partial(files, {"tmp/y": ""}), partial(files, {"tmp/x": ""})),
 )
 def path_absent(context: Context, path: str) -> ProbeResult:
@@ -102,6 +105,7 @@ def path_absent(context: Context, path: str) -> ProbeResult:
     words="the file {path} holds exactly {text}",
     takes={"path": PATH, "text": TEXT},
     may_take={"trim": FLAG},
+    produces=("text",),
     example=Example(
         {"path": "a.txt", "text": "hi\n"}, partial(files, {"a.txt": "hi\n"}), partial(files, {"a.txt": "hi"})
     ),
@@ -118,6 +122,7 @@ def file_text_equals(context: Context, path: str, text: str, *, trim: bool = Fal
     "filesystem.fileContains",
     words="the file {path} contains {text}",
     takes={"path": PATH, "text": {"type": "string", "minLength": 1}},
+    produces=("text",),
     example=Example({"path": "a", "text": "cat"}, partial(files, {"a": "one cat"}), partial(files, {"a": "one Cat"})),
 )
 def file_contains(context: Context, path: str, text: str) -> ProbeResult:
@@ -132,6 +137,7 @@ def file_contains(context: Context, path: str, text: str) -> ProbeResult:
     "filesystem.fileSha256",
     words="the file {path} has the SHA-256 {sha256}",
     takes={"path": PATH, "sha256": SHA256},
+    produces=NOTHING,  # nobody writes a digest
     example=Example(
         {"path": "a", "sha256": hashlib.sha256(b"hi").hexdigest()},
         partial(files, {"a": "hi"}),
@@ -149,6 +155,7 @@ def file_sha256(context: Context, path: str, sha256: str) -> ProbeResult:
     "filesystem.directoryHasOnly",
     words="the folder {path} holds {names} and nothing else",
     takes={"path": FOLDER, "names": names()},
+    produces=NOTHING,  # most files were there before
     example=Example(
         {"path": "out", "names": ["a", "b"]},
         partial(files, {"out/a": "", "out/b/c": ""}),
@@ -172,6 +179,7 @@ def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Pro
     "filesystem.fileLineCount",
     words="the file {path} has {count} lines",
     takes={"path": PATH, "count": COUNT},
+    produces=NOTHING,
     example=Example({"path": "a", "count": 2}, partial(files, {"a": "x\ny"}), partial(files, {"a": "x\ny\nz\n"})),
 )
 def file_line_count(context: Context, path: str, count: int) -> ProbeResult:
@@ -186,6 +194,7 @@ def file_line_count(context: Context, path: str, count: int) -> ProbeResult:
     words="the lines of the file {path} are {lines}",
     takes={"path": PATH, "lines": {"type": "array", "items": {"type": "string", "pattern": "^[^\\n]*$"}}},
     may_take={"any_order": FLAG},
+    produces=("lines",),
     example=Example(
         {"path": "a", "lines": ["x", "y"], "any_order": True},
         partial(files, {"a": "y\nx\n"}),
@@ -209,6 +218,7 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
     words="the JSON in the file {path} is {value}",
     takes={"path": PATH, "value": {}},
     may_take={"pointer": POINTER},
+    produces=("value",),
     example=Example(
         {"path": "a.json", "pointer": "/n/0", "value": 1},
         partial(files, {"a.json": '{"n": [1.0]}'}),

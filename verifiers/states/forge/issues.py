@@ -7,7 +7,7 @@ from functools import partial
 
 from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
@@ -19,6 +19,7 @@ from verifiers.states.forge.state import Record, open_forge, parts_of
     words="in {repository}, the issue {issue} is {state}",
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "state": STATES},
     may_take={"reason": {"enum": ["completed", "not_planned", "duplicate"], "type": "string"}},
+    produces=NOTHING,
     example=Example({**SITE, "issue": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
 )
 def issue_state(
@@ -36,6 +37,7 @@ def issue_state(
     "github.issueHasLabel",
     words="in {repository}, the issue {issue} has the label {label}",
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "label": NAME},
+    produces=NOTHING,
     example=Example({**SITE, "issue": "Menu", "label": "bug"}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
 )
 def issue_has_label(context: Context, repository: str, issue: int | str, label: str) -> ProbeResult:
@@ -51,6 +53,7 @@ def issue_has_label(context: Context, repository: str, issue: int | str, label: 
     "github.issueLabels",
     words="in {repository}, the labels of the issue {issue} are {labels} and no others",
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "labels": names()},
+    produces=NOTHING,  # names, as the goal or a rule in the state has them
     example=Example({**SITE, "issue": 1, "labels": ["bug"]}, partial(forge, {**ISSUE, "labels": ["bug"]}), forge),
 )
 def issue_labels(context: Context, repository: str, issue: int | str, labels: Sequence[str]) -> ProbeResult:
@@ -66,6 +69,7 @@ def issue_labels(context: Context, repository: str, issue: int | str, labels: Se
     "github.issueAssigned",
     words="in {repository}, the issue {issue} is assigned to {to} and nobody else",
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "to": names()},
+    produces=NOTHING,  # only who is there can be assigned
     example=Example({**SITE, "issue": 1, "to": ["bob"]}, partial(forge, {**ISSUE, "assignees": ["bob"]}), forge),
 )
 def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequence[str]) -> ProbeResult:
@@ -81,6 +85,7 @@ def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequ
     "github.issueMilestone",
     words="in {repository}, the issue {issue} is in the milestone {title}",
     takes={"repository": REPOSITORY, "issue": ISSUE_OF, "title": NAME},
+    produces=NOTHING,  # only a milestone that is there can be set
     example=Example({**SITE, "issue": 1, "title": "v1"}, partial(forge, {**ISSUE, "milestone": 1}), forge),
 )
 def issue_milestone(context: Context, repository: str, issue: int | str, title: str) -> ProbeResult:
@@ -103,6 +108,7 @@ def issue_milestone(context: Context, repository: str, issue: int | str, title: 
     takes={"repository": REPOSITORY, "number": {"type": "integer", "minimum": 1}},
     may_take={"equals": TEXT, "contains": PART, "by": NAME},
     one_of=("equals", "contains"),
+    produces=("equals", "contains"),
     example=Example(
         {**SITE, "number": 1, "contains": "on it", "by": "ada"},
         partial(forge, {**ISSUE, "comments": [{"user": "ada", "body": "I am on it."}]}),
@@ -138,6 +144,7 @@ def issue_commented(
     takes={"repository": REPOSITORY, "number": {"type": "integer", "minimum": 1}},
     may_take={"equals": TEXT, "contains": PART},
     one_of=("equals", "contains"),
+    produces=("equals", "contains"),
     example=Example({**SITE, "number": 1, "equals": "The menu"}, partial(forge, {**ISSUE, "title": "The menu"}), forge),
 )
 def issue_title(
@@ -156,6 +163,7 @@ def issue_title(
     takes={"repository": REPOSITORY, "issue": ISSUE_OF},
     may_take={"equals": TEXT, "contains": PART},
     one_of=("equals", "contains"),
+    produces=("equals", "contains"),
     example=Example(
         {**SITE, "issue": "Menu", "contains": "opens"}, partial(forge, {**ISSUE, "body": "It never opens."}), forge
     ),
@@ -176,6 +184,7 @@ def issue_body(
     words="{repository} has {count} issues of the kind that is given",
     takes={"repository": REPOSITORY, "count": COUNT},
     may_take={"state": STATES, "label": NAME, "title_contains": PART, "by": NAME},
+    produces=NOTHING,
     example=Example({**SITE, "count": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
 )
 def issue_count(

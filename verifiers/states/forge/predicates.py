@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, ProbeResult, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
@@ -25,6 +25,7 @@ from verifiers.states.git.checkout import holds_nothing, holds_text
     words="there is a repository {repository}",
     takes={"repository": REPOSITORY},
     may_take={"private": FLAG, "description": TEXT},
+    produces=("description",),
     example=Example({"repository": "acme/site", "private": False}, forge, partial(forge, name="acme/other")),
 )
 def repository_exists(
@@ -41,6 +42,7 @@ def repository_exists(
     "github.forkExists",
     words="{owner} has a fork of {of}",
     takes={"of": REPOSITORY, "owner": NAME},
+    produces=NOTHING,
     example=Example({"of": "acme/site", "owner": "ada"}, partial(forge, fork="ada/site"), forge),
 )
 def fork_exists(context: Context, of: str, owner: str) -> ProbeResult:
@@ -56,6 +58,7 @@ def fork_exists(context: Context, of: str, owner: str) -> ProbeResult:
     "github.branchExists",
     words="the repository {repository} has a branch {branch}",
     takes={"repository": REPOSITORY, "branch": BRANCH},
+    produces=NOTHING,
     example=Example({**SITE, "branch": "draft"}, forge, partial(forge, branches=("main",))),
 )
 def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult:
@@ -70,6 +73,7 @@ def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult
     "github.branchAt",
     words="in {repository}, the branch {branch} is at the same commit as {same_as}",
     takes={"repository": REPOSITORY, "branch": BRANCH, "same_as": REF},
+    produces=NOTHING,
     example=Example({**SITE, "branch": "main", "same_as": "draft~1"}, forge, partial(forge, merged=True)),
 )
 def branch_at(context: Context, repository: str, branch: str, same_as: str) -> ProbeResult:
@@ -83,6 +87,7 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> P
     "github.commitCount",
     words="in {repository}, the branch {branch} has {count} commits",
     takes={"repository": REPOSITORY, "branch": BRANCH, "count": COUNT},
+    produces=NOTHING,
     example=Example({**SITE, "branch": "main", "count": 1}, forge, partial(forge, merged=True)),
 )
 def commit_count(context: Context, repository: str, branch: str, count: int) -> ProbeResult:
@@ -98,6 +103,7 @@ def commit_count(context: Context, repository: str, branch: str, count: int) -> 
     takes={"repository": REPOSITORY, "branch": BRANCH},
     may_take={"equals": TEXT, "contains": PART},
     one_of=("equals", "contains"),
+    produces=("equals", "contains"),
     example=Example({**SITE, "branch": "main", "equals": "Start"}, forge, partial(forge, merged=True)),
 )
 def head_message(
@@ -114,6 +120,7 @@ def head_message(
     words="in {repository} on {branch}, the file {path} holds exactly {text}",
     takes={"repository": REPOSITORY, "branch": REF, "path": PATH, "text": TEXT},
     may_take={"trim": FLAG},
+    produces=("text",),
     example=Example(
         {**SITE, "branch": "main", "path": "footer.html", "text": "bye\n"}, partial(forge, merged=True), forge
     ),
@@ -130,6 +137,7 @@ def file_at_branch(
     "github.fileAbsentAtBranch",
     words="in {repository} on {branch}, there is no file {path}",
     takes={"repository": REPOSITORY, "branch": REF, "path": PATH},
+    produces=NOTHING,
     example=Example({**SITE, "branch": "main", "path": "footer.html"}, forge, partial(forge, merged=True)),
 )
 def file_absent_at_branch(context: Context, repository: str, branch: str, path: str) -> ProbeResult:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, ProbeResult, predicate
+from verifiers.predicates.registry import FLAG, NAME, NOTHING, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import PULL, REVIEW, forge
 from verifiers.states.forge.parts import (
@@ -29,6 +29,7 @@ from verifiers.states.forge.state import Record, open_forge, parts_of
     words="in {repository}, the pull request {pull} is merged",
     takes={"repository": REPOSITORY, "pull": PULL_OF},
     may_take={"into": BRANCH, "method": METHODS},
+    produces=NOTHING,
     example=Example({**SITE, "pull": 2, "into": "main"}, partial(forge, merged=True), forge),
 )
 def pr_merged(
@@ -55,6 +56,7 @@ def pr_merged(
     words="{repository} has an open pull request from {head} to {base}",
     takes={"repository": REPOSITORY, "head": {**BRANCH, "pattern": r"^([A-Za-z0-9-]{1,39}:)?[\w][\w./+-]{0,199}$"}},
     may_take={"base": BRANCH, "title": TEXT, "body_contains": PART, "draft": FLAG},
+    produces=("title", "body_contains"),
     example=Example({**SITE, "head": "draft", "base": "main"}, forge, partial(forge, merged=True)),
 )
 def pr_open(
@@ -87,6 +89,7 @@ def pr_open(
     "github.prClosed",
     words="in {repository}, the pull request {pull} is closed without being merged",
     takes={"repository": REPOSITORY, "pull": PULL_OF},
+    produces=NOTHING,
     example=Example({**SITE, "pull": "draft"}, partial(forge, {**PULL, "state": "closed"}), forge),
 )
 def pr_closed(context: Context, repository: str, pull: int | str) -> ProbeResult:
@@ -100,6 +103,7 @@ def pr_closed(context: Context, repository: str, pull: int | str) -> ProbeResult
     words="in {repository}, the pull request {pull} has a review {state}",
     takes={"repository": REPOSITORY, "pull": PULL_OF, "state": REVIEWS},
     may_take={"by": NAME, "contains": PART},
+    produces=("contains",),
     example=Example(
         {**SITE, "pull": 2, "state": "APPROVED", "by": "ada"}, partial(forge, {**PULL, "reviews": [REVIEW]}), forge
     ),

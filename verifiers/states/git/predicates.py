@@ -12,7 +12,7 @@ from typing import Any
 
 from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, PATH, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.git.checkout import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
@@ -40,6 +40,7 @@ SITE = {"repository": "site"}
     "git.branchExists",
     words="the repository {repository} has a branch {branch}",
     takes={"repository": REPOSITORY, "branch": BRANCH},
+    produces=NOTHING,
     example=Example({**SITE, "branch": "draft"}, partial(repository, [ONE, SIDE]), partial(repository, [ONE])),
 )
 def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult:
@@ -52,6 +53,7 @@ def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult
     "git.branchAt",
     words="in {repository}, the branch {branch} is at the same commit as {same_as}",
     takes={"repository": REPOSITORY, "branch": BRANCH, "same_as": REF},
+    produces=NOTHING,
     example=Example(
         {**SITE, "branch": "main", "same_as": "draft~1"},
         partial(repository, [ONE, SIDE]),
@@ -68,6 +70,7 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> P
     "git.commitCount",
     words="in {repository}, the branch {branch} has {count} commits",
     takes={"repository": REPOSITORY, "branch": BRANCH, "count": COUNT},
+    produces=NOTHING,
     example=Example(
         {**SITE, "branch": "main", "count": 2}, partial(repository, [ONE, TWO]), partial(repository, [ONE])
     ),
@@ -85,6 +88,7 @@ def commit_count(context: Context, repository: str, branch: str, count: int) -> 
     takes={"repository": REPOSITORY, "branch": BRANCH},
     may_take={"equals": TEXT, "contains": {"type": "string", "minLength": 1}},
     one_of=("equals", "contains"),
+    produces=("equals", "contains"),
     example=Example(
         {**SITE, "branch": "main", "equals": "Add a page"}, partial(repository, [ONE, TWO]), partial(repository, [ONE])
     ),
@@ -104,6 +108,7 @@ def head_message(
     words="in {repository} at {ref}, the file {path} holds exactly {text}",
     takes={"repository": REPOSITORY, "ref": REF, "path": PATH, "text": TEXT},
     may_take={"trim": FLAG},
+    produces=("text",),
     example=Example(
         {**SITE, "ref": "main", "path": "docs/a.md", "text": "A\n"},
         partial(repository, [ONE, TWO]),
@@ -122,6 +127,7 @@ def file_at_ref(
     "git.fileAbsentAtRef",
     words="in {repository} at {ref}, there is no file {path}",
     takes={"repository": REPOSITORY, "ref": REF, "path": PATH},
+    produces=NOTHING,
     example=Example(
         {**SITE, "ref": "main", "path": "docs/a.md"}, partial(repository, [ONE]), partial(repository, [ONE, TWO])
     ),
@@ -136,6 +142,7 @@ def file_absent_at_ref(context: Context, repository: str, ref: str, path: str) -
     "git.currentBranch",
     words="the repository {repository} is on the branch {branch}",
     takes={"repository": REPOSITORY, "branch": BRANCH},
+    produces=NOTHING,
     example=Example(
         {**SITE, "branch": "draft"}, partial(repository, [ONE, SIDE], on="draft"), partial(repository, [ONE, SIDE])
     ),
@@ -153,6 +160,7 @@ def current_branch(context: Context, repository: str, branch: str) -> ProbeResul
     words="the repository {repository} has a tag {tag}",
     takes={"repository": REPOSITORY, "tag": BRANCH},
     may_take={"same_as": REF},
+    produces=NOTHING,
     example=Example({**SITE, "tag": "v1"}, partial(repository, [ONE], tags={"v1": "main"}), partial(repository, [ONE])),
 )
 def tag_exists(context: Context, repository: str, tag: str, same_as: str | None = None) -> ProbeResult:
@@ -168,6 +176,7 @@ def tag_exists(context: Context, repository: str, tag: str, same_as: str | None 
     "git.isAncestor",
     words="in {repository}, the history of {of} contains {ancestor}",
     takes={"repository": REPOSITORY, "ancestor": REF, "of": REF},
+    produces=NOTHING,
     example=Example(
         {**SITE, "ancestor": "main", "of": "draft"},
         partial(repository, [ONE, SIDE]),
@@ -185,6 +194,7 @@ def is_ancestor(context: Context, repository: str, ancestor: str, of: str) -> Pr
     "git.commitChanges",
     words="in {repository}, the commit {ref} changes {paths} and nothing else",
     takes={"repository": REPOSITORY, "ref": REF, "paths": names(PATH)},
+    produces=NOTHING,  # the files are there before the commit
     example=Example(
         {**SITE, "ref": "main", "paths": ["docs/a.md"]}, partial(repository, [ONE, TWO]), partial(repository, [ONE])
     ),
@@ -202,6 +212,7 @@ def commit_changes(context: Context, repository: str, ref: str, paths: Sequence[
     "git.stagedPaths",
     words="in {repository}, {paths} are staged and nothing else",
     takes={"repository": REPOSITORY, "paths": names(PATH)},
+    produces=NOTHING,
     example=Example(
         {**SITE, "paths": ["new.txt"]}, partial(repository, [ONE], staged={"new.txt": "n"}), partial(repository, [ONE])
     ),
@@ -217,6 +228,7 @@ def staged_paths(context: Context, repository: str, paths: Sequence[str]) -> Pro
     words="in {repository}, nothing is uncommitted",
     takes={"repository": REPOSITORY},
     may_take={"untracked": FLAG},
+    produces=NOTHING,
     example=Example(
         SITE, partial(repository, [ONE]), partial(repository, [ONE], worktree={"index.html": "<p>changed</p>\n"})
     ),

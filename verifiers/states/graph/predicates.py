@@ -11,7 +11,7 @@ from functools import partial
 
 from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.graph.entities import Entity, Graph, open_graph
 from verifiers.states.graph.examples import memory_graph
@@ -37,6 +37,7 @@ OTHER = partial(memory_graph, [("Ann", "robot", ["likes oil"]), BERN], [("Bern",
     words="there is an entity {name}",
     takes=END,
     may_take={"entityType": TEXT},
+    produces=NOTHING,  # names; what is said of them are observations
     example=Example({"name": "Ann", "entityType": "person"}, FULL, OTHER),
 )
 def entity_exists(context: Context, name: str, entityType: str | None = None) -> ProbeResult:  # noqa: N803 - the server's name
@@ -51,6 +52,7 @@ def entity_exists(context: Context, name: str, entityType: str | None = None) ->
     words="there are {count} entities",
     takes={"count": COUNT},
     may_take={"entityType": TEXT},
+    produces=NOTHING,
     example=Example({"count": 1, "entityType": "city"}, FULL, BARE),
 )
 def entity_count(context: Context, count: int, entityType: str | None = None) -> ProbeResult:  # noqa: N803
@@ -63,6 +65,7 @@ def entity_count(context: Context, count: int, entityType: str | None = None) ->
     "memory.observationExists",
     words="the entity {name} has the observation {observation}",
     takes={**END, "observation": TEXT},
+    produces=("observation",),
     example=Example({"name": "Ann", "observation": "likes tea"}, FULL, OTHER),
 )
 def observation_exists(context: Context, name: str, observation: str) -> ProbeResult:
@@ -75,6 +78,7 @@ def observation_exists(context: Context, name: str, observation: str) -> ProbeRe
     "memory.observationsEqual",
     words="the observations of the entity {name} are {observations}",
     takes={**END, "observations": TEXTS},
+    produces=("observations",),
     example=Example({"name": "Ann", "observations": ["is 40", "likes tea"]}, FULL, OTHER),
 )
 def observations_equal(context: Context, name: str, observations: Sequence[str]) -> ProbeResult:
@@ -87,6 +91,7 @@ def observations_equal(context: Context, name: str, observations: Sequence[str])
     "memory.observationMatches",
     words="an observation of the entity {name} has {text} in it",
     takes={**END, "text": {"type": "string", "minLength": 1}},
+    produces=("text",),
     example=Example({"name": "Ann", "text": "tea"}, FULL, OTHER),
 )
 def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
@@ -99,6 +104,7 @@ def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
     "memory.relationExists",
     words="there is a relation {relationType} from {source} to {target}",
     takes={"source": ONE_NAME, "relationType": TEXT, "target": ONE_NAME},
+    produces=NOTHING,  # names; what is said of them are observations
     example=Example({"source": "Ann", "relationType": "lives in", "target": "Bern"}, FULL, OTHER),
 )
 def relation_exists(context: Context, source: str, relationType: str, target: str) -> ProbeResult:  # noqa: N803
@@ -116,6 +122,7 @@ def relation_exists(context: Context, source: str, relationType: str, target: st
     words="there are {count} relations",
     takes={"count": COUNT},
     may_take={"relationType": TEXT},
+    produces=NOTHING,
     example=Example({"count": 1, "relationType": "lives in"}, FULL, BARE),
 )
 def relation_count(context: Context, count: int, relationType: str | None = None) -> ProbeResult:  # noqa: N803
@@ -129,6 +136,7 @@ def relation_count(context: Context, count: int, relationType: str | None = None
     "memory.noDanglingRelations",
     words="every relation leads from an entity to an entity",
     takes={},
+    produces=NOTHING,
     example=Example({}, FULL, partial(memory_graph, [ANN], [("Ann", "lives in", "Bern")])),
 )
 def no_dangling_relations(context: Context) -> ProbeResult:
@@ -145,6 +153,7 @@ def no_dangling_relations(context: Context) -> ProbeResult:
     words="the entities are {names}",
     takes={"names": TEXTS},
     may_take={"entityType": TEXT},
+    produces=NOTHING,  # names; what is said of them are observations
     example=Example({"names": ["Bern", "Ann"]}, FULL, BARE),
 )
 def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> ProbeResult:  # noqa: N803

@@ -14,7 +14,7 @@ from functools import partial
 
 from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.mailbox.examples import mailbox
 from verifiers.states.mailbox.messages import MailMessage, MailState, open_mail
@@ -56,6 +56,7 @@ QUIET = partial(mailbox, {"INBOX": [PLAN]})
     words="a message was sent to {to}",
     takes={"to": {**ADDRESSES, "minItems": 1}},
     may_take={key: schema for key, schema in LIKE.items() if key != "to"},
+    produces=("contains",),
     example=Example({"to": ["bob@example.org"], "subject": "Re: Plan", "contains": "at 10"}, FULL, OTHER),
 )
 def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
@@ -81,6 +82,7 @@ def message_sent(  # noqa: PLR0917 - each is an argument of the predicate
     words="the message {message} was answered",
     takes={"message": ID},
     may_take={"to": ADDRESSES, "contains": PART},
+    produces=("contains",),
     example=Example({"message": "m1@example.org", "to": ["bob@example.org"], "contains": "Yes"}, FULL, OTHER),
 )
 def reply_sent(
@@ -97,6 +99,7 @@ def reply_sent(
     words="{count} messages were sent",
     takes={"count": COUNT},
     may_take={"recipient": ADDRESS, "subject": TEXT},
+    produces=NOTHING,
     example=Example({"count": 1, "recipient": "dan@example.org"}, FULL, OTHER),
 )
 def sent_count(context: Context, count: int, recipient: str | None = None, subject: str | None = None) -> ProbeResult:
@@ -111,6 +114,7 @@ def sent_count(context: Context, count: int, recipient: str | None = None, subje
     words="nothing was sent",
     takes={},
     may_take={"recipient": ADDRESS},
+    produces=NOTHING,
     example=Example({}, QUIET, FULL),
 )
 def nothing_sent(context: Context, recipient: str | None = None) -> ProbeResult:
@@ -124,6 +128,7 @@ def nothing_sent(context: Context, recipient: str | None = None) -> ProbeResult:
     words="the message {message} is in the folder {folder}",
     takes={"message": ID, "folder": FOLDER},
     may_take={"nowhere_else": FLAG},
+    produces=NOTHING,
     example=Example({"message": "m2@example.org", "folder": "Work/Sub", "nowhere_else": True}, FULL, OTHER),
 )
 def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> ProbeResult:
@@ -138,6 +143,7 @@ def message_in_folder(context: Context, message: str, folder: str, *, nowhere_el
     words="the message {message} is not there",
     takes={"message": ID},
     may_take={"folder": FOLDER},
+    produces=NOTHING,
     example=Example({"message": "m2@example.org", "folder": "INBOX"}, FULL, OTHER),
 )
 def message_absent(context: Context, message: str, folder: str | None = None) -> ProbeResult:
@@ -151,6 +157,7 @@ def message_absent(context: Context, message: str, folder: str | None = None) ->
     words="there are {count} messages in the folder {folder}",
     takes={"folder": FOLDER, "count": COUNT},
     may_take={"sender": ADDRESS, "unread": FLAG},
+    produces=NOTHING,
     example=Example({"folder": "INBOX", "count": 1, "sender": "bob@example.org", "unread": False}, FULL, OTHER),
 )
 def count_in_folder(
@@ -173,6 +180,7 @@ def count_in_folder(
     "email.folderExists",
     words="there is a folder {folder}",
     takes={"folder": FOLDER},
+    produces=NOTHING,
     example=Example({"folder": "Work/Sub"}, FULL, OTHER),
 )
 def folder_exists(context: Context, folder: str) -> ProbeResult:
@@ -185,6 +193,7 @@ def folder_exists(context: Context, folder: str) -> ProbeResult:
     "email.isRead",
     words="it is {read} that the message {message} is read",
     takes={"message": ID, "read": FLAG},
+    produces=NOTHING,
     example=Example({"message": "m1@example.org", "read": True}, FULL, OTHER),
 )
 def is_read(context: Context, message: str, read: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
@@ -196,6 +205,7 @@ def is_read(context: Context, message: str, read: bool) -> ProbeResult:  # noqa:
     "email.isFlagged",
     words="it is {flagged} that the message {message} is flagged",
     takes={"message": ID, "flagged": FLAG},
+    produces=NOTHING,
     example=Example({"message": "m1@example.org", "flagged": True}, FULL, OTHER),
 )
 def is_flagged(context: Context, message: str, flagged: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
@@ -208,6 +218,7 @@ def is_flagged(context: Context, message: str, flagged: bool) -> ProbeResult:  #
     words="a draft {subject} lies in Drafts",
     takes={"subject": TEXT},
     may_take={"to": ADDRESSES, "contains": PART},
+    produces=("contains",),
     example=Example({"subject": "Offer", "to": ["carol@example.org"], "contains": "offer 5"}, FULL, OTHER),
 )
 def draft_saved(
@@ -224,6 +235,7 @@ def draft_saved(
     words="a message that was sent to {recipient} has the file {name}",
     takes={"recipient": ADDRESS, "name": PART},
     may_take={"text": TEXT},
+    produces=("text",),
     example=Example(
         {"recipient": "carol@example.org", "name": "a.txt", "text": "hi"},
         partial(mailbox, {}, [NewMessage("s2@example.org", AGENT, [CAROL], "File", "", attachments=PLAN.attachments)]),
@@ -243,6 +255,7 @@ def attachment_exists(context: Context, recipient: str, name: str, text: str | N
     "email.bodyContains",
     words="the message {message} has {text} in it",
     takes={"message": ID, "text": PART},
+    produces=NOTHING,  # an agent cannot change a message that it names
     example=Example({"message": "m1@example.org", "text": "Shall we?"}, FULL, OTHER),
 )
 def body_contains(context: Context, message: str, text: str) -> ProbeResult:

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from verifiers.errors import StateUnavailable, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import exact_sum, near
 from verifiers.quoting import listed, quoted
 from verifiers.states.postgres.declarations import SPELLINGS, declared
@@ -66,6 +66,7 @@ ORDERS = {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "intege
     "postgres.schemaExists",
     words="there is a schema {schema}",
     takes={"schema": NAME},
+    produces=NOTHING,
     example=Example({"schema": "public"}, ONE, partial(postgres_database, {}, schemas=["other"])),
 )
 def schema_exists(context: Context, schema: str) -> ProbeResult:
@@ -79,6 +80,7 @@ def schema_exists(context: Context, schema: str) -> ProbeResult:
     words="there is a table {table}",
     takes={"table": NAME},
     may_take=SCHEMA,
+    produces=NOTHING,
     example=Example(STOCK, ONE, NONE),
 )
 def table_exists(context: Context, table: str, schema: str = "public") -> ProbeResult:
@@ -94,6 +96,7 @@ def table_exists(context: Context, table: str, schema: str = "public") -> ProbeR
     words="the table {table} has a column {column}",
     takes={"table": NAME, "column": NAME},
     may_take={"type": NAME, **SCHEMA},
+    produces=NOTHING,
     example=Example({**STOCK, "column": "price"}, ONE, partial(postgres_database, {"stock": [["id", "integer"]]})),
 )
 def column_exists(
@@ -115,6 +118,7 @@ def column_exists(
     words="the table {table} has a row with {where}",
     takes={"table": NAME, "where": WHERE},
     may_take=SCHEMA,
+    produces=("where",),
     example=Example({**STOCK, "where": {"item": "desk", "price": 80}}, TWO, ONE),
 )
 def row_exists(context: Context, table: str, where: Where, schema: str = "public") -> ProbeResult:
@@ -128,6 +132,7 @@ def row_exists(context: Context, table: str, where: Where, schema: str = "public
     words="the table {table} has {count} rows",
     takes={"table": NAME, "count": COUNT},
     may_take={"where": WHERE, **SCHEMA},
+    produces=NOTHING,
     example=Example({**STOCK, "count": 2}, TWO, ONE),
 )
 def row_count(
@@ -143,6 +148,7 @@ def row_count(
     words="in the table {table}, the row with {where} has {value} in {column}",
     takes={"table": NAME, "where": WHERE, "column": NAME, "value": VALUE},
     may_take=SCHEMA,
+    produces=("value",),
     example=Example({**STOCK, "where": {"id": 1}, "column": "price", "value": 9.5}, TWO, ONE),
 )
 def cell_equals(
@@ -162,6 +168,7 @@ def cell_equals(
     words="the rows of the table {table} are {rows} in the columns {columns}",
     takes={"table": NAME, "columns": COLUMNS, "rows": ROWS},
     may_take={"where": WHERE, **SCHEMA},
+    produces=NOTHING,  # most rows were there before, or are copied
     example=Example({**STOCK, "columns": ["item", "price"], "rows": [["desk", 80], ["lamp", 9.5]]}, TWO, ONE),
 )
 def table_equals(
@@ -197,6 +204,7 @@ def table_equals(
     words="in the table {table}, the column {column} adds up to {value}",
     takes={"table": NAME, "column": NAME, "value": NUMBER},
     may_take={"where": WHERE, "tolerance": TOLERANCE, **SCHEMA},
+    produces=("value",),
     example=Example({**STOCK, "column": "price", "value": 89.5}, TWO, ONE),
 )
 def sum_equals(
@@ -228,6 +236,7 @@ def sum_equals(
     words="the table {table} still has just the columns {columns}",
     takes={"table": NAME, "columns": DECLARED},
     may_take=SCHEMA,
+    produces=NOTHING,
     example=Example(
         {**STOCK, "columns": MAKE["stock"]},
         ONE,
@@ -258,6 +267,7 @@ def schema_unchanged(
     words="the table {table} has an index on {columns}",
     takes={"table": NAME, "columns": COLUMNS},
     may_take={"unique": FLAG, "name": NAME, **SCHEMA},
+    produces=NOTHING,
     example=Example(
         {**STOCK, "columns": ["item"]}, partial(postgres_database, MAKE, indexes={"stock": [["item"]]}), ONE
     ),
@@ -291,6 +301,7 @@ def index_exists(
     words="the table {table} has the constraint {kind} on {columns}",
     takes={"table": NAME, "kind": KIND, "columns": COLUMNS},
     may_take={"to": NAME, **SCHEMA},
+    produces=NOTHING,
     example=Example(
         {"table": "orders", "kind": "foreign key", "columns": ["stock_id"], "to": "stock"},
         partial(postgres_database, ORDERS),

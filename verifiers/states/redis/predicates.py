@@ -14,7 +14,7 @@ from verifiers.budget import ReadingBudget
 from verifiers.errors import TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import at_pointer, json_equal
 from verifiers.quoting import listed, quoted
 from verifiers.states.redis.examples import redis_keys
@@ -49,6 +49,7 @@ MIXED = partial(redis_keys, dict.fromkeys(STATE, ("string", "hello!")))
     words="there is a key {key}",
     takes={"key": KEY},
     may_take={"type": TYPES},
+    produces=NOTHING,
     example=Example({"key": "queue", "type": "list"}, FULL, MIXED),
 )
 def key_exists(context: Context, key: str, type: str | None = None) -> ProbeResult:  # noqa: A002 - what documents call it
@@ -64,6 +65,7 @@ def key_exists(context: Context, key: str, type: str | None = None) -> ProbeResu
     "redis.stringEquals",
     words="the key {key} holds the text {value}",
     takes={"key": KEY, "value": TEXT},
+    produces=("value",),
     example=Example({"key": "greeting", "value": "hello"}, FULL, MIXED),
 )
 def string_equals(context: Context, key: str, value: str) -> ProbeResult:
@@ -77,6 +79,7 @@ def string_equals(context: Context, key: str, value: str) -> ProbeResult:
     words="the key {key} holds a JSON document with {value} at {pointer}",
     takes={"key": KEY, "value": ANYTHING},
     may_take={"pointer": {"type": "string", "pattern": "^(/.*)?$", "description": "JSON pointer"}},
+    produces=("value",),
     example=Example({"key": "profile", "pointer": "/tags/0", "value": "a"}, FULL, MIXED),
 )
 def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> ProbeResult:
@@ -93,6 +96,7 @@ def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Pr
     "redis.hashFieldEquals",
     words="the hash {key} has {value} in the field {field}",
     takes={"key": KEY, "field": TEXT, "value": TEXT},
+    produces=("value",),
     example=Example({"key": "user:1", "field": "city", "value": "Bern"}, FULL, MIXED),
 )
 def hash_field_equals(context: Context, key: str, field: str, value: str) -> ProbeResult:
@@ -107,6 +111,7 @@ def hash_field_equals(context: Context, key: str, field: str, value: str) -> Pro
     "redis.hashEquals",
     words="the hash {key} is {fields}",
     takes={"key": KEY, "fields": FIELDS},
+    produces=("fields",),
     example=Example({"key": "user:1", "fields": {"city": "Bern", "name": "Ann"}}, FULL, MIXED),
 )
 def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> ProbeResult:
@@ -119,6 +124,7 @@ def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> ProbeR
     "redis.listEquals",
     words="the list {key} is {values}",
     takes={"key": KEY, "values": TEXTS},
+    produces=("values",),
     example=Example({"key": "queue", "values": ["a", "b"]}, FULL, MIXED),
 )
 def list_equals(context: Context, key: str, values: Sequence[str]) -> ProbeResult:
@@ -131,6 +137,7 @@ def list_equals(context: Context, key: str, values: Sequence[str]) -> ProbeResul
     "redis.setEquals",
     words="the set {key} is {members}",
     takes={"key": KEY, "members": names(TEXT)},
+    produces=NOTHING,  # members are names, as in a sorted set
     example=Example({"key": "tags", "members": ["y", "x"]}, FULL, MIXED),
 )
 def set_equals(context: Context, key: str, members: Sequence[str]) -> ProbeResult:
@@ -143,6 +150,7 @@ def set_equals(context: Context, key: str, members: Sequence[str]) -> ProbeResul
     "redis.setContains",
     words="the set {key} has the member {member}",
     takes={"key": KEY, "member": TEXT},
+    produces=NOTHING,  # members are names, as in a sorted set
     example=Example({"key": "tags", "member": "x"}, FULL, MIXED),
 )
 def set_contains(context: Context, key: str, member: str) -> ProbeResult:
@@ -155,6 +163,7 @@ def set_contains(context: Context, key: str, member: str) -> ProbeResult:
     "redis.sortedSetEquals",
     words="the sorted set {key} is {scores}",
     takes={"key": KEY, "scores": SCORES},
+    produces=("scores",),
     example=Example({"key": "scores", "scores": {"bob": 1.5, "ann": 3}}, FULL, MIXED),
 )
 def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -> ProbeResult:
@@ -167,6 +176,7 @@ def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -
     "redis.scoreEquals",
     words="in the sorted set {key}, {member} has the score {score}",
     takes={"key": KEY, "member": TEXT, "score": SCORE},
+    produces=("score",),
     example=Example({"key": "scores", "member": "ann", "score": 3}, FULL, MIXED),
 )
 def score_equals(context: Context, key: str, member: str, score: float) -> ProbeResult:
@@ -181,6 +191,7 @@ def score_equals(context: Context, key: str, member: str, score: float) -> Probe
     "redis.streamHasEntry",
     words="the stream {key} has an entry {fields}",
     takes={"key": KEY, "fields": FIELDS},
+    produces=("fields",),
     example=Example({"key": "events", "fields": {"kind": "start"}}, FULL, MIXED),
 )
 def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> ProbeResult:
@@ -197,6 +208,7 @@ def stream_has_entry(context: Context, key: str, fields: Mapping[str, str]) -> P
     words="there are {count} keys that begin with {prefix}",
     takes={"count": COUNT},
     may_take={"prefix": TEXT},
+    produces=NOTHING,
     example=Example({"count": 1, "prefix": "user:"}, FULL, BARE),
 )
 def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
@@ -212,6 +224,7 @@ def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
     words="the key {key} runs out: {expires}",
     takes={"key": KEY, "expires": FLAG},
     may_take={"seconds": SECONDS},
+    produces=NOTHING,  # the goal says how long, in whatever unit
     example=Example({"key": "greeting", "expires": False}, FULL, partial(redis_keys, STATE, left={"greeting": 5000})),
 )
 def expires(context: Context, key: str, expires: bool, seconds: int | None = None) -> ProbeResult:  # noqa: FBT001 - named in documents

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from verifiers.errors import StateUnavailable, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, SCALAR, Example, ProbeResult, predicate
+from verifiers.predicates.registry import COUNT, NAME, NOTHING, SCALAR, Example, ProbeResult, predicate
 from verifiers.predicates.values import cell_equal, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.sqlite.examples import database
@@ -56,6 +56,7 @@ STOCK = {"table": "stock"}
     "sqlite.tableExists",
     words="there is a table {table}",
     takes={"table": NAME},
+    produces=NOTHING,
     example=Example(STOCK, partial(database, ONE), partial(database, ["CREATE VIEW stock AS SELECT 1"])),
 )
 def table_exists(context: Context, table: str) -> ProbeResult:
@@ -68,6 +69,7 @@ def table_exists(context: Context, table: str) -> ProbeResult:
     "sqlite.columnExists",
     words="the table {table} has a column {column}",
     takes={"table": NAME, "column": NAME},
+    produces=NOTHING,
     example=Example(
         {**STOCK, "column": "price"}, partial(database, ONE), partial(database, ["CREATE TABLE stock (id)"])
     ),
@@ -85,6 +87,7 @@ def column_exists(context: Context, table: str, column: str) -> ProbeResult:
     "sqlite.rowExists",
     words="the table {table} has a row with {where}",
     takes={"table": NAME, "where": WHERE},
+    produces=("where",),
     example=Example({**STOCK, "where": {"item": "desk", "price": 80}}, partial(database, TWO), partial(database, ONE)),
 )
 def row_exists(context: Context, table: str, where: Where) -> ProbeResult:
@@ -98,6 +101,7 @@ def row_exists(context: Context, table: str, where: Where) -> ProbeResult:
     words="the table {table} has {count} rows",
     takes={"table": NAME, "count": COUNT},
     may_take={"where": WHERE},
+    produces=NOTHING,
     example=Example({**STOCK, "count": 2}, partial(database, TWO), partial(database, ONE)),
 )
 def row_count(context: Context, table: str, count: int, where: Where | None = None) -> ProbeResult:
@@ -110,6 +114,7 @@ def row_count(context: Context, table: str, count: int, where: Where | None = No
     "sqlite.cellEquals",
     words="in the table {table}, the row with {where} has {value} in {column}",
     takes={"table": NAME, "where": WHERE, "column": NAME, "value": SCALAR},
+    produces=("value",),
     example=Example(
         {**STOCK, "where": {"id": 1}, "column": "price", "value": 9.5}, partial(database, TWO), partial(database, ONE)
     ),
@@ -127,6 +132,7 @@ def cell_equals(context: Context, table: str, where: Where, column: str, value: 
     words="the rows of the table {table} are {rows} in the columns {columns}",
     takes={"table": NAME, "columns": COLUMNS, "rows": ROWS},
     may_take={"where": WHERE},
+    produces=NOTHING,  # most rows were there before, or are copied
     example=Example(
         {**STOCK, "columns": ["item", "price"], "rows": [["desk", 80], ["lamp", 9.5]]},
         partial(database, TWO),
@@ -154,6 +160,7 @@ def table_equals(
     words="in the table {table}, the column {column} adds up to {value}",
     takes={"table": NAME, "column": NAME, "value": NUMBER},
     may_take={"where": WHERE, "tolerance": TOLERANCE},
+    produces=("value",),
     example=Example({**STOCK, "column": "price", "value": 89.5}, partial(database, TWO), partial(database, ONE)),
 )
 def sum_equals(
@@ -176,6 +183,7 @@ def sum_equals(
     "sqlite.schemaUnchanged",
     words="the table {table} still has just the columns {columns}",
     takes={"table": NAME, "columns": DECLARED},
+    produces=NOTHING,
     example=Example(
         {**STOCK, "columns": [["id", "INTEGER PRIMARY KEY"], ["item", "TEXT NOT NULL"], ["price", "REAL"]]},
         partial(database, ONE),

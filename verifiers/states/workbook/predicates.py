@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeGuard
 
 from verifiers.errors import CorruptState, TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, FLAG, NAME, PATH, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import Number, cell_equal, exact, exact_sum, is_number, near
 from verifiers.quoting import listed, plain, quoted
 from verifiers.states.workbook.book import CalculatedWorkbook, Unclear, open_book, open_paths, same_formula
@@ -70,6 +70,7 @@ def _sheet(context: Context, path: str, sheet: str) -> tuple[CalculatedWorkbook,
     "spreadsheet.workbookExists",
     words="there is a workbook {path}",
     takes={"path": PATH},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx"}, FULL, NONE),
 )
 def workbook_exists(context: Context, path: str) -> ProbeResult:
@@ -83,6 +84,7 @@ def workbook_exists(context: Context, path: str) -> ProbeResult:
     "spreadsheet.workbookAbsent",
     words="there is nothing at {path}",
     takes={"path": PATH},
+    produces=NOTHING,
     example=Example({"path": "b.xlsx"}, FULL, NONE),
 )
 def workbook_absent(context: Context, path: str) -> ProbeResult:
@@ -95,6 +97,7 @@ def workbook_absent(context: Context, path: str) -> ProbeResult:
     "spreadsheet.workbooksAre",
     words="the workbooks are {paths}, and there is no other file",
     takes={"paths": names(PATH)},
+    produces=NOTHING,
     example=Example({"paths": ["a.xlsx"]}, FULL, NONE),
 )
 def workbooks_are(context: Context, paths: Sequence[str]) -> ProbeResult:
@@ -108,6 +111,7 @@ def workbooks_are(context: Context, paths: Sequence[str]) -> ProbeResult:
     words="the workbook {path} has a sheet {sheet}",
     takes=IN_SHEET,
     may_take={"hidden": FLAG},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx", "sheet": "Notes", "hidden": False}, FULL, BARE),
 )
 def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None = None) -> ProbeResult:
@@ -120,6 +124,7 @@ def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None
     "spreadsheet.sheetsAre",
     words="the sheets of the workbook {path} are {sheets}, in this order",
     takes={"path": PATH, "sheets": names(NAME, least=1)},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx", "sheets": ["Stock", "Notes"]}, FULL, BARE),
 )
 def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> ProbeResult:
@@ -133,6 +138,7 @@ def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> ProbeResul
     words="in the workbook {path}, the cell {cell} of the sheet {sheet} is {value}",
     takes={**IN_SHEET, "cell": CELL, "value": VALUE},
     may_take={"tolerance": TOLERANCE},
+    produces=("value",),
     example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B3", "value": 3.5}, FULL, BARE),
 )
 def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
@@ -149,6 +155,7 @@ def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
     words="in the workbook {path}, the area {area} of the sheet {sheet} is {rows}",
     takes={**IN_SHEET, "area": AREA, "rows": ROWS},
     may_take={"tolerance": TOLERANCE},
+    produces=("rows",),
     example=Example(
         {"path": "a.xlsx", "sheet": "Stock", "area": "A2:B3", "rows": [["tea", 2], ["milk", 3.5]]}, FULL, BARE
     ),
@@ -166,6 +173,7 @@ def range_equals(  # noqa: PLR0917 - each is an argument of the predicate
     words="in the workbook {path}, the sheet {sheet} holds {rows} and nothing else",
     takes={**IN_SHEET, "rows": ROWS},
     may_take={"tolerance": TOLERANCE},
+    produces=NOTHING,  # most rows were there before, or are copied
     example=Example(
         {"path": "a.xlsx", "sheet": "Notes", "rows": [["done"]]}, FULL, partial(workbook, "a.xlsx", {"Notes": OTHER})
     ),
@@ -189,6 +197,7 @@ def sheet_equals(
     "spreadsheet.formulaIs",
     words="in the workbook {path}, the cell {cell} of the sheet {sheet} has the formula {formula}",
     takes={**IN_SHEET, "cell": CELL, "formula": {"type": "string", "minLength": 1}},
+    produces=("formula",),
     example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4", "formula": "=SUM(B2:B3)"}, FULL, BARE),
 )
 def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str) -> ProbeResult:
@@ -203,6 +212,7 @@ def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str)
     "spreadsheet.hasFormula",
     words="in the workbook {path}, the cell {cell} of the sheet {sheet} has a formula",
     takes={**IN_SHEET, "cell": CELL},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx", "sheet": "Stock", "cell": "B4"}, FULL, BARE),
 )
 def has_formula(context: Context, path: str, sheet: str, cell: str) -> ProbeResult:
@@ -219,6 +229,7 @@ def has_formula(context: Context, path: str, sheet: str, cell: str) -> ProbeResu
     words="in the workbook {path}, the sheet {sheet} has {count} rows where {where}",
     takes={**IN_SHEET, "count": COUNT},
     may_take={"where": WHERE},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx", "sheet": "Stock", "count": 1, "where": {"item": "tea"}}, FULL, BARE),
 )
 def row_count(
@@ -233,6 +244,7 @@ def row_count(
     "spreadsheet.rowExists",
     words="in the workbook {path}, the sheet {sheet} has a row where {where}",
     takes={**IN_SHEET, "where": {**WHERE, "minProperties": 1}},
+    produces=("where",),
     example=Example({"path": "a.xlsx", "sheet": "Stock", "where": {"item": "milk", "n": 3.5}}, FULL, BARE),
 )
 def row_exists(context: Context, path: str, sheet: str, where: Mapping[str, Value]) -> ProbeResult:
@@ -246,6 +258,7 @@ def row_exists(context: Context, path: str, sheet: str, where: Mapping[str, Valu
     words="in the workbook {path}, the column {column} of the sheet {sheet} sums up to {sum} where {where}",
     takes={**IN_SHEET, "column": TEXT, "sum": {"type": "number"}},
     may_take={"where": WHERE, "tolerance": TOLERANCE},
+    produces=("sum",),
     example=Example(
         {"path": "a.xlsx", "sheet": "Stock", "column": "n", "sum": 2, "where": {"item": "tea"}}, FULL, BARE
     ),
@@ -269,6 +282,7 @@ def column_sum(  # noqa: PLR0917 - each is an argument of the predicate
     "spreadsheet.namedRangeIs",
     words="in the workbook {path}, the name {name} refers to {refers_to}",
     takes={"path": PATH, "name": NAME, "refers_to": {"type": "string", "minLength": 1}},
+    produces=NOTHING,  # an area, as the sheet has it
     example=Example({"path": "a.xlsx", "name": "total", "refers_to": "Stock!$B$4"}, FULL, BARE),
 )
 def named_range_is(context: Context, path: str, name: str, refers_to: str) -> ProbeResult:
@@ -286,6 +300,7 @@ def named_range_is(context: Context, path: str, name: str, refers_to: str) -> Pr
     words="in the workbook {path}, the sheet {sheet} has a table {name}",
     takes={**IN_SHEET, "name": NAME},
     may_take={"area": AREA, "columns": names(TEXT)},
+    produces=NOTHING,
     example=Example({"path": "a.xlsx", "sheet": "Stock", "name": "Stock1", "area": "A1:C4"}, FULL, BARE),
 )
 def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
@@ -311,6 +326,7 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
     "spreadsheet.cellsMerged",
     words="in the workbook {path}, the cells {area} of the sheet {sheet} are merged",
     takes={**IN_SHEET, "area": AREA},
+    produces=NOTHING,
     example=Example(
         {"path": "a.xlsx", "sheet": "Notes", "area": "A1:B1"},
         partial(workbook, "a.xlsx", {"Notes": [["x"]]}, merged="A1:B1"),
