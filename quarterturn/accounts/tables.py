@@ -17,7 +17,7 @@ _DIGEST = 64  # hexadecimal digits of a SHA-256
 class AccountRow(SQLModel, table=True):
     """Who has tokens: a pseudonym. Accounts of one party share their quotas."""
 
-    __tablename__ = "hall_account"
+    __tablename__ = "quarterturn_account"
 
     name: str = Field(primary_key=True, max_length=40)
     party: str = Field(max_length=40, index=True)
@@ -27,10 +27,10 @@ class AccountRow(SQLModel, table=True):
 class TokenRow(SQLModel, table=True):
     """A token: what it may, until when, and its digest."""
 
-    __tablename__ = "hall_token"
+    __tablename__ = "quarterturn_token"
 
     id: int | None = Field(default=None, primary_key=True, sa_type=Counter)
-    account: str = Field(foreign_key="hall_account.name", max_length=40, index=True)
+    account: str = Field(foreign_key="quarterturn_account.name", max_length=40, index=True)
     role: str = Field(max_length=16)
     scopes: list[str] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
     digest: str = Field(max_length=_DIGEST, unique=True)

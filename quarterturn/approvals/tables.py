@@ -18,7 +18,7 @@ _DIGEST = 64  # hexadecimal digits of a SHA-256
 class RulesRow(SQLModel, table=True):
     """Rules for two that are or were in force (`quarterturn.approvals.approvals`); the newest are."""
 
-    __tablename__ = "hall_rules"
+    __tablename__ = "quarterturn_rules"
 
     number: int = Field(primary_key=True, sa_type=Counter, sa_column_kwargs={"autoincrement": False})
     body: bytes = Field(sa_type=LargeBinary)  # canonical JSON
@@ -29,7 +29,7 @@ class RulesRow(SQLModel, table=True):
 class ApprovalRow(SQLModel, table=True):
     """Something that two maintainers are asked to sign; `used_at` fences who does it."""
 
-    __tablename__ = "hall_approval"
+    __tablename__ = "quarterturn_approval"
 
     id: str = Field(primary_key=True, max_length=18)
     action: str = Field(max_length=16)
@@ -39,7 +39,7 @@ class ApprovalRow(SQLModel, table=True):
     asked_by: str = Field(max_length=200)
     asked_at: datetime = Field(sa_type=UTCDateTime)
     expires_at: datetime = Field(sa_type=UTCDateTime)
-    rules: int = Field(foreign_key="hall_rules.number", sa_type=Counter)  # who may sign
+    rules: int = Field(foreign_key="quarterturn_rules.number", sa_type=Counter)  # who may sign
     log: str = Field(max_length=300)  # the log's key of that time
     used_at: datetime | None = Field(default=None, sa_type=UTCDateTime)
 
@@ -47,9 +47,9 @@ class ApprovalRow(SQLModel, table=True):
 class ApprovalSignatureRow(SQLModel, table=True):
     """One maintainer's signature over a request."""
 
-    __tablename__ = "hall_approval_signature"
+    __tablename__ = "quarterturn_approval_signature"
 
-    approval: str = Field(primary_key=True, foreign_key="hall_approval.id", max_length=18)
+    approval: str = Field(primary_key=True, foreign_key="quarterturn_approval.id", max_length=18)
     maintainer: str = Field(primary_key=True, max_length=64)
     signature: str = Field(max_length=1000)
     at: datetime = Field(sa_type=UTCDateTime)

@@ -16,7 +16,7 @@ from vault.store.tables import Counter
 class NoticeRow(SQLModel, table=True):
     """A notice for one channel: stored before it is sent; `attempt` fences who sends it."""
 
-    __tablename__ = "hall_notice"
+    __tablename__ = "quarterturn_notice"
     __table_args__ = (UniqueConstraint("key", "channel"),)
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Counter)

@@ -97,7 +97,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     one, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
     code: str | None = None
     lack: Exception | None = None
-    died = False
+    failed = False
     with beat.kept():
         try:
             _play(house, one, claim, beat)
@@ -106,7 +106,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
         except Exception as error:
             code = _why(house, one.id, error)
             if _goes_on(house, one, claim, code):
-                lack, died, code = error, code != "machine", None
+                lack, failed, code = error, code != "machine", None
     if lack is None and (code is None or not stopping.is_set()):
         house.queue.finish(claim, code)
     elif lack is None or stopping.is_set():
@@ -114,7 +114,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     else:
         said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
         log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
-        house.queue.give_back(claim, pause(claim.attempt), died=died)
+        house.queue.give_back(claim, pause(claim.attempt), failed=failed)
 
 
 def _play(house: House, one: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
@@ -162,7 +162,7 @@ def _goes_on(house: House, one: SubmissionRecord, claim: Claim, code: str | None
     if code == "machine":
         return claim.attempt < PATIENCE
     record = _run(house, one.id)
-    return record is not None and record.state is RunState.RUNNING and one.died + 1 < TRIES
+    return record is not None and record.state is RunState.RUNNING and one.failed_attempts + 1 < TRIES
 
 
 def _run(house: House, name: str) -> RunRecord | None:

@@ -148,15 +148,17 @@ class Queue:
         state = "done" if code is None else "failed"
         return self._write(claim, state=state, code=code, lease_until=None, ended_at=self._now())
 
-    def give_back(self, claim: Claim, pause: timedelta | None = None, *, died: bool = False) -> bool:
+    def give_back(self, claim: Claim, pause: timedelta | None = None, *, failed: bool = False) -> bool:
         """Put a job back that could not be ended; with a pause it counts as not begun, and is not claimed before that.
 
-        One that `died` of a mistake counts as one that died under its worker (rule 3).
+        One that `failed` by a mistake of ours counts as one that died under its worker (rule 3).
         """
         if pause is None:
             return self._write(claim, state="queued", lease_until=None)
-        later, deaths = self._now() + pause, SubmissionRow.died + int(died)
-        return self._write(claim, state="queued", lease_until=None, not_before=later, started_at=None, died=deaths)
+        later, failures = self._now() + pause, SubmissionRow.failed_attempts + int(failed)
+        return self._write(
+            claim, state="queued", lease_until=None, not_before=later, started_at=None, failed_attempts=failures
+        )
 
     def reap(self) -> int:
         """Put back, or give up, every job whose lease has expired; give their number."""
@@ -165,9 +167,9 @@ class Queue:
         over = {"state": "failed", "code": "interrupted", "lease_until": None, "ended_at": now}
         with transaction(self._engine) as session:
             dead = session.exec(
-                update(SubmissionRow).where(*silent, col(SubmissionRow.died) >= TRIES - 1).values(**over)
+                update(SubmissionRow).where(*silent, col(SubmissionRow.failed_attempts) >= TRIES - 1).values(**over)
             ).rowcount
-            again = {"state": "queued", "lease_until": None, "died": SubmissionRow.died + 1}
+            again = {"state": "queued", "lease_until": None, "failed_attempts": SubmissionRow.failed_attempts + 1}
             back = session.exec(update(SubmissionRow).where(*silent).values(**again)).rowcount
         return int(dead + back)
 

@@ -89,8 +89,8 @@ class SubmissionRequest:
 class SubmissionRecord:
     """A submission as its row has it; `run` is the number of its private run once that was opened.
 
-    `died` says how often its worker fell silent, or a mistake of ours ended an attempt; `served`, whether that run was
-    served a task.
+    `failed_attempts` says how often its worker fell silent, or a mistake of ours ended an attempt; `served`, whether
+    that run was served a task.
     """
 
     number: int
@@ -105,7 +105,7 @@ class SubmissionRecord:
     state: str
     code: str | None
     attempt: int
-    died: int
+    failed_attempts: int
     not_before: datetime | None
     run: int | None
     created_at: datetime

@@ -18,7 +18,7 @@ _DIGEST = 64  # hexadecimal digits of a SHA-256
 class SubmissionRow(SQLModel, table=True):
     """A submission through the service; the row is the job, and `attempt` fences who works on it."""
 
-    __tablename__ = "hall_submission"
+    __tablename__ = "quarterturn_submission"
     __table_args__ = (
         UniqueConstraint("account", "idempotency_key"),
         CheckConstraint("attempt >= 0", name="attempt_not_negative"),
@@ -26,7 +26,7 @@ class SubmissionRow(SQLModel, table=True):
 
     number: int | None = Field(default=None, primary_key=True, sa_type=Counter)
     id: str = Field(max_length=18, unique=True)
-    account: str = Field(foreign_key="hall_account.name", max_length=40, index=True)
+    account: str = Field(foreign_key="quarterturn_account.name", max_length=40, index=True)
     tasks: str = Field(max_length=8)  # dev, private, check
     kind: str = Field(max_length=16)  # image, endpoint
     reference: str = Field(max_length=500)
@@ -37,7 +37,7 @@ class SubmissionRow(SQLModel, table=True):
     code: str | None = Field(default=None, max_length=24)
     attempt: int = 0
     worker: str | None = Field(default=None, max_length=100)
-    died: int = 0  # how many of its workers fell silent, or hit an internal error
+    failed_attempts: int = 0  # how many of its workers fell silent, or hit an internal error
     lease_until: datetime | None = Field(default=None, sa_type=UTCDateTime)
     not_before: datetime | None = Field(default=None, sa_type=UTCDateTime)  # set aside after a failure of ours
     run: int | None = Field(default=None, foreign_key="sandbox_run.number", unique=True, sa_type=Counter)
@@ -51,8 +51,8 @@ class SubmissionRow(SQLModel, table=True):
 class TraceRow(SQLModel, table=True):
     """The trace of a submission's run on public tasks, task by task; public once its owner publishes it."""
 
-    __tablename__ = "hall_trace"
+    __tablename__ = "quarterturn_trace"
 
-    submission: str = Field(primary_key=True, foreign_key="hall_submission.id", max_length=18)
+    submission: str = Field(primary_key=True, foreign_key="quarterturn_submission.id", max_length=18)
     body: bytes = Field(sa_type=LargeBinary)  # JSON, compressed
     published_at: datetime | None = Field(default=None, sa_type=UTCDateTime)

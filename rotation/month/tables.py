@@ -52,7 +52,7 @@ class TurnRow(SQLModel, table=True):
 class PageRow(SQLModel, table=True):
     """The verification page of a release, as its software version made it; turns refer to it by its hash."""
 
-    __tablename__ = "rotation_page"
+    __tablename__ = "rotation_verification_page"
 
     sha256: str = Field(primary_key=True, max_length=64)
     body: str

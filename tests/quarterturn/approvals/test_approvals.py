@@ -359,7 +359,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
     (one,) = signatures.requests(house)
     assert notice.key.startswith("turn.overdue/2026-11/")
     with transaction(house.engine) as session:
-        told = str(session.connection().exec_driver_sql("SELECT content FROM hall_notice").all())
+        told = str(session.connection().exec_driver_sql("SELECT content FROM quarterturn_notice").all())
     assert one.id in told
     assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
     sign(house, one, "ada", "bob")
@@ -434,7 +434,9 @@ def test_the_witnesses_policy_is_one_of_the_rules(home, opened):
 def test_rules_that_were_written_into_the_database_are_refused(house):
     asked(house)
     with transaction(house.engine) as session:
-        session.connection().exec_driver_sql("UPDATE hall_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)")
+        session.connection().exec_driver_sql(
+            "UPDATE quarterturn_rules SET body = CAST(replace(body, 'ada', 'eve') AS BLOB)"
+        )
     with pytest.raises(Refused, match="rules 1 in the database were changed there"):
         approvals.require(house, *EXPORT)
 
@@ -443,7 +445,7 @@ def test_rules_that_were_taken_out_of_the_database_are_missed(home, opened):
     house = opened(guard(home, "ada", "bob"))
     asked(house)
     with transaction(house.engine) as session:
-        for table in ("hall_approval", "hall_rules"):
+        for table in ("quarterturn_approval", "quarterturn_rules"):
             session.connection().exec_driver_sql(f"DELETE FROM {table}")
     guard(home, "cyd", "bob")
     with pytest.raises(Refused, match="rules 1 were in force by the access log"):

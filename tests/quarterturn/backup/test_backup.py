@@ -148,7 +148,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
         with closing(sqlite3.connect(copy / "rows.db")) as found:
             assert found.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             leaves = found.execute("SELECT max(number) + 1 FROM vault_ledger_leaf").fetchone()[0]
-            tokens = found.execute("SELECT count(*) FROM hall_token").fetchone()[0]
+            tokens = found.execute("SELECT count(*) FROM quarterturn_token").fetchone()[0]
         signed = json.loads((copy / MANIFEST).read_bytes())["head"]["size"]
         assert signed <= leaves
         assert leaves - tokens in {25, 26}, "commits and a set, and of the rest a token for each but the last"

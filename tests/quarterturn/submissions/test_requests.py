@@ -271,6 +271,6 @@ def test_an_error_becomes_a_code_and_none_of_its_words():
 
 def test_rows_of_the_queue_name_nothing_of_a_private_run_but_its_number():
     told = {"id", "account", "tasks", "kind", "reference", "model", "designated", "month", "state", "code", "run"}
-    kept = {"number", "attempt", "worker", "died", "idempotency_key", "request_digest"}
+    kept = {"number", "attempt", "worker", "failed_attempts", "idempotency_key", "request_digest"}
     times = {"lease_until", "not_before", "created_at", "started_at", "ended_at"}
     assert set(SubmissionRow.model_fields) == told | kept | times

@@ -97,10 +97,10 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.PrimaryKeyConstraint("skeleton_tag", name=op.f("pk_rotation_seen")),
     )
     op.create_table(
-        "rotation_page",
+        "rotation_verification_page",
         sa.Column("sha256", sa.String(length=64), nullable=False),
         sa.Column("body", sa.String(), nullable=False),
-        sa.PrimaryKeyConstraint("sha256", name=op.f("pk_rotation_page")),
+        sa.PrimaryKeyConstraint("sha256", name=op.f("pk_rotation_verification_page")),
     )
     op.create_table(
         "rotation_turn",
@@ -288,17 +288,17 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_sandbox_result_run"), ["run"], unique=False)
 
     op.create_table(
-        "hall_account",
+        "quarterturn_account",
         sa.Column("name", sa.String(length=40), nullable=False),
         sa.Column("party", sa.String(length=40), nullable=False),
         sa.Column("created_at", UTCDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name=op.f("pk_hall_account")),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_quarterturn_account")),
     )
-    with op.batch_alter_table("hall_account", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_account_party"), ["party"], unique=False)
+    with op.batch_alter_table("quarterturn_account", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_account_party"), ["party"], unique=False)
 
     op.create_table(
-        "hall_token",
+        "quarterturn_token",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("account", sa.String(length=40), nullable=False),
         sa.Column("role", sa.String(length=16), nullable=False),
@@ -308,15 +308,17 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("expires_at", UTCDateTime(), nullable=False),
         sa.Column("revoked_at", UTCDateTime(), nullable=True),
         sa.Column("used_at", UTCDateTime(), nullable=True),
-        sa.ForeignKeyConstraint(["account"], ["hall_account.name"], name=op.f("fk_hall_token_account_hall_account")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_hall_token")),
-        sa.UniqueConstraint("digest", name=op.f("uq_hall_token_digest")),
+        sa.ForeignKeyConstraint(
+            ["account"], ["quarterturn_account.name"], name=op.f("fk_quarterturn_token_account_quarterturn_account")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_quarterturn_token")),
+        sa.UniqueConstraint("digest", name=op.f("uq_quarterturn_token_digest")),
     )
-    with op.batch_alter_table("hall_token", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_token_account"), ["account"], unique=False)
+    with op.batch_alter_table("quarterturn_token", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_token_account"), ["account"], unique=False)
 
     op.create_table(
-        "hall_submission",
+        "quarterturn_submission",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("id", sa.String(length=18), nullable=False),
         sa.Column("account", sa.String(length=40), nullable=False),
@@ -330,7 +332,7 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("code", sa.String(length=24), nullable=True),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("worker", sa.String(length=100), nullable=True),
-        sa.Column("died", sa.Integer(), nullable=False),
+        sa.Column("failed_attempts", sa.Integer(), nullable=False),
         sa.Column("lease_until", UTCDateTime(), nullable=True),
         sa.Column("not_before", UTCDateTime(), nullable=True),
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
@@ -339,58 +341,68 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("created_at", UTCDateTime(), nullable=False),
         sa.Column("started_at", UTCDateTime(), nullable=True),
         sa.Column("ended_at", UTCDateTime(), nullable=True),
-        sa.CheckConstraint("attempt >= 0", name=op.f("ck_hall_submission_attempt_not_negative")),
+        sa.CheckConstraint("attempt >= 0", name=op.f("ck_quarterturn_submission_attempt_not_negative")),
         sa.ForeignKeyConstraint(
-            ["account"], ["hall_account.name"], name=op.f("fk_hall_submission_account_hall_account")
+            ["account"],
+            ["quarterturn_account.name"],
+            name=op.f("fk_quarterturn_submission_account_quarterturn_account"),
         ),
-        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_hall_submission_run_sandbox_run")),
-        sa.PrimaryKeyConstraint("number", name=op.f("pk_hall_submission")),
-        sa.UniqueConstraint("account", "idempotency_key", name=op.f("uq_hall_submission_account_idempotency_key")),
-        sa.UniqueConstraint("id", name=op.f("uq_hall_submission_id")),
-        sa.UniqueConstraint("run", name=op.f("uq_hall_submission_run")),
+        sa.ForeignKeyConstraint(
+            ["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_submission_run_sandbox_run")
+        ),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_quarterturn_submission")),
+        sa.UniqueConstraint(
+            "account", "idempotency_key", name=op.f("uq_quarterturn_submission_account_idempotency_key")
+        ),
+        sa.UniqueConstraint("id", name=op.f("uq_quarterturn_submission_id")),
+        sa.UniqueConstraint("run", name=op.f("uq_quarterturn_submission_run")),
     )
-    with op.batch_alter_table("hall_submission", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_submission_account"), ["account"], unique=False)
-        batch_op.create_index(batch_op.f("ix_hall_submission_state"), ["state"], unique=False)
+    with op.batch_alter_table("quarterturn_submission", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_submission_account"), ["account"], unique=False)
+        batch_op.create_index(batch_op.f("ix_quarterturn_submission_state"), ["state"], unique=False)
 
     op.create_table(
-        "hall_score",
+        "quarterturn_score",
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
         sa.Column("without", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_hall_score_run_sandbox_run")),
-        sa.PrimaryKeyConstraint("run", name=op.f("pk_hall_score")),
+        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_score_run_sandbox_run")),
+        sa.PrimaryKeyConstraint("run", name=op.f("pk_quarterturn_score")),
     )
-    with op.batch_alter_table("hall_score", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_score_month"), ["month"], unique=False)
+    with op.batch_alter_table("quarterturn_score", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_score_month"), ["month"], unique=False)
 
     op.create_table(
-        "hall_told",
+        "quarterturn_disclosed_score",
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("track", sa.String(length=32), nullable=False),
         sa.Column("submitter", sa.String(length=40), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_hall_told_run_sandbox_run")),
-        sa.PrimaryKeyConstraint("run", name=op.f("pk_hall_told")),
+        sa.ForeignKeyConstraint(
+            ["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_disclosed_score_run_sandbox_run")
+        ),
+        sa.PrimaryKeyConstraint("run", name=op.f("pk_quarterturn_disclosed_score")),
     )
-    with op.batch_alter_table("hall_told", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_told_submitter"), ["submitter"], unique=False)
+    with op.batch_alter_table("quarterturn_disclosed_score", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_disclosed_score_submitter"), ["submitter"], unique=False)
 
     op.create_table(
-        "hall_trace",
+        "quarterturn_trace",
         sa.Column("submission", sa.String(length=18), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.Column("published_at", UTCDateTime(), nullable=True),
         sa.ForeignKeyConstraint(
-            ["submission"], ["hall_submission.id"], name=op.f("fk_hall_trace_submission_hall_submission")
+            ["submission"],
+            ["quarterturn_submission.id"],
+            name=op.f("fk_quarterturn_trace_submission_quarterturn_submission"),
         ),
-        sa.PrimaryKeyConstraint("submission", name=op.f("pk_hall_trace")),
+        sa.PrimaryKeyConstraint("submission", name=op.f("pk_quarterturn_trace")),
     )
 
     op.create_table(
-        "hall_notice",
+        "quarterturn_notice",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("key", sa.String(length=80), nullable=False),
         sa.Column("channel", sa.String(length=8), nullable=False),
@@ -400,19 +412,19 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("next_at", UTCDateTime(), nullable=False),
         sa.Column("sent_at", UTCDateTime(), nullable=True),
         sa.Column("error", sa.String(length=80), nullable=True),
-        sa.PrimaryKeyConstraint("number", name=op.f("pk_hall_notice")),
-        sa.UniqueConstraint("key", "channel", name=op.f("uq_hall_notice_key_channel")),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_quarterturn_notice")),
+        sa.UniqueConstraint("key", "channel", name=op.f("uq_quarterturn_notice_key_channel")),
     )
     op.create_table(
-        "hall_rules",
+        "quarterturn_rules",
         sa.Column("number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.Column("tag", sa.String(length=64), nullable=False),
         sa.Column("at", UTCDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("number", name=op.f("pk_hall_rules")),
+        sa.PrimaryKeyConstraint("number", name=op.f("pk_quarterturn_rules")),
     )
     op.create_table(
-        "hall_approval",
+        "quarterturn_approval",
         sa.Column("id", sa.String(length=18), nullable=False),
         sa.Column("action", sa.String(length=16), nullable=False),
         sa.Column("subject", sa.String(length=200), nullable=False),
@@ -424,22 +436,26 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("rules", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("log", sa.String(length=300), nullable=False),
         sa.Column("used_at", UTCDateTime(), nullable=True),
-        sa.ForeignKeyConstraint(["rules"], ["hall_rules.number"], name=op.f("fk_hall_approval_rules_hall_rules")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_hall_approval")),
+        sa.ForeignKeyConstraint(
+            ["rules"], ["quarterturn_rules.number"], name=op.f("fk_quarterturn_approval_rules_quarterturn_rules")
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_quarterturn_approval")),
     )
-    with op.batch_alter_table("hall_approval", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_hall_approval_digest"), ["digest"], unique=False)
+    with op.batch_alter_table("quarterturn_approval", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_approval_digest"), ["digest"], unique=False)
 
     op.create_table(
-        "hall_approval_signature",
+        "quarterturn_approval_signature",
         sa.Column("approval", sa.String(length=18), nullable=False),
         sa.Column("maintainer", sa.String(length=64), nullable=False),
         sa.Column("signature", sa.String(length=1000), nullable=False),
         sa.Column("at", UTCDateTime(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["approval"], ["hall_approval.id"], name=op.f("fk_hall_approval_signature_approval_hall_approval")
+            ["approval"],
+            ["quarterturn_approval.id"],
+            name=op.f("fk_quarterturn_approval_signature_approval_quarterturn_approval"),
         ),
-        sa.PrimaryKeyConstraint("approval", "maintainer", name=op.f("pk_hall_approval_signature")),
+        sa.PrimaryKeyConstraint("approval", "maintainer", name=op.f("pk_quarterturn_approval_signature")),
     )
 
     # ### end Alembic commands ###
@@ -448,35 +464,35 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
 def downgrade() -> None:  # noqa: PLR0915 - likewise
     """Take back."""
     # ### commands auto generated by Alembic - please adjust! ###
-    op.drop_table("hall_approval_signature")
-    with op.batch_alter_table("hall_approval", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_approval_digest"))
+    op.drop_table("quarterturn_approval_signature")
+    with op.batch_alter_table("quarterturn_approval", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_approval_digest"))
 
-    op.drop_table("hall_approval")
-    op.drop_table("hall_rules")
-    op.drop_table("hall_notice")
-    op.drop_table("hall_trace")
-    with op.batch_alter_table("hall_told", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_told_submitter"))
+    op.drop_table("quarterturn_approval")
+    op.drop_table("quarterturn_rules")
+    op.drop_table("quarterturn_notice")
+    op.drop_table("quarterturn_trace")
+    with op.batch_alter_table("quarterturn_disclosed_score", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_disclosed_score_submitter"))
 
-    op.drop_table("hall_told")
-    with op.batch_alter_table("hall_score", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_score_month"))
+    op.drop_table("quarterturn_disclosed_score")
+    with op.batch_alter_table("quarterturn_score", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_score_month"))
 
-    op.drop_table("hall_score")
-    with op.batch_alter_table("hall_submission", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_submission_state"))
-        batch_op.drop_index(batch_op.f("ix_hall_submission_account"))
+    op.drop_table("quarterturn_score")
+    with op.batch_alter_table("quarterturn_submission", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_submission_state"))
+        batch_op.drop_index(batch_op.f("ix_quarterturn_submission_account"))
 
-    op.drop_table("hall_submission")
-    with op.batch_alter_table("hall_token", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_token_account"))
+    op.drop_table("quarterturn_submission")
+    with op.batch_alter_table("quarterturn_token", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_token_account"))
 
-    op.drop_table("hall_token")
-    with op.batch_alter_table("hall_account", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_hall_account_party"))
+    op.drop_table("quarterturn_token")
+    with op.batch_alter_table("quarterturn_account", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_account_party"))
 
-    op.drop_table("hall_account")
+    op.drop_table("quarterturn_account")
     with op.batch_alter_table("sandbox_result", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_sandbox_result_run"))
 
@@ -515,7 +531,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
 
     op.drop_table("sandbox_run")
     op.drop_table("rotation_turn")
-    op.drop_table("rotation_page")
+    op.drop_table("rotation_verification_page")
     op.drop_table("rotation_seen")
     with op.batch_alter_table("rotation_unsettled", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_unsettled_submitter"))
