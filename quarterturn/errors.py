@@ -9,25 +9,25 @@ from typing import ClassVar, Literal
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
 
 
-class HallError(Exception):
+class ApplicationError(Exception):
     """The base of this package's errors."""
 
     kind: ClassVar[Kind] = "malformed"
 
 
-class Malformed(HallError):
+class Malformed(ApplicationError):
     """A setting, an option or a file given on the command line cannot be understood."""
 
     kind: ClassVar[Kind] = "malformed"
 
 
-class NotFound(HallError):
+class NotFound(ApplicationError):
     """The home, or something named on the command line, is not there."""
 
     kind: ClassVar[Kind] = "not-found"
 
 
-class Unavailable(HallError):
+class Unavailable(ApplicationError):
     """The machine lacks something; the message says what to install."""
 
     kind: ClassVar[Kind] = "unavailable"
@@ -37,13 +37,13 @@ class UpstreamDown(Unavailable):
     """A language model's upstream does not answer; tasks that were not served yet wait until it does."""
 
 
-class Refused(HallError):
+class Refused(ApplicationError):
     """Doing it would overwrite or break something: nothing was done."""
 
     kind: ClassVar[Kind] = "refused"
 
 
-class NotAllowed(HallError):
+class NotAllowed(ApplicationError):
     """The caller may not do this, or not in the present state."""
 
     kind: ClassVar[Kind] = "not-allowed"
@@ -53,7 +53,7 @@ class Unapproved(NotAllowed):
     """Two maintainers must sign first and have not; the message holds only ids and counts, so it may be shown."""
 
 
-class OverQuota(HallError):
+class OverQuota(ApplicationError):
     """A quota is used up; the message says which, and when there is more."""
 
     kind: ClassVar[Kind] = "quota"

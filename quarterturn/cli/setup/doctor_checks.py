@@ -15,7 +15,7 @@ from quarterturn.approvals import approvals
 from quarterturn.choices import BoxName
 from quarterturn.composition.boxes import BOXES, choose_box
 from quarterturn.composition.wiring import House
-from quarterturn.errors import HallError
+from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
@@ -172,7 +172,7 @@ def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callab
             return look(house)
         finally:
             house.close()
-    except (HallError, VaultError) as error:
+    except (ApplicationError, VaultError) as error:
         return False, str(error)
 
 
