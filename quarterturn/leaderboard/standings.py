@@ -126,7 +126,7 @@ def table(board: Sequence[LeaderboardLine]) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
     if not board:
         return ["no run of this month is finished"]
-    head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'efficiency':<22} {'hallucinated':<22} {'recovery':<22}"
+    head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
     return [head, *(_row(line) for line in board)]
 
 

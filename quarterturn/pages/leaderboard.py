@@ -73,7 +73,7 @@ def page(found: Item, months: Sequence[str], rotations: Item | None) -> str:
     return render(
         "leaderboard.html.jinja",
         here=HERE,
-        base=f"/board/{found['month']}",
+        base=f"/leaderboard/{found['month']}",
         month=found["month"],
         months=months[::-1],
         counts=_counts(found, rotations),

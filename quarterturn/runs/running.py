@@ -165,7 +165,7 @@ def dev(
 
 
 def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> Report:
-    """Run the live set: the wall is checked first, and nothing but figures comes back, as `disclosure` has them.
+    """Run the private set: the wall is checked first, and nothing but figures comes back, as `disclosure` has them.
 
     Raises:
         NotAllowed: nothing is live, or a turn is under way; or the run that is to be resumed has ended, or is one that
@@ -194,7 +194,7 @@ def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = 
     line = standings.lines([(opened.record, {part: scores.shown(learnt[part]) for part in scores.PARTS})])
     public = caveats.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
-    del data["runs"], data["sunset"]  # the board counts the ones and shows the other
+    del data["runs"], data["sunset"]  # the leaderboard counts the ones and shows the other
     return Report(data | {"public_grammar": public}, [*standings.table(line), *caveats.lines(public)])
 
 

@@ -1,7 +1,7 @@
 """Public dev sets, drawn from the shipped grammars with the fixed seed below.
 
 They are for trying an agent out, and give everything back: verdicts, evidence and transcripts. Their tasks are public
-from the start, so no score on them is ever ranked, and none of their skeletons is ever drawn for a live set.
+from the start, so no score on them is ever ranked, and none of their skeletons is ever drawn for a private set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Benchmark sets: how many tasks of each stratum (server, category, difficulty) a cohort and the dev set hold.
 
-Every cohort holds the same mix, so the composition of the live set never changes and retiring a whole cohort keeps it
-balanced.
+Every cohort holds the same mix, so the composition of the private set never changes and retiring a whole cohort keeps
+it balanced.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class SetSpec:
         name: what `init --set` calls it.
         per_cohort: how many tasks of each stratum one cohort holds.
         dev: how many tasks of each stratum the public dev set holds.
-        reserve: how many spare tasks of each stratum are committed beside the live set, for refills. The shipped sets
-            have none: each spare would cost as much to prove and to review as a live task, and use up a skeleton of
-            the runway, while a cohort is live for four months at most and a withdrawn task leaves a gap of one in two
-            hundred. To have refills, set the number here; nothing else changes.
+        reserve: how many spare tasks of each stratum are committed beside the private set, for refills. The shipped
+            sets have none: each spare would cost as much to prove and to review as a live task, and use up a skeleton
+            of the runway, while a cohort is live for four months at most and a withdrawn task leaves a gap of one in
+            two hundred. To have refills, set the number here; nothing else changes.
     """
 
     name: str

@@ -40,7 +40,7 @@ from ..quarterturn.http.conftest import NOW, play, turned_from
 # Each page, and whose token opens it; `{made}` is a submission of theirs.
 WALKED = [
     ("/", None),
-    ("/board/2026-12", None),
+    ("/leaderboard/2026-12", None),
     ("/rotation", None),
     ("/explorer", None),
     ("/docs", None),

@@ -17,8 +17,8 @@ Table = Mapping[tuple[str, str], Scope | None]
 
 PAGES: Table = {
     ("GET", "/"): None,
-    ("GET", "/board/{month}"): None,
-    ("GET", "/board/{month}/{file}"): None,
+    ("GET", "/leaderboard/{month}"): None,
+    ("GET", "/leaderboard/{month}/{file}"): None,
     ("GET", "/rotation"): None,
     ("GET", "/rotation/{file}"): None,
     ("GET", "/explorer"): None,

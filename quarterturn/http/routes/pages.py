@@ -25,18 +25,20 @@ def front(request: Request, view: View) -> Response:
     """Show the newest leaderboard."""
     months = view.months()
     return (
-        board_page(request, view, months[-1]) if months else html.public(request, leaderboard.empty(_rotations(view)))
+        leaderboard_page(request, view, months[-1])
+        if months
+        else html.public(request, leaderboard.empty(_rotations(view)))
     )
 
 
-@router.get("/board/{month}", name="board_page")
-def board_page(request: Request, view: View, month: str) -> Response:
+@router.get("/leaderboard/{month}", name="leaderboard_page")
+def leaderboard_page(request: Request, view: View, month: str) -> Response:
     """Show a month's leaderboard."""
     return html.public(request, leaderboard.page(_read(view.board(month)), view.months(), _rotations(view)))
 
 
-@router.get("/board/{month}/{file}", name="board_table")
-def board_table(request: Request, view: View, month: str, file: str) -> Response:
+@router.get("/leaderboard/{month}/{file}", name="leaderboard_table")
+def leaderboard_table(request: Request, view: View, month: str, file: str) -> Response:
     """Give a table of that page."""
     return _table(request, leaderboard.grids, view.board(month), file)
 

@@ -14,7 +14,7 @@ from quarterturn.http.answers.html import PAGE
 
 pytestmark = pytest.mark.slow
 
-PUBLIC = ("/", "/board/2027-01", "/board/2026-12", "/rotation", "/sign-in")
+PUBLIC = ("/", "/leaderboard/2027-01", "/leaderboard/2026-12", "/rotation", "/sign-in")
 LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 
@@ -51,7 +51,12 @@ def test_every_link_of_every_page_leads_somewhere_here(populated):
     }, "which are for those who may"
     paths = {path for path, _ in found}
     assert all(path.startswith("/") and not path.startswith("//") for path in paths)
-    assert {"/board/2026-12", "/board/2027-01/docker.csv", "/rotation/turns.json", "/mine/quotas.csv"} < paths
+    assert {
+        "/leaderboard/2026-12",
+        "/leaderboard/2027-01/docker.csv",
+        "/rotation/turns.json",
+        "/mine/quotas.csv",
+    } < paths
     assert f"/submission/{populated.made}" in paths
 
 
@@ -80,7 +85,7 @@ def test_every_table_is_json_and_csv_too_with_as_many_rows(populated):
 
 
 def test_who_has_a_public_page_is_told_nothing_new_and_nobody_keeps_a_private_one(populated):
-    for path in ("/", "/rotation", "/board/2026-12/docker.csv", "/feeds/releases.atom", "/static/style.css"):
+    for path in ("/", "/rotation", "/leaderboard/2026-12/docker.csv", "/feeds/releases.atom", "/static/style.css"):
         first = populated.get(path)
         assert first.headers["cache-control"].startswith("public")
         again = populated.get(path, headers={"if-none-match": first.headers["etag"]})
@@ -97,11 +102,11 @@ def test_a_public_page_is_the_same_to_everybody(populated):
 
 
 def test_what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
-    said = populated.get("/board/2031-01")
+    said = populated.get("/leaderboard/2031-01")
     assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
     for path in (
-        "/board/2031-01/docker.csv",
-        "/board/2027-01/docker.xml",
+        "/leaderboard/2031-01/docker.csv",
+        "/leaderboard/2027-01/docker.xml",
         "/rotation/nothing.csv",
         "/rotation/cohorts",
     ):

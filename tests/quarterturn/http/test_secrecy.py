@@ -171,8 +171,8 @@ def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, el
         "/tasks/{}", "/runs/{}", "/submissions/{}", "/releases/{}", "/attestations/{}",
         "/releases/{}/files/tasks.jsonl", "/months/{}/checkpoint", "/months/2026-11/{}", "/keys/{}",
         "/log/tile/{}", "/log/checkpoints/{}", "/tasks?set={}",
-        "/leaderboard?month={}", "/board/{}", "/board/{}/docker.csv", "/board/2026-12/{}", "/rotation/{}",
-        "/submission/{}", "/static/{}",
+        "/leaderboard?month={}", "/leaderboard/{}", "/leaderboard/{}/docker.csv", "/leaderboard/2026-12/{}",
+        "/rotation/{}", "/submission/{}", "/static/{}",
     ]  # fmt: skip
     for form in forms:
         for method in ("GET", "HEAD", "DELETE"):

@@ -87,8 +87,8 @@ def test_tracks_stand_apart_and_the_one_that_reads_its_tasks_has_no_figure_besid
 
 def test_months_are_links_and_the_one_that_is_shown_says_so():
     page = drawn(line("ada"))
-    assert '<a href="/board/2026-12">' in page
-    assert '<a href="/board/2027-01" aria-current="page">' in page
+    assert '<a href="/leaderboard/2026-12">' in page
+    assert '<a href="/leaderboard/2027-01" aria-current="page">' in page
 
 
 def test_every_change_names_its_leaf_and_its_reason():
