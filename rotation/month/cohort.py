@@ -48,10 +48,12 @@ def allocate(
     taken: Mapping[str, str] | None = None,
     seen: Collection[str] = (),
 ) -> Allocation:
-    """Fill `cohorts` with the mix of `spec`.
+    """Fill `cohorts` with the mix of `spec`, and stop reading candidates as soon as all is filled.
+
+    A candidate after the last chosen one changes nothing.
 
     Args:
-        candidates: the tasks to choose from, in any order.
+        candidates: the tasks to choose from, in the order of their commitments.
         spec: the set, with the mix that each cohort gets.
         cohorts: the names of the cohorts to fill.
         taken: skeleton tag -> cohort, for the skeletons that are live already.
@@ -59,27 +61,6 @@ def allocate(
 
     Raises:
         Refused: there are too few tasks for a stratum; the message names it and says how many are missing.
-    """
-    filling = _Filling(spec, cohorts, taken or {}, seen)
-    for candidate in sorted(candidates, key=lambda c: c.commitment):
-        filling.take(candidate)
-    return filling.allocation()
-
-
-def allocate_first(
-    candidates: Iterable[Candidate],
-    spec: SetSpec,
-    cohorts: Sequence[str],
-    *,
-    taken: Mapping[str, str] | None = None,
-    seen: Collection[str] = (),
-) -> Allocation:
-    """Allocate candidates that arrive in the order of their commitments, and stop reading as soon as all is filled.
-
-    The result is that of `allocate`: a candidate after the last chosen one changes nothing.
-
-    Raises:
-        Refused: as for `allocate`.
     """
     filling, look = _Filling(spec, cohorts, taken or {}, seen), 0
     for read, candidate in enumerate(candidates):

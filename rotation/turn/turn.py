@@ -28,7 +28,7 @@ from pathlib import Path
 
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, NotFound
-from rotation.month.cohort import Allocation, Candidate, allocate_first
+from rotation.month.cohort import Allocation, Candidate, allocate
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from rotation.month.store import Cohort, Turn
 from rotation.runs import withdrawal
@@ -153,7 +153,7 @@ class Rotation:
 
     def _allocate(self, months: list[Month]) -> Allocation:
         with closing(self._books.vault.by_commitment(TaskState.REVIEWED)) as reviewed:
-            return allocate_first(
+            return allocate(
                 map(candidate, reviewed),
                 self._spec,
                 [month.cohort for month in months],

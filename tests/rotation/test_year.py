@@ -66,6 +66,7 @@ def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_a
             Candidate(draft.id, stratum, draft.skeleton, hashlib.sha256(draft.id.encode()).digest())
             for stratum, draft in found
         ]
+        candidates.sort(key=lambda candidate: candidate.commitment)
         cohorts += allocate(candidates, spec, names).cohorts.values()
     assert [Counter(task.stratum for task in cohort) for cohort in cohorts] == [mix] * (COHORTS + MONTHS)
     skeletons = [task.skeleton for cohort in cohorts for task in cohort]

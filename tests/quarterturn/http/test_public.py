@@ -14,10 +14,11 @@ from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.checkpoint import open_checkpoint
 from vault.ledger.signatures.note import Verifier
-from vault.ledger.statements import dsse
 from vault.ledger.statements.leaf import Statement
 from vault.ledger.tree.merkle import leaf_hash, verify_consistency, verify_inclusion
 from vault.ledger.tree.tiles import unpack_entries
+
+from ...envelopes import opened
 
 RELEASE = "Historical-2026-12"
 pytestmark = pytest.mark.slow
@@ -138,7 +139,7 @@ def test_what_a_turn_signed_can_be_fetched_without_an_account_and_checked(turned
     open_checkpoint(note.content, [Verifier.parse(turned.get("/keys/log.vkey").text.strip())])
     public = base64.b64decode(turned.get("/keys/allowed_signers").text.split()[-1])[-32:]
     sshsig.verify(note.content, "quarterturn-checkpoint", signature.text, public)
-    assert json.loads(dsse.open_envelope(envelope.content, [public]))["predicate"]["month"] == "2026-12"
+    assert json.loads(opened(envelope.content, public))["predicate"]["month"] == "2026-12"
 
 
 @pytest.mark.parametrize(

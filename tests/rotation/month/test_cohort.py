@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rotation.errors import Refused
-from rotation.month.cohort import Candidate, allocate, allocate_first
+from rotation.month.cohort import Candidate, _Filling, allocate
 from rotation.month.sets import SetSpec, Stratum
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,11 @@ def candidate(number: int, stratum: Stratum, skeleton: str | None = None) -> Can
 
 
 def enough() -> list[Candidate]:
-    return [candidate(i, A) for i in range(11)] + [candidate(100 + i, B) for i in range(7)]
+    return in_order([candidate(i, A) for i in range(11)] + [candidate(100 + i, B) for i in range(7)])
+
+
+def in_order(candidates: list[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=lambda c: c.commitment)
 
 
 def test_every_cohort_gets_the_same_mix():
@@ -37,15 +41,11 @@ def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose():
         assert [c.commitment for c in held] == sorted(c.commitment for c in held)
 
 
-def test_the_input_order_changes_nothing():
-    assert allocate(enough(), SPEC, NAMES) == allocate(list(reversed(enough())), SPEC, NAMES)
-
-
 def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
     """Make `count` candidates of both strata, `each` of a skeleton; some are of both where it is not far `apart`."""
     pool = [candidate(i, A, f"s-{i // each}") for i in range(count)]
     pool += [candidate(1000 + i, B, f"s-{(apart + i) // each}") for i in range(count)]
-    return sorted(pool, key=lambda c: c.commitment)
+    return in_order(pool)
 
 
 @given(
@@ -61,13 +61,16 @@ def test_whoever_stops_reading_early_chooses_the_same(count, reserve, each, apar
     read = iter(pool)
     known = {f"s-{i}" for i, seen in barred.items() if seen}
     live = {f"s-{i}": "cohort-old" for i, seen in barred.items() if not seen}
+    filling = _Filling(spec, NAMES, live, known)
+    for one in pool:
+        filling.take(one)
     try:
-        whole = allocate(pool, spec, NAMES, seen=known, taken=live)
+        whole = filling.allocation()
     except Refused:
         with pytest.raises(Refused):
-            allocate_first(read, spec, NAMES, seen=known, taken=live)
+            allocate(read, spec, NAMES, seen=known, taken=live)
         return
-    found = allocate_first(read, spec, NAMES, seen=known, taken=live)
+    found = allocate(read, spec, NAMES, seen=known, taken=live)
     assert found.cohorts == whole.cohorts
     assert {s: found.reserve.get(s, ()) for s in spec.per_cohort} == {
         s: whole.reserve.get(s, ()) for s in spec.per_cohort
@@ -78,7 +81,6 @@ def test_whoever_stops_reading_early_chooses_the_same(count, reserve, each, apar
     assert reserve or pool[len(pool) - len(unread) - 1] is last, "it read no further than the last that it chose"
 
 
-@pytest.mark.parametrize("choose", [allocate, allocate_first])
 @pytest.mark.parametrize(
     ("reserve", "chosen"),
     [
@@ -86,17 +88,17 @@ def test_whoever_stops_reading_early_chooses_the_same(count, reserve, each, apar
         (2, "b0b3a185c4632c73433bb4ac0c8b9abfe193a51f816997ba9ce5cf6bd7b0fc03"),
     ],
 )
-def test_the_same_candidates_are_chosen_as_ever(choose, reserve, chosen):
+def test_the_same_candidates_are_chosen_as_ever(reserve, chosen):
     live, known = {f"s-{i}": "cohort-old" for i in range(0, 50, 3)}, {f"s-{i}" for i in range(1, 50, 3)}
     spec = replace(SPEC, per_cohort={A: 5, B: 3}, reserve=reserve)
-    found = choose(pool_of(200, 2, 0), spec, NAMES, seen=known, taken=live)
+    found = allocate(pool_of(200, 2, 0), spec, NAMES, seen=known, taken=live)
     held = (*found.cohorts.values(), *found.reserve.values())
     words = "\n".join(" ".join(c.id for c in one) for one in held)
     assert hashlib.sha256(words.encode()).hexdigest() == chosen
 
 
 def test_the_reserve_shares_no_skeleton_with_the_live_set_and_is_no_longer_than_asked():
-    allocation = allocate([*enough(), candidate(500, A, "s-0")], SPEC, NAMES)
+    allocation = allocate(in_order([*enough(), candidate(500, A, "s-0")]), SPEC, NAMES)
     live = {c.skeleton for held in allocation.cohorts.values() for c in held}
     assert all(len(rest) <= 2 for rest in allocation.reserve.values())
     assert not live & {c.skeleton for rest in allocation.reserve.values() for c in rest}
@@ -115,14 +117,15 @@ def test_a_skeleton_that_is_live_elsewhere_cannot_enter_a_new_cohort():
 
 
 def test_too_few_tasks_name_the_stratum_and_the_number():
+    pool = in_order([candidate(i, A) for i in range(8)] + [candidate(100 + i, B) for i in range(2)])
     with pytest.raises(Refused, match=r"sqlite/recovery/hard lacks 2"):
-        allocate([candidate(i, A) for i in range(8)] + [candidate(100 + i, B) for i in range(2)], SPEC, NAMES)
+        allocate(pool, SPEC, NAMES)
 
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(0, 12)), min_size=20, max_size=60))
 def test_no_skeleton_is_ever_split(rows):
-    pool = [candidate(i, stratum, f"{stratum}-{skeleton}") for i, (stratum, skeleton) in enumerate(rows)]
+    pool = in_order([candidate(i, stratum, f"{stratum}-{skeleton}") for i, (stratum, skeleton) in enumerate(rows)])
     try:
         cohorts = allocate(pool, SPEC, NAMES).cohorts
     except Refused:
