@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Turns:
+class SharedLock:
     """Shared/exclusive lock: any number of threads, or at most `most`, or one alone, which has priority."""
 
     def __init__(self, most: int | None = None) -> None:

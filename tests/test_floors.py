@@ -32,11 +32,11 @@ BELOW = {
 # A package -> the modules, or packages with all that is in them, which may import it.
 GATES = {
     "alembic": ("quarterturn.migrations",),
-    "apscheduler": ("rotation.turn.alarm",),
+    "apscheduler": ("rotation.turn.periodic_job",),
     "cel": ("grammars.language.expressions",),
     "docker": ("sandbox.boxes.docker.engine",),
     "fastapi": ("quarterturn.http",),
-    "httpx2": ("quarterturn.audit.follow", "quarterturn.composition.witnesses", "sandbox.model_gateway.upstream"),
+    "httpx2": ("quarterturn.audit.log_monitor", "quarterturn.composition.witnesses", "sandbox.model_gateway.upstream"),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.accounts.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers"),

@@ -1,1 +1,1 @@
-"""Accounts, tokens and roles: who may ask."""
+"""Accounts, tokens and roles: who may call the service."""

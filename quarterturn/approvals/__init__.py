@@ -1,1 +1,1 @@
-"""Acts that take two maintainers, and their signatures."""
+"""Two-person approval of protected acts, and the maintainers' signatures."""

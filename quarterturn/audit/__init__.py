@@ -1,1 +1,1 @@
-"""Following a log, checking the access log, and the plumbing verbs."""
+"""Log monitor, check of the access log, and plumbing verbs."""

@@ -15,7 +15,7 @@ from grammars.admission.store import Drafts
 from grammars.language.grammar import Grammar
 from grammars.language.imported import Imported
 from grammars.language.load import library, load
-from quarterturn import clock, migrations, settings
+from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
 from quarterturn.choices import BoxName
@@ -78,7 +78,7 @@ class House:
         self,
         home: Path,
         passphrase: bytes | None,
-        now: Callable[[], datetime] = clock.now,
+        now: Callable[[], datetime] = wall_clock.now,
         database: str | None = None,
         openers: Sequence[Opener] | None = None,
     ) -> None:

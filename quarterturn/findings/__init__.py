@@ -1,1 +1,1 @@
-"""What detection found in a home: looks, reviews, reports and traces."""
+"""Findings of a home: scans, reviews, reports and leak traces."""

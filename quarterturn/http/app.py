@@ -22,15 +22,15 @@ from quarterturn.composition.wiring import House
 from quarterturn.http import describe
 from quarterturn.http.answers import answers, html, problems
 from quarterturn.http.answers.access import require_all
-from quarterturn.http.answers.guard import Guard
 from quarterturn.http.answers.log_view import LogView
+from quarterturn.http.answers.middleware import Guard
 from quarterturn.http.answers.rate import Rate
 from quarterturn.http.answers.response_cache import ResponseCache
 from quarterturn.http.answers.view import Document, PublicView
 from quarterturn.http.answers.watchers import Watchers
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
-from quarterturn.http.routes import admin, explorer, feeds, health, log, months, own, public, submissions
+from quarterturn.http.routes import account_pages, admin, explorer, feeds, health, log, months, public, submissions
 from quarterturn.http.routes import pages as for_people
 from quarterturn.leaderboard import public_view
 from quarterturn.submissions.queue import Executor
@@ -70,7 +70,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     )
     for router in (public.router, months.router, log.router, submissions.router, admin.router, health.router, pages):
         app.include_router(router)
-    for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, own.router):
+    for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, account_pages.router):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)

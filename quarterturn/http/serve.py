@@ -10,7 +10,7 @@ from sqlmodel import Session
 from quarterturn.composition.wiring import House
 from quarterturn.http.answers.listening import Listening
 from quarterturn.http.app import create
-from quarterturn.month.alarm_clock import MonthlyClock
+from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.queue import Executor
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped

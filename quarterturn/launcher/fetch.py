@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from quarterturn.launcher.index import Link, Machine, Pin, checked, choose, links
+from quarterturn.launcher.package_index import Link, Machine, Pin, checked, choose, links
 from quarterturn.launcher.pip_settings import PipSettings, local_path
 from quarterturn.launcher.steps import Stop
 

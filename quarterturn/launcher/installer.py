@@ -20,7 +20,7 @@ from pathlib import Path
 
 from quarterturn.launcher import pip_settings
 from quarterturn.launcher.fetch import fetch, this_machine
-from quarterturn.launcher.index import Pin
+from quarterturn.launcher.package_index import Pin
 from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.stamps import Stamps, key
 from quarterturn.launcher.steps import Stop, answer, carry_out, say

@@ -18,7 +18,7 @@ from typing import NoReturn
 from quarterturn.launcher import (
     announcement,
     backends,
-    description,
+    github_openapi,
     images,
     locks,
     machine,
@@ -258,7 +258,7 @@ def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
         installer.environment("agents", ROOT / AGENT_LOCK)
         node.install(installer)
         if tests:
-            description.install(installer)
+            github_openapi.install(installer)
             node.install_for_tests(installer)
         backends.install(installer, needed=databases)
     return installer

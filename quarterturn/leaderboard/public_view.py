@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from grammars.language.load import LIBRARY, library
-from quarterturn import clock
+from quarterturn import wall_clock
 from quarterturn.composition.wiring import House, shipped_grammar
 from quarterturn.leaderboard import caveats, changelog, standings
 from quarterturn.tasks import dev_sets
@@ -89,7 +89,7 @@ def rotations(house: House) -> bytes:
     """Give the turns that were made, the cohorts, and when the next turn is due."""
     turns, cohorts = house.months.turns(), house.months.cohorts()
     public = {name for cohort in cohorts for name in caveats.public_cohorts(house, cohort.entered)}
-    coming, due = clock.next_turn(house.months, house.settings)
+    coming, due = wall_clock.next_turn(house.months, house.settings)
     return _plain(
         {
             "benchmark": house.settings.benchmark.model_dump(include={"origin", "first_month"}),

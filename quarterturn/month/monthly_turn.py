@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from quarterturn import clock
+from quarterturn import wall_clock
 from quarterturn.approvals import approvals
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
@@ -73,7 +73,7 @@ def alone(house: House) -> Iterator[None]:
 
 def coming(house: House) -> NextTurn:
     """Describe the next turn, and what it lacks."""
-    month, due = clock.next_turn(house.months, house.settings)
+    month, due = wall_clock.next_turn(house.months, house.settings)
     if any(turn.month == month for turn in house.months.turns()):
         return NextTurn(month, due, begun=True, notes=tuple(_unapproved(house, month)))
     states = (RunState.QUEUED, RunState.RUNNING)
@@ -104,7 +104,7 @@ def _lacking(house: House, month: Month) -> Iterator[str]:
 
 def plan(house: House) -> Report:
     """Say what the next turn would do, or what is left of the one that was begun; changes nothing."""
-    month, _ = clock.next_turn(house.months, house.settings)
+    month, _ = wall_clock.next_turn(house.months, house.settings)
     begun = next((turn for turn in house.months.turns() if turn.month == month), None)
     if begun:
         left = [step for step in STEPS if step not in begun.done]
@@ -133,7 +133,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
         NotAllowed, Refused: see `rotation.turn.turn.Rotation.run`.
     """
     with alone(house):
-        chosen = Month.parse(month) if month else clock.next_turn(house.months, house.settings)[0]
+        chosen = Month.parse(month) if month else wall_clock.next_turn(house.months, house.settings)[0]
         with out.progress(f"turn of {chosen}", len(STEPS)) as advance:
             turn = make(house, chosen, lambda _: advance(1))
     return _made(house, turn)

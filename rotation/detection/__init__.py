@@ -1,1 +1,1 @@
-"""What scores give away: leaks, copies, leaked families and broken tasks, found from results alone."""
+"""Detection of leaks, copies, leaked families and broken tasks from results, and tracing of leaked texts."""

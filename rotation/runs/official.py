@@ -35,7 +35,7 @@ from sandbox.boxes.box import Box
 from sandbox.results.failure import RETRIES, STOPS, Failure
 from sandbox.results.outcome import TaskRun, unplayed
 from sandbox.results.score import Result
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunRecord, RunState
 from sandbox.runs.submission import Submission, must_be_submittable
 from vault.canonical import canonical
@@ -271,11 +271,11 @@ class OfficialRuns:
         with transaction(self._books.engine) as session:
             self._books.runs.note(number, None, session)
 
-    def seal(self, run: OpenRun, left: Left) -> None:
+    def seal(self, run: OpenRun, left: UnjudgedResult) -> None:
         """Seal the final state that an attempt left, before it is judged (step 6); thread-safe."""
         self._books.runs.seal(run.record.number, run.attempt, left)
 
-    def sealed(self, run: OpenRun) -> dict[str, Left]:
+    def sealed(self, run: OpenRun) -> dict[str, UnjudgedResult]:
         """Open the unjudged final states of an earlier attempt, by task; each is an entry in the access log."""
         number, why = run.record.number, f"judge run {run.record.number}"
         return {

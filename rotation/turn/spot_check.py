@@ -34,7 +34,7 @@ from rotation.runs.openings import WHO
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunRecord, RunState
 from vault.commitment import commitment, new_salt
 from vault.ledger.statements.spot_check import LABEL, is_chosen
@@ -49,7 +49,7 @@ _SEED, _AGAIN = "spot-seed/", "again/"
 class Rejudge(Protocol):
     """Interface of the judge of sealed states (implemented in `sandbox.runs.rejudge`)."""
 
-    def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
+    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
         """Give the verdict of a task's predicate on what was left in a box; None if that holds no state.
 
         Raises:

@@ -27,8 +27,8 @@ from sandbox.boxes.box import AgentLauncher, Box, Program
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.docker.container_config import IsolatedProgram
 from sandbox.boxes.docker.engine import Container
-from sandbox.boxes.docker.walls import Walled
 from sandbox.errors import Lost
 from sandbox.isolation.run_classes import RunClass
 
@@ -53,7 +53,7 @@ class UnfilteredWalls(Walls):
 class UnfilteredDocker(DockerBox):
     """The Docker box without a filter around the agent, neither ours nor the engine's."""
 
-    def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
+    def _create(self, walled: IsolatedProgram, undo: contextlib.ExitStack) -> Container:
         document = walled.document(self.runtime if walled.uid != policy.RELAY_UID else None)
         if walled.uid == policy.AGENT_UID:
             document["Entrypoint"] = []

@@ -1,4 +1,4 @@
-"""Attack scenarios: on the gateway, to persist, on the score, and to leak through what a run shows. One table.
+"""Table of attack scenarios: attacks on the gateway, persistence, forged scores, and leaks through a run's output.
 
 How they are played, and what must hold after each of them, is in `sandbox.attacks.harness.scenario_runner`; the
 programs themselves are in `sandbox/attacks/agents`, under the same names.
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from sandbox.attacks.controls.vulnerable_baseline import succeeded
-from sandbox.attacks.covert import bits_of
+from sandbox.attacks.covert_channels import bits_of
 from sandbox.attacks.harness.attempt import Attempt, Spec, catalogue
 from sandbox.attacks.harness.scenario_runner import AttackScenario, Check, ScenarioRun, perform_all
 from sandbox.attacks.harness.scenario_task import GOAL, postgres_task

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from sandbox.attacks import compromised_world, cross_run, hostile_states, inside, scenarios
+from sandbox.attacks import compromised_world, cross_run, hostile_states, inside_suite, scenarios
 from sandbox.attacks.harness.attempt import Attempt, Spec, SuitePart
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
 
-PARTS: tuple[SuitePart, ...] = (inside, scenarios, compromised_world, cross_run, hostile_states)
+PARTS: tuple[SuitePart, ...] = (inside_suite, scenarios, compromised_world, cross_run, hostile_states)
 
 
 def attempts() -> Mapping[str, Spec]:

@@ -14,7 +14,7 @@ import anyio.abc
 from sandbox.gateway.app import App
 from sandbox.gateway.confine import confine
 from sandbox.gateway.listener import listen
-from sandbox.gateway.report import pack
+from sandbox.gateway.log_protocol import pack
 from sandbox.gateway.session import AgentSession
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.gateway.upstream import WorldServers

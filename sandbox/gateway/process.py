@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sandbox.boxes.box import SOCKET_NAME
 from sandbox.errors import Lost, Malformed
-from sandbox.gateway.report import GatewayLog
+from sandbox.gateway.log_protocol import GatewayLog
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.isolation.forkserver import Child, ForkServer
 from sandbox.transcript import Transcript

@@ -20,7 +20,7 @@ import anyio
 from sandbox.boxes.box import PORT
 from sandbox.gateway.app import App
 from sandbox.gateway.listener import protocol
-from sandbox.gateway.report import GatewayLog, pack
+from sandbox.gateway.log_protocol import GatewayLog, pack
 from sandbox.gateway.session import AgentSession
 from sandbox.gateway.spec import GatewaySpec, listing
 from sandbox.gateway.upstream import WorldServers

@@ -1,1 +1,1 @@
-"""Images of the world, the relay and the shipped agent, and how they are built."""
+"""Container images (relay, servers, world, two example agents) and how they are built."""

@@ -1,1 +1,1 @@
-"""What a process may not do: system-call filters, /proc masks, separate copies of programs, fork servers."""
+"""Process isolation: system-call filters, /proc masks, copies of programs, classes of runs, fork servers."""

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.isolation.run_classes import RunClass
-from sandbox.runner import shared_folder
+from sandbox.runner_identity import shared_folder
 
 LOOK_SECONDS = 0.2
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sandbox.judge.asking import Question
-from sandbox.judge.judging import JUDGING, WORKER, Judgement, Judging
+from sandbox.judge.judge_requests import Question
 from sandbox.judge.process import Broke
+from sandbox.judge.state_judge import JUDGING, WORKER, Judgement, StateJudge
 
-__all__ = ["JUDGING", "WORKER", "Broke", "Judgement", "Judging", "Question"]
+__all__ = ["JUDGING", "WORKER", "Broke", "Judgement", "Question", "StateJudge"]

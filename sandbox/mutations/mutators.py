@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from sandbox.servers.calendar import mutators as calendar
 from sandbox.servers.email import mutators as email
-from sandbox.servers.filesystem import server as filesystem
-from sandbox.servers.git import server as git
+from sandbox.servers.filesystem import manifest as filesystem
+from sandbox.servers.git import manifest as git
 from sandbox.servers.github import mutators as github
 from sandbox.servers.memory import mutators as memory
 from sandbox.servers.postgres import mutators as postgres
 from sandbox.servers.redis import mutators as redis
 from sandbox.servers.spreadsheet import mutators as spreadsheet
-from sandbox.servers.sqlite import server as sqlite
+from sandbox.servers.sqlite import manifest as sqlite
 from verifiers.tree import FileTree
 
 Mutator: TypeAlias = Callable[[FileTree, Mapping[str, Any]], FileTree]

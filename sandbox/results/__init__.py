@@ -1,1 +1,1 @@
-"""What an attempt came to: failure classes, outcomes, scores and their intervals."""
+"""Results of attempts: failure classes, outcomes, scores and their intervals."""

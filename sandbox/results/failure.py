@@ -1,4 +1,4 @@
-"""Failure classification: decides whose failure it is, from facts that no model could have written. Pure.
+"""Failure classification: whose failure it is, and whether the task is served again (`RETRIES`). Pure.
 
 The facts are the engine's events and exit codes, our own timers, and how far our own numbered steps came. No text that
 an agent, a model or a server wrote is among them. The question is only ever whether the *machinery* broke: a program

@@ -22,7 +22,7 @@ _LEVEL = 1  # a tar is mostly zeros; what is left of it hardly shrinks further
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class UnjudgedResult:
     """Unjudged result of one attempt at one task.
 
     Attributes:
@@ -56,7 +56,7 @@ class Left:
         return json.dumps(head).encode("ascii") + b"\n" + zlib.compress(self.state.tar, _LEVEL)
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Left:
+    def from_bytes(cls, data: bytes) -> UnjudgedResult:
         """Read back what `to_bytes` wrote; it was sealed in between, so nobody else did."""
         head, _, tar = data.partition(b"\n")
         value: dict[str, Any] = json.loads(head)

@@ -20,7 +20,7 @@ The order of the steps is the safety property: each may rely on those before it.
     a fresh world that holds nothing else (`sandbox.runs.state_reader`). This process parses nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
-Where the world broke, the machinery is checked without any agent (`sandbox.runs.machinery`) before
+Where the world broke, the machinery is checked without any agent (`sandbox.runs.machine_check`) before
 `sandbox.results.failure` decides whose failure it is.
 """
 
@@ -37,10 +37,10 @@ from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.results.outcome import RUN, TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.job import Job
-from sandbox.runs.machinery import BROKEN, check
-from sandbox.runs.scene import Scene, specify
+from sandbox.runs.machine_check import BROKEN, check
+from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
@@ -70,7 +70,7 @@ class _Seen:
     output: str = ""
 
 
-def prepare(job: Job) -> Scene:
+def prepare(job: Job) -> RunEnvironment:
     """Steps 1 to 4. A scene that could not be made is given back with the stage that it reached."""
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
@@ -90,7 +90,7 @@ def prepare(job: Job) -> Scene:
     with meter.phase("seed"):
         tree = seed(task.document)  # 1
     setting = partial(_set, job)
-    scene = Scene(job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
+    scene = RunEnvironment(job.box, spec, servers, tree, terms.world, terms.patience, meter, setting, terms.models)
     try:
         return scene.open()  # 2 to 4
     except BROKEN:
@@ -101,7 +101,7 @@ def _set(job: Job, sockets: Path) -> boxes.Place:
     return job.places.place(job.submission.program, sockets, job.terms.agent)
 
 
-def attempt(job: Job, scene: Scene) -> TaskRun:
+def attempt(job: Job, scene: RunEnvironment) -> TaskRun:
     """Play steps 5 to 10 in a scene, and say what it came to."""
     seen = _Seen()
     try:
@@ -118,7 +118,7 @@ def attempt(job: Job, scene: Scene) -> TaskRun:
     return _settled(job, seen, _facts(scene, seen), scene.meter.seconds)
 
 
-def judged_later(job: Job, left: Left) -> TaskRun:
+def judged_later(job: Job, left: UnjudgedResult) -> TaskRun:
     """Judge what an attempt left that nobody came to judge: step 9 alone, without serving the task again.
 
     Raises:
@@ -142,14 +142,14 @@ def _settled(job: Job, seen: _Seen, facts: AttemptFacts, phases: Mapping[str, fl
     return _outcome(job, seen, ruling, phases)
 
 
-def _note_model(scene: Scene, seen: _Seen) -> None:
+def _note_model(scene: RunEnvironment, seen: _Seen) -> None:
     """Put what was asked of a language model into the transcript; its log has come to its end."""
     if scene.model:
         transcript = seen.transcript or Transcript((), None, "gateway-lost")
         seen.transcript = replace(transcript, model_calls=scene.model.calls)
 
 
-def _serve(job: Job, scene: Scene) -> None:
+def _serve(job: Job, scene: RunEnvironment) -> None:
     """Write down that the task is served; what that raises is no failure of the machinery, and ends the set."""
     if job.stop.is_set():
         raise Lost("the run was interrupted; nothing of it counts")
@@ -157,7 +157,7 @@ def _serve(job: Job, scene: Scene) -> None:
     scene.stage = Stage.SERVED
 
 
-def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
+def _play(job: Job, scene: RunEnvironment, place: boxes.Place, seen: _Seen) -> None:
     with scene.meter.phase("start"):
         agent = place.start()  # 5
     scene.stage = Stage.AGENT
@@ -176,7 +176,7 @@ def _play(job: Job, scene: Scene, place: boxes.Place, seen: _Seen) -> None:
     scene.stage = Stage.SESSION
 
 
-def _wait(job: Job, agent: boxes.RunningAgent, scene: Scene) -> tuple[boxes.ExitFacts, bool]:
+def _wait(job: Job, agent: boxes.RunningAgent, scene: RunEnvironment) -> tuple[boxes.ExitFacts, bool]:
     """Give the agent's facts, and whether its time ran out."""
     clock, started = job.terms.clock, job.terms.clock()
     deadline, look = started + job.terms.agent.wall, started + LOOK
@@ -194,7 +194,7 @@ def _wait(job: Job, agent: boxes.RunningAgent, scene: Scene) -> tuple[boxes.Exit
                 return facts, False
 
 
-def _look(job: Job, scene: Scene, seen: _Seen) -> None:
+def _look(job: Job, scene: RunEnvironment, seen: _Seen) -> None:
     seen.world = scene.world.facts()  # 8
     try:
         state = scene.freeze()
@@ -208,14 +208,14 @@ def _look(job: Job, scene: Scene, seen: _Seen) -> None:
         scene.stage = Stage.VERDICT
 
 
-def _seal(job: Job, scene: Scene, seen: _Seen, state: FrozenState) -> None:
+def _seal(job: Job, scene: RunEnvironment, seen: _Seen, state: FrozenState) -> None:
     """Hand over what there is."""
     if scene.model:
         scene.model.finish()
         _note_model(scene, seen)
     if seen.transcript:
         facts, phases = _facts(scene, seen), scene.meter.seconds
-        job.seal(Left(job.task.id, state, facts, seen.transcript, seen.output, dict(phases)))
+        job.seal(UnjudgedResult(job.task.id, state, facts, seen.transcript, seen.output, dict(phases)))
 
 
 def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
@@ -233,7 +233,7 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
         seen.judged, seen.evidence = True, judged.evidence
 
 
-def _facts(scene: Scene, seen: _Seen) -> AttemptFacts:
+def _facts(scene: RunEnvironment, seen: _Seen) -> AttemptFacts:
     transcript = seen.transcript
     return AttemptFacts(
         stage=scene.stage,

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.errors import Refused
-from sandbox.judge import JUDGING, Judging
+from sandbox.judge import JUDGING, StateJudge
 from sandbox.model_gateway.process import ModelGateway
-from sandbox.results.unjudged import Left
-from sandbox.runs.scene import Patience
+from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs.run_environment import Timeouts
 from sandbox.runs.stopwatch import Clock
 from sandbox.runs.submission import Submission
-from sandbox.shared_lock import Turns
+from sandbox.shared_lock import SharedLock
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
 
@@ -48,10 +48,10 @@ class Terms:
 
     world: ResourceLimits = field(default_factory=ResourceLimits)
     agent: ResourceLimits = field(default_factory=ResourceLimits)
-    patience: Patience = field(default_factory=Patience)
+    patience: Timeouts = field(default_factory=Timeouts)
     clock: Clock = time.monotonic
     models: ModelGateway | None = None
-    judging: Judging = JUDGING
+    judging: StateJudge = JUDGING
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class Job:
     terms: Terms
     solution: Solution | None
     stop: threading.Event = field(default_factory=threading.Event)
-    turns: Turns = field(default_factory=Turns)
+    turns: SharedLock = field(default_factory=SharedLock)
     serve: Callable[[str], None] = lambda _: None
-    seal: Callable[[Left], None] = lambda _: None
+    seal: Callable[[UnjudgedResult], None] = lambda _: None
 
 
 def new_alias() -> str:

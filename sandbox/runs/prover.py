@@ -20,7 +20,7 @@ from sandbox.errors import Lost, Malformed, NotFound, Unjudged
 from sandbox.judge import Broke
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.scene import Scene, specify
+from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
@@ -145,7 +145,9 @@ class BoxProver:
         servers = [server for server in servers_of(task.document) if server.name in used]
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
-        scene = Scene(self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+        scene = RunEnvironment(
+            self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock)
+        )
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
             if missed := scene.gateway.missed:

@@ -13,10 +13,10 @@ from typing import Self
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
-from sandbox.judge import Judging
-from sandbox.judge.judging import as_it_is
+from sandbox.judge import StateJudge
 from sandbox.judge.process import JUDGES, READERS
-from sandbox.results.unjudged import Left
+from sandbox.judge.state_judge import as_it_is
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.state_reader import read_back, read_by
 from sandbox.runs.task_world import question_of, untouched
 from sandbox.world.frozen import FrozenState
@@ -36,7 +36,7 @@ class JudgeAgain:
 
     def __init__(self, box: Callable[[str], Box]) -> None:
         self._box, self._servers = box, (ForkServer(*READERS), ForkServer(*JUDGES))
-        self._judging = Judging(*self._servers)
+        self._judging = StateJudge(*self._servers)
 
     def __enter__(self) -> Self:
         return self
@@ -45,7 +45,7 @@ class JudgeAgain:
         for server in self._servers:
             server.close()
 
-    def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
+    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
         """Give the verdict of a task's predicate on what was left; None where the state cannot be read.
 
         Args:

@@ -16,11 +16,11 @@ from sandbox.boxes.box import AgentLauncher, Box
 from sandbox.errors import NotAllowed
 from sandbox.results.failure import PREPARATIONS, RETRIES, UNSERVED
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.attempt import attempt, judged_later, prepare
 from sandbox.runs.job import Job, Solution, Terms, checked, new_alias
 from sandbox.runs.submission import Submission
-from sandbox.shared_lock import Turns
+from sandbox.shared_lock import SharedLock
 from vault.task.document import Task
 
 __all__ = ["Solution", "Terms", "new_alias", "run_set", "run_task"]
@@ -64,9 +64,9 @@ def run_set(
     workers: int = 2,
     on_done: Callable[[TaskRun], None] | None = None,
     on_serve: Callable[[str], None] = lambda _: None,
-    on_left: Callable[[Left], None] = lambda _: None,
+    on_left: Callable[[UnjudgedResult], None] = lambda _: None,
     again: Again | None = None,
-    left: Mapping[str, Left] | None = None,
+    left: Mapping[str, UnjudgedResult] | None = None,
     solutions: Mapping[str, Solution] | None = None,
     alias: Callable[[], str] = new_alias,
     terms: Terms | None = None,
@@ -87,7 +87,7 @@ def run_set(
         Refused, Malformed, Unavailable: as for `run_task`.
     """
     given, before, terms = solutions or {}, left or {}, terms or Terms()
-    stop, turns, again = threading.Event(), Turns(workers), again or _counted()
+    stop, turns, again = threading.Event(), SharedLock(workers), again or _counted()
     jobs = [
         checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns, on_serve))
         for task in tasks
@@ -121,7 +121,12 @@ def _counted() -> Again:
     return lambda _task_id, _code: retries.acquire(blocking=False)
 
 
-def _run(job: Job, again: Again, on_left: Callable[[Left], None] = lambda _: None, left: Left | None = None) -> TaskRun:
+def _run(
+    job: Job,
+    again: Again,
+    on_left: Callable[[UnjudgedResult], None] = lambda _: None,
+    left: UnjudgedResult | None = None,
+) -> TaskRun:
     """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
     tries: list[TaskRun] = [*left.earlier, judged_later(job, left)] if left else []
     job = replace(job, seal=lambda found: on_left(replace(found, earlier=tuple(tries))))

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed
-from sandbox.judge import Judging
+from sandbox.judge import StateJudge
 from sandbox.runs.task_world import servers_of
 from sandbox.servers.common.server import Server
 from sandbox.world import frames
@@ -38,13 +38,13 @@ ROOM = 3  # a reader has the copy, and what its backend writes beside it
 WRECKAGE = json.dumps({"wreckage": "its reader gives no account of it, and does of a sound one"}).encode()
 
 
-def read_back(box: Box, task: Task, state: FrozenState, limits: ResourceLimits, judging: Judging) -> FrozenState:
+def read_back(box: Box, task: Task, state: FrozenState, limits: ResourceLimits, judging: StateJudge) -> FrozenState:
     """Put what the readers say beside a world's frozen data, for those servers that the task's predicate looks at.
 
     Raises:
         Lost: a reader cannot be had, or reads no state at all.
         Unavailable: the box cannot be had.
-        Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`Judging.extract`).
+        Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`StateJudge.extract`).
     """
     for server in read_by(task):
         folder = judging.extract(state, server.root)
@@ -59,7 +59,7 @@ def read_by(task: Task) -> list[Server]:
 
 
 def snapshot(
-    box: Box, server: Server, folder: Seed, judging: Judging, *, limits: ResourceLimits, seconds: float = SECONDS
+    box: Box, server: Server, folder: Seed, judging: StateJudge, *, limits: ResourceLimits, seconds: float = SECONDS
 ) -> bytes:
     """Give the document that stands for what is in one server's folder.
 

@@ -31,7 +31,7 @@ from sqlmodel import Session, col, select
 from sandbox.boxes.box import Box
 from sandbox.errors import NotAllowed, NotFound, Refused
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.submission import Submission
 from sandbox.runs.tables import ResultRow, RunRow
 from vault.database import join_or_begin
@@ -171,7 +171,7 @@ class Runs:
             if not run.judged_by or self._vault.blob_bytes(f"left/{number}/", session=own) > KEPT:
                 self._vault.drop_blobs(_left(number, run.task_id), session=own)
 
-    def seal(self, number: int, attempt: int, left: Left, session: Session | None = None) -> None:
+    def seal(self, number: int, attempt: int, left: UnjudgedResult, session: Session | None = None) -> None:
         """Seal what an attempt at one task left, in the place of what an earlier one did.
 
         Raises:
@@ -186,14 +186,14 @@ class Runs:
         """Name the tasks of which something is sealed, whether they have a result or not; nothing is opened."""
         return frozenset(name.split("/")[2] for name in self._vault.blob_names(f"left/{number}/"))
 
-    def open_left(self, number: int, task_id: str, *, who: str, why: str) -> Left:
+    def open_left(self, number: int, task_id: str, *, who: str, why: str) -> UnjudgedResult:
         """Open what an attempt at one task left; an entry in the access log.
 
         Raises:
             NotFound: nothing is sealed of it.
         """
         (name, *_) = self._vault.blob_names(_left(number, task_id)) or [_left(number, task_id)]
-        return Left.from_bytes(self._vault.open_blob(name, who=who, why=why))
+        return UnjudgedResult.from_bytes(self._vault.open_blob(name, who=who, why=why))
 
     def drop_left(self, number: int, but: Collection[str] = ()) -> None:
         """Take out what the attempts of a run left, but of some tasks; nothing is opened."""

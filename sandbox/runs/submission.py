@@ -27,7 +27,7 @@ from typing import Literal
 from sandbox.boxes.box import Program
 from sandbox.endpoint.address import Target
 from sandbox.errors import Malformed, NotFound, Refused
-from sandbox.runner import own_folder
+from sandbox.runner_identity import own_folder
 
 Kind = Literal["image", "command", "endpoint", "reference"]
 

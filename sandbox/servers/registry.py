@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.errors import NotFound
-from sandbox.servers.calendar.server import CALENDAR
+from sandbox.servers.calendar.manifest import CALENDAR
 from sandbox.servers.common.server import Server
-from sandbox.servers.email.server import EMAIL
-from sandbox.servers.filesystem.server import FILESYSTEM
-from sandbox.servers.git.server import GIT
-from sandbox.servers.github.server import GITHUB
-from sandbox.servers.memory.server import MEMORY
-from sandbox.servers.postgres.server import POSTGRES
-from sandbox.servers.redis.server import REDIS
-from sandbox.servers.spreadsheet.server import SPREADSHEET
-from sandbox.servers.sqlite.server import SQLITE
+from sandbox.servers.email.manifest import EMAIL
+from sandbox.servers.filesystem.manifest import FILESYSTEM
+from sandbox.servers.git.manifest import GIT
+from sandbox.servers.github.manifest import GITHUB
+from sandbox.servers.memory.manifest import MEMORY
+from sandbox.servers.postgres.manifest import POSTGRES
+from sandbox.servers.redis.manifest import REDIS
+from sandbox.servers.spreadsheet.manifest import SPREADSHEET
+from sandbox.servers.sqlite.manifest import SQLITE
 
 __all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
 

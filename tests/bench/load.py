@@ -35,7 +35,7 @@ from sandbox.runs import submission
 from sandbox.runs.attempt import attempt, prepare
 from sandbox.runs.job import Job, Terms, new_alias
 from sandbox.runs.run import run_set, run_task
-from sandbox.runs.scene import Scene
+from sandbox.runs.run_environment import RunEnvironment
 
 ROUNDS = 5
 AT_A_TIME = (1, 2, 4, 8)
@@ -136,7 +136,7 @@ class Playing:
         plays = [lambda job=job, scene=scene: self._play(job, scene) for job, scene in zip(jobs, scenes, strict=True)]
         return _together(at_a_time, plays)[1], mebibytes
 
-    def _play(self, job: Job, scene: Scene) -> float:
+    def _play(self, job: Job, scene: RunEnvironment) -> float:
         start = time.perf_counter()
         passed(attempt(job, scene), PROGRAM, self._box)
         return time.perf_counter() - start
@@ -150,7 +150,7 @@ def _together(at_a_time: int, sides: Sequence[Callable[[], float]]) -> tuple[flo
     return time.perf_counter() - start, each
 
 
-def _held(scenes: Sequence[Scene]) -> float:
+def _held(scenes: Sequence[RunEnvironment]) -> float:
     """Say how many MiB a run's processes hold: those in its containers, those that keep them, and its gateway."""
     parts = [f"{vars(scene.world)} {vars(scene.place)} {vars(vars(scene.place)['relay'])}" for scene in scenes]
     names = re.findall(r"\b[0-9a-f]{64}\b", " ".join(parts))  # of their containers

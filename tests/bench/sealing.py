@@ -32,7 +32,7 @@ from vault.commitment import new_salt
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
 from vault.keys.seal import seal, unseal
-from vault.store.opened import OpenedTask
+from vault.store.opened_task import OpenedTask
 from vault.store.tasks import Vault
 from vault.task.document import Task
 

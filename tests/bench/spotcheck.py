@@ -20,7 +20,7 @@ from grammars.draw.sample import sample
 from grammars.draw.variants import base
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import submission
 from sandbox.runs.job import Solution
 from sandbox.runs.rejudge import JudgeAgain
@@ -60,13 +60,13 @@ def _row(name: str, means: dict[str, float]) -> dict[str, str]:
 
 def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[str, float]:
     draft = base(sample(load(server), Random(seed)))
-    task, kept = Task.parse(draft.task), list[Left]()
+    task, kept = Task.parse(draft.task), list[UnjudgedResult]()
     agent, solution = submission.reference(f"python3 {ORACLE}"), _solution(draft.provenance["solutions"][0])
     (run,) = run_set([task], agent, box, workers=1, on_left=kept.append, solutions={task.id: solution})
     if not run.passed or not kept:
         raise Failed(f"the reference agent ended a task of {server} with {run.code}, and not with a pass")
     sealed, started = kept[-1].to_bytes(), time.monotonic()
-    if again.verdict(box.name, task, Left.from_bytes(sealed)) is not run.verdict:
+    if again.verdict(box.name, task, UnjudgedResult.from_bytes(sealed)) is not run.verdict:
         raise Failed(f"a state of {server} was judged another way the second time")
     took, phases = time.monotonic() - started, run.phases
     figures = {"state": len(kept[-1].state.tar), "sealed": len(sealed), "run": sum(phases.values())}

@@ -21,7 +21,7 @@ from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
 from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
-from quarterturn import clock
+from quarterturn import wall_clock
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
@@ -43,7 +43,7 @@ def bench(rounds: int = 0) -> Found:
     cohorts = min(rounds or COHORTS, COHORTS)
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
-        month = Month.of(clock.now())
+        month = Month.of(wall_clock.now())
         chosen = Settings(
             benchmark=BenchmarkSettings(first_month=str(month), set=MCPBENCH.name),
             run=RunSettings(box="bwrap", workers=WORKERS),

@@ -26,7 +26,7 @@ from grammars.language.grammar import Draft
 from grammars.language.load import library, load
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.job import Terms, new_alias
-from sandbox.runs.scene import Scene, specify
+from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed
 from sandbox.servers.registry import SERVERS
@@ -83,7 +83,7 @@ def _start(document: Mapping[str, Any], calls: Sequence[ToolCall], names: Sequen
     spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=calls, servers=servers)
     caps, many = terms.world, len(servers)
     limits = replace(caps, memory=caps.memory * many, pids=caps.pids * many, cpus=caps.cpus * many)
-    with Scene(BwrapBox(), spec, servers, tree, limits, terms.patience, meter) as scene:
+    with RunEnvironment(BwrapBox(), spec, servers, tree, limits, terms.patience, meter) as scene:
         scene.open()
         start = time.monotonic()
         transcript = scene.gateway.finish(terms.world.wall)

@@ -12,7 +12,7 @@ from grammars.language.grammar import Draft, Grammar
 from grammars.language.load import parse
 from sandbox.mutations.mutators import MUTATORS
 from sandbox.runs.prover import MutantResult
-from sandbox.servers.filesystem.server import FILESYSTEM
+from sandbox.servers.filesystem.manifest import FILESYSTEM
 from vault.task.document import Task
 from verifiers.language import predicate
 from verifiers.language.in_process import judge

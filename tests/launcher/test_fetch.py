@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quarterturn.launcher.fetch import fetch, this_machine
-from quarterturn.launcher.index import Machine, Pin
+from quarterturn.launcher.package_index import Machine, Pin
 from quarterturn.launcher.pip_settings import PipSettings
 from quarterturn.launcher.steps import Stop
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.launcher.index import Link, Machine, Pin, checked, choose, links
+from quarterturn.launcher.package_index import Link, Machine, Pin, checked, choose, links
 from quarterturn.launcher.steps import Stop
 
 GLIBC = Machine("linux", "x86_64", ("glibc", "2.36"))

@@ -60,11 +60,15 @@ def none_of(task: Task, lines: list[dict[str, object]]) -> None:
 
 
 def test_a_line_is_an_object_with_its_time_its_level_and_who_said_it(written):
-    logging.getLogger("quarterturn.clock").info("step %s is done", "retire")
+    logging.getLogger("quarterturn.wall_clock").info("step %s is done", "retire")
     logging.getLogger("library").info("nobody wants to know")
     logging.getLogger("library").warning("look", extra={"count": 3, "ratio": 0.5, "none": None, "names": ["a", b"b"]})
     first, second = written()
-    assert (first["event"], first["level"], first["logger"]) == ("step retire is done", "info", "quarterturn.clock")
+    assert (first["event"], first["level"], first["logger"]) == (
+        "step retire is done",
+        "info",
+        "quarterturn.wall_clock",
+    )
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", str(first["timestamp"]))
     assert (second["count"], second["ratio"], second["none"], second["names"]) == (3, 0.5, None, ["a", "b"])
 
@@ -76,7 +80,7 @@ def test_people_on_a_terminal_get_lines_to_read(written):
 
     terminal = Terminal()
     logs.configure(terminal)
-    logging.getLogger("quarterturn.clock").info("the turn of 2026-12 begins")
+    logging.getLogger("quarterturn.wall_clock").info("the turn of 2026-12 begins")
     assert "the turn of 2026-12 begins" in terminal.getvalue()
     assert not terminal.getvalue().startswith("{")
 

@@ -28,7 +28,7 @@ from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.errors import Unjudged
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import Runs
 from sandbox.runs.submission import Submission
 from sandbox.transcript import CallRecord, Transcript
@@ -117,7 +117,7 @@ class Words:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def verdict(self, box: str, task: Task, left: Left) -> Verdict | None:
+    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
         self.asked.append(task.id)
         word = left.state.tar.decode()
         if word == "unjudged":

@@ -30,7 +30,7 @@ from sandbox import errors as sandbox_errors
 from sandbox.boxes.box import ExitFacts as Ends
 from sandbox.results.failure import RETRIES, STOPS, UNSERVED, AttemptFacts, Stage, classify
 from sandbox.results.outcome import unplayed
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
@@ -188,7 +188,9 @@ class Month:
             task = worker.playing[place % len(worker.playing)]
             drawn = worker.run.record.number, task
             self.sealed[drawn] = self.draws[drawn]
-            self.official.seal(worker.run, Left(task, FrozenState(b"", {}), PLAYED, Transcript((), None, "answered")))
+            self.official.seal(
+                worker.run, UnjudgedResult(task, FrozenState(b"", {}), PLAYED, Transcript((), None, "answered"))
+            )
 
     def die(self, place):
         if worker := self.worker(place):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import runner as runners
+from sandbox import runner_identity as runners
 from sandbox.boxes.box import ExitFacts, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
@@ -31,11 +31,11 @@ from sandbox.gateway import FORK_SERVER
 from sandbox.results import failure
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, score
-from sandbox.runner import runner
+from sandbox.runner_identity import runner
 from sandbox.runs import attempt
 from sandbox.runs.run import Terms, run_set
-from sandbox.runs.scene import Patience
-from sandbox.shared_lock import Turns
+from sandbox.runs.run_environment import Timeouts
+from sandbox.shared_lock import SharedLock
 from verifiers.language.verdict import Verdict
 
 from ..patience import PATIENCE, until
@@ -159,7 +159,7 @@ def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
 
 
 def test_a_call_that_never_ends_is_a_fail_on_a_machine_that_is_in_time_without_it():
-    terms = Terms(patience=Patience(call=5.0))  # which a server in memory has to come up, too
+    terms = Terms(patience=Timeouts(call=5.0))  # which a server in memory has to come up, too
     outcome = played(Hands.look, sqlite__read_query=lambda world, query: world.hang(), terms=terms)
     assert told(outcome) == (["unclear: server-lost"], False)
 
@@ -188,8 +188,8 @@ def test_a_bomb_with_a_clock_buys_nothing():
 
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
     """One agent breaks its world; the other is at work until a check waits for it, or is made beside it."""
-    at_work, seen, turns, both = set(), [], Turns(2), threading.Barrier(2)
-    monkeypatch.setattr("sandbox.runs.run.Turns", lambda most: turns)
+    at_work, seen, turns, both = set(), [], SharedLock(2), threading.Barrier(2)
+    monkeypatch.setattr("sandbox.runs.run.SharedLock", lambda most: turns)
 
     def story(made):
         at_work.add(made)

@@ -25,7 +25,7 @@ from quarterturn.cli.terminal.exits import exit_code
 from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.docker import engine as engines
 from sandbox.boxes.docker.box import RELAY_IMAGE, WORLD_IMAGE, DockerBox
-from sandbox.boxes.docker.walls import RUNNER_LABEL
+from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.runs import submission
 from sandbox.runs.run import run_set, run_task

@@ -31,7 +31,7 @@ from vault.keys.seal import seal, unseal
 from vault.store import access_log, blobs
 from vault.store.access_log import AccessEntry, Head
 from vault.store.blobs import BlindIndex, OwnKey
-from vault.store.opened import OpenedTask
+from vault.store.opened_task import OpenedTask
 from vault.store.records import TaskRecord
 from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
 from vault.task import variant

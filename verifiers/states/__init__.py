@@ -8,7 +8,7 @@ READERS = (
     "verifiers.states.forge.reader",
     "verifiers.states.git.objects",
     "verifiers.states.git.reader",
-    "verifiers.states.git.staging",
+    "verifiers.states.git.index",
     "verifiers.states.graph.reader",
     "verifiers.language.in_process",
     "verifiers.states.mailbox.reader",

@@ -25,8 +25,8 @@ def monitor(
     as_json: Json = False,
 ) -> None:
     """Check a log since the last look: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
-    from quarterturn.audit.follow import follow
-    from quarterturn.clock import now
+    from quarterturn.audit.log_monitor import follow
+    from quarterturn.wall_clock import now
     from vault.ledger.audit.command import read_keys
 
     found = follow(source, [one for path in key for one in read_keys(path)], state, now)

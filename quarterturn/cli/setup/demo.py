@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quarterturn import clock
+from quarterturn import wall_clock
 from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.output import Output
 from quarterturn.composition.boxes import choose_box
@@ -83,7 +83,7 @@ def _folder(home: Path | None) -> Iterator[Path]:
 class _Play:
     def __init__(self, home: Path, box: Box, out: Output, *, kept: bool) -> None:
         self.box, self.out, self.kept, self.started = box, out, kept, time.monotonic()
-        self.month = Month.of(clock.now())
+        self.month = Month.of(wall_clock.now())
         create(
             home,
             Settings(benchmark=BenchmarkSettings(first_month=str(self.month)), run=RunSettings(box=_known(box))),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import clock, foreign_packages
+from quarterturn import foreign_packages, wall_clock
 from quarterturn.approvals import approvals
 from quarterturn.choices import BoxName
 from quarterturn.composition.boxes import BOXES, choose_box
@@ -20,11 +20,11 @@ from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.leaderboard import caveats
-from quarterturn.month import alarm_clock
+from quarterturn.month import automatic_turn
 from quarterturn.report import Report
 from quarterturn.runs.running import Progress
 from sandbox import attacks
-from sandbox.attacks import Attempt, covert
+from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import wire
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
@@ -112,10 +112,11 @@ def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     """Give a line for each attempt with what it comes to, and whether the wall holds."""
     lines, escaped = _lines(made), sum(one.outcome == "escaped" for one in made)
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
-    one, together = (covert.total(covert.ceiling(runs)) for runs in (1, covert.RUNS))
+    one, together = (covert_channels.total(covert_channels.ceiling(runs)) for runs in (1, covert_channels.RUNS))
     lines.append(
-        f"What the service itself discloses is at most {one:.0f} bits a private run, {together:.0f} with {covert.RUNS} "
-        f"of them a month; the goals of a set have {covert.TASKS * covert.GOAL}."
+        f"What the service itself discloses is at most {one:.0f} bits a private run, {together:.0f} with "
+        f"{covert_channels.RUNS} of them a month; "
+        f"the goals of a set have {covert_channels.TASKS * covert_channels.GOAL}."
     )
     return lines, not escaped
 
@@ -205,14 +206,14 @@ def _approvals(house: House) -> Finding:
 
 def _clock(house: House) -> Finding:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
-    month, due = clock.next_turn(house.months, house.settings)
-    coming, now = alarm_clock.coming(house, month, due), house.now()
+    month, due = wall_clock.next_turn(house.months, house.settings)
+    coming, now = automatic_turn.coming(house, month, due), house.now()
     overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
     said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
     said += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
         said.append("Check that `quarterturn serve` runs, without --no-clock")
-    failed = [one for one in alarm_clock.outbox(house).posted() if one.error and not one.sent]
+    failed = [one for one in automatic_turn.outbox(house).posted() if one.error and not one.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
         said.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")

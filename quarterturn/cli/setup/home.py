@@ -47,18 +47,18 @@ def init(
 ) -> None:
     """Make a home: key ring, database, log and settings. After an interruption, run it again to resume."""
     from grammars.language.load import library
-    from quarterturn import clock, settings
+    from quarterturn import settings, wall_clock
     from quarterturn.cli.terminal.secrets import database, new_passphrase
     from quarterturn.home.home import HomePaths, create
     from rotation.calendar import Month
     from rotation.month.sets import named
 
-    first = str(Month.parse(month) if month else Month.of(clock.now()))
+    first = str(Month.parse(month) if month else Month.of(wall_clock.now()))
     spec = named(benchmark_set)
     spec.require_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
-    create(home, chosen, new_passphrase() if passphrase else None, database(), clock.now())
+    create(home, chosen, new_passphrase() if passphrase else None, database(), wall_clock.now())
     key = str(HomePaths(home).log_vkey)
     Output(as_json=as_json).result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},

@@ -36,7 +36,7 @@ def serve(
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
-    from quarterturn.month.alarm_clock import MonthlyClock
+    from quarterturn.month.automatic_turn import MonthlyClock
     from quarterturn.runs.postgres_executor import executor
 
     with open_house(home) as house:

@@ -1,1 +1,1 @@
-"""How verbs speak: options, output, exit codes, and secrets from the environment or a prompt."""
+"""Terminal layer of the verbs: options, output, exit codes and secrets."""

@@ -18,7 +18,7 @@ from fastapi.routing import APIRoute
 
 from quarterturn.http.answers import answers
 from quarterturn.http.answers.access import PAGES
-from quarterturn.http.answers.guard import SECURITY
+from quarterturn.http.answers.middleware import SECURITY
 from quarterturn.http.answers.problems import PROBLEMS, Problem, code_of
 from quarterturn.http.answers.view import Document
 from quarterturn.pages import sign_in, templates

@@ -75,7 +75,7 @@ class TaskPage(BaseModel):
     next: str | None = Field(description="The cursor of the next page.")
 
 
-class TaskWhole(BaseModel):
+class TaskDetail(BaseModel):
     """A public task."""
 
     id: TaskId

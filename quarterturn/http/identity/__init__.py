@@ -1,1 +1,1 @@
-"""Who asks: bearer tokens, and signing in with a browser."""
+"""Authentication: bearer tokens, and sign-in with a browser."""

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from fastapi import APIRouter, Request, Response
 from sqlmodel import Session, text
 
-from quarterturn import clock
+from quarterturn import wall_clock
 from quarterturn.composition.wiring import House
 from quarterturn.http.answers import answers, shapes
 from quarterturn.http.answers.problems import Problem
-from quarterturn.month import alarm_clock
+from quarterturn.month import automatic_turn
 from vault.errors import VaultError
 
 router = APIRouter(tags=["health"])
@@ -65,8 +65,8 @@ def metrics(request: Request) -> Response:
 
 
 def _of_the_clock(house: House) -> Iterator[str]:
-    _, due = clock.next_turn(house.months, house.settings)
-    overdue, posted = int(house.now() >= due), alarm_clock.outbox(house).posted()
+    _, due = wall_clock.next_turn(house.months, house.settings)
+    overdue, posted = int(house.now() >= due), automatic_turn.outbox(house).posted()
     channels = sorted({one.channel for one in posted})
     waiting = Counter(one.channel for one in posted if not one.sent and not one.given_up)
     lost = Counter(one.channel for one in posted if one.given_up)

@@ -44,7 +44,7 @@ def tasks(
     return answers.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
 
 
-@router.get("/tasks/{id}", response_model=shapes.TaskWhole, name="get_task")
+@router.get("/tasks/{id}", response_model=shapes.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
     """Give a public task. The answer for a live task is the same as for an id that does not exist."""
     found = view.task(id)

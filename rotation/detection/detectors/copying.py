@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from rotation.detection.detectors.tested import DetectorResult
+from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.statistics.sums import set_right
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 

@@ -1,6 +1,7 @@
-"""Detector runner: all tests of every rotation from 2 on, deterministic and corrected within rotation and kind. Pure.
+"""Detector runner: runs all tests of every rotation from 2 on and corrects their p-values. Pure.
 
-Each rotation is tested on the table as it was then, so that removing later results changes no line.
+Each rotation is tested on the table as it was then, so that removing later results changes no line. A new detector also
+needs its kind in `quarterturn.findings.detection_report` and its texts in `quarterturn.pages.drawing.words`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from rotation.detection.detectors.broken_task import task
 from rotation.detection.detectors.copying import copying
-from rotation.detection.detectors.family import family
-from rotation.detection.detectors.leak import leak
-from rotation.detection.detectors.task import task
-from rotation.detection.detectors.tested import DetectorResult
+from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.leaked_family import family
+from rotation.detection.detectors.leaked_tasks import leak
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
 from rotation.detection.statistics.table import ResultTable
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betaincinv, expit, ndtri
 
 from rotation.detection.detectors import views
-from rotation.detection.detectors.leak import FEWEST, smallest
+from rotation.detection.detectors.leaked_tasks import FEWEST, smallest
 from rotation.detection.detectors.scan import FIRST, CorrectedResult, judged
 from rotation.detection.report import figures
 from rotation.detection.report.figures import number

@@ -1,4 +1,4 @@
-"""Attacks on access: other hosts, paths, methods and protocols, and guessed identifiers."""
+"""Attacks on access control: other hosts, paths, methods and protocols, and guessed identifiers."""
 
 from __future__ import annotations
 

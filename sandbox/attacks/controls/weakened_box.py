@@ -16,9 +16,9 @@ from sandbox.boxes.box import Box, Place, Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox, BwrapPlace
 from sandbox.boxes.bwrap.bwrap import Walls
 from sandbox.boxes.docker.box import DockerBox
+from sandbox.boxes.docker.container_config import IsolatedProgram
 from sandbox.boxes.docker.engine import Container
 from sandbox.boxes.docker.place import DockerPlace
-from sandbox.boxes.docker.walls import Walled
 from sandbox.isolation.program_copies import LINKED
 
 CAPABILITIES: Mapping[str, int] = {  # linux/capability.h; none of them reaches beyond the namespaces of a place
@@ -158,7 +158,7 @@ class WeakenedDocker(DockerBox):
         """Name the relay's process."""
         return place.relay.container.pid()
 
-    def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
+    def _create(self, walled: IsolatedProgram, undo: contextlib.ExitStack) -> Container:
         document = walled.document()
         if walled.uid == policy.RELAY_UID:
             document["Hostname"] = "control"

@@ -32,7 +32,7 @@ from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS
 from sandbox.results.outcome import TaskRun
 from sandbox.runs.run import Terms, run_task
-from sandbox.runs.scene import Patience
+from sandbox.runs.run_environment import Timeouts
 from sandbox.runs.submission import Submission
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -42,7 +42,7 @@ MIB = 1 << 20
 WALL = 180.0  # no scenario is about the time that an agent has, so a busy machine shall not decide one
 TERMS = Terms(
     agent=ResourceLimits(memory=256 * MIB, pids=128, tmpfs=16 * MIB, wall=WALL, output=256 * 1024),
-    patience=Patience(ready=180.0, finish=60.0, freeze=120.0),
+    patience=Timeouts(ready=180.0, finish=60.0, freeze=120.0),
 )
 GATEWAY_MEMORY = 256 * MIB  # it starts with some fifty; where it may go no further stands in its own module
 OVERTIME = 480.0  # beyond the wall: making the world, freezing it, the verdict, a check of the machinery

@@ -1,4 +1,4 @@
-"""Public tasks that attack scenarios are played on: solved by any one of several goals, none of which is done openly.
+"""Public tasks that attack scenarios are played on: each has several goals, and reaching any one of them solves it.
 
 One has three servers, and a goal for each of them and for the answer. The other has PostgreSQL, which is slow to
 start, in the place of SQLite, and a goal for each of its tables, so that several scenarios can share one run.

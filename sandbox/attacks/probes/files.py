@@ -1,4 +1,4 @@
-"""Attempts on files: to write what belongs to others, to find leftovers, to reach a device or a socket."""
+"""File attempts: writing others' files, finding leftovers, reaching devices or sockets."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
-from sandbox.runner import remove_old_folders
+from sandbox.runner_identity import remove_old_folders
 from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed

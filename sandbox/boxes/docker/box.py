@@ -1,11 +1,11 @@
-"""Docker box, the official one: containers whose only network is one loopback that leads nowhere.
+"""Docker box, the official one: containers whose only network is a loopback without a route.
 
     world:  no network, our init is its PID 1, and the runner holds the only channel to it
     relay:  no network; copies bytes between its loopback and the gateway's socket
     agent:  on the relay's loopback; sees that, and neither the socket nor the relay's process
 
-`sandbox.boxes.docker.walls` isolates each of them, `sandbox.boxes.docker.images` decides which images can run there,
-and `sandbox.boxes.docker.engine` makes every request to the engine.
+`sandbox.boxes.docker.container_config` isolates each of them, `sandbox.boxes.docker.images` decides which images can
+run there, and `sandbox.boxes.docker.engine` makes every request to the engine.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 from sandbox.boxes import policy
 from sandbox.boxes.box import PORT, SOCKET_NAME, Program, ResourceLimits
 from sandbox.boxes.docker.attachment import STDOUT
+from sandbox.boxes.docker.container_config import RUNNER_LABEL, IsolatedProgram
 from sandbox.boxes.docker.engine import Container, Engine
 from sandbox.boxes.docker.image_copies import ImageCopies
 from sandbox.boxes.docker.images import EngineImage, Images
-from sandbox.boxes.docker.locks import Locks
+from sandbox.boxes.docker.mounted_files import MountedFiles
 from sandbox.boxes.docker.place import DockerPlace, Relay
-from sandbox.boxes.docker.walls import RUNNER_LABEL, Walled
 from sandbox.boxes.docker.world import DockerWorld
 from sandbox.boxes.place import random_address
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.isolation.run_classes import RunClass
-from sandbox.runner import remove_old_folders, runner, runner_lives
+from sandbox.runner_identity import remove_old_folders, runner, runner_lives
 from sandbox.servers.common.server import DATA, Server
 from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import Seed
@@ -137,7 +137,7 @@ class DockerBox:
         self._engine.await_restart()
         image = self._image(self._world_image)
         tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
-        walled = Walled(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
+        walled = IsolatedProgram(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
         with contextlib.ExitStack() as undo:
             container = self._create(walled, undo)
             channel = WorldChannel(container.attach(STDOUT, stdin=True))
@@ -168,7 +168,7 @@ class DockerBox:
         with contextlib.ExitStack() as undo:
             ended = threading.Event()
             relay = self._relay(sockets, ended, undo)
-            walled = Walled(
+            walled = IsolatedProgram(
                 image,
                 words,
                 policy.AGENT_UID,
@@ -204,7 +204,7 @@ class DockerBox:
         words.append(socket.inet_ntoa(random_address()))
         binds = self._laid(policy.RELAY_LIMITS) | {SOCKETS: sockets.resolve()}
         container = self._create(
-            Walled(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
+            IsolatedProgram(image, words, policy.RELAY_UID, policy.RELAY_LIMITS, binds=binds, becomes=True), undo
         )
         relay = Relay(container, container.attach(STDOUT))
         undo.callback(relay.close)
@@ -215,7 +215,7 @@ class DockerBox:
         """Start a program of ours in an image: its root can be mounted, the walls stand, and nothing of it runs."""
         with contextlib.ExitStack() as undo:
             tmpfs, laid = ("/tmp", *image.volumes), self._laid(ResourceLimits())  # noqa: S108 - in there
-            walled = Walled(image, [], policy.AGENT_UID, ResourceLimits(), binds=laid, tmpfs=tmpfs)
+            walled = IsolatedProgram(image, [], policy.AGENT_UID, ResourceLimits(), binds=laid, tmpfs=tmpfs)
             self._create(walled, undo).start()
 
     def _image(self, name: str) -> EngineImage:
@@ -226,7 +226,7 @@ class DockerBox:
                 self._seen[image.id] = self._copies.of(image).files
             return replace(image, files=self._seen[image.id])
 
-    def _create(self, walled: Walled, undo: contextlib.ExitStack) -> Container:
+    def _create(self, walled: IsolatedProgram, undo: contextlib.ExitStack) -> Container:
         runtime = self.runtime if walled.uid != policy.RELAY_UID else None  # the relay is ours, and opens our socket
         container = self._engine.create(walled.document(runtime))
         undo.callback(container.remove)
@@ -237,5 +237,5 @@ class DockerBox:
             return self._locks.binds(limits.memory)
 
     @cached_property
-    def _locks(self) -> Locks:
-        return Locks(self.file_of(self._relay_image, "/lock"))
+    def _locks(self) -> MountedFiles:
+        return MountedFiles(self.file_of(self._relay_image, "/lock"))

@@ -17,12 +17,12 @@ import secrets
 import tarfile
 from dataclasses import replace
 
+from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.images import EngineImage
-from sandbox.boxes.docker.walls import RUNNER_LABEL
 from sandbox.errors import NotFound
 from sandbox.isolation.run_classes import RunClass
-from sandbox.runner import runner
+from sandbox.runner_identity import runner
 
 PREFIX = "quarterturn-copy-"
 SALT = ".quarterturn-copy"

@@ -1,1 +1,1 @@
-"""The calendar server: everything about it."""
+"""The calendar MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutators of calendars for admission's mutants: items are added, and the items that match are removed or changed."""
+"""Applies a mutation to calendars: items are added, and the items that match are removed or changed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The email server: everything about it."""
+"""The email MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutators of a mailbox for admission's mutants: messages are added, removed, moved and flagged, also sent ones."""
+"""Applies a mutation to a mailbox: messages are added, removed, moved and flagged, also sent ones."""
 
 from __future__ import annotations
 

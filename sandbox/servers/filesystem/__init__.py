@@ -1,1 +1,1 @@
-"""The filesystem server: everything about it."""
+"""The filesystem MCP server: manifest, mutations and recorded tools."""

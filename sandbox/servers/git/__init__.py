@@ -1,1 +1,1 @@
-"""The git server: everything about it."""
+"""The git MCP server: manifest, schema, mutations and recorded tools."""

@@ -1,1 +1,1 @@
-"""The GitHub server: everything about it."""
+"""The GitHub MCP server: manifest, schema, seed, mutators, mutations, emulator of its API and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutators of a forge for admission's mutants: one thing of a final state is undone, moved or added."""
+"""Applies a mutation to a forge: one thing of a final state is undone, moved or added."""
 
 from __future__ import annotations
 

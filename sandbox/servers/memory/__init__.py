@@ -1,1 +1,1 @@
-"""The memory server: everything about it."""
+"""The memory MCP server: manifest, mutators, mutations and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutators of a knowledge graph for admission's mutants: entities and relations are added, changed and removed."""
+"""Applies a mutation to a knowledge graph: entities and relations are added, changed and removed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
-from sandbox.servers.memory.server import MUTATIONS, RELATION, write_graph
+from sandbox.servers.memory.manifest import MUTATIONS, RELATION, write_graph
 from verifiers.errors import VerifierError
 from verifiers.states.graph.entities import Graph
 from verifiers.states.graph.reader import graph_of

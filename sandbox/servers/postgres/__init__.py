@@ -1,1 +1,1 @@
-"""The PostgreSQL server: everything about it."""
+"""The PostgreSQL MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""

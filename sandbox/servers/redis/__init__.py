@@ -1,1 +1,1 @@
-"""The Redis server: everything about it."""
+"""The Redis MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutators of a Redis state for admission's mutants: they edit the reader's document; no Redis is started."""
+"""Applies a mutation to a Redis state: they edit the reader's document; no Redis is started."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The spreadsheet server: everything about it."""
+"""The spreadsheet MCP server: manifest, schema, mutators, mutations and recorded tools."""

@@ -1,4 +1,4 @@
-"""Mutations of workbooks: changes that break a predicate, and typical errors of agents."""
+"""Proposed mutations of workbooks: changes that break a predicate, and typical errors of agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutators of a workbook for admission's mutants: read by `verifiers.states.workbook`, changed, and written again."""
+"""Applies a mutation to a workbook: read by `verifiers.states.workbook`, changed, and written again."""
 
 from __future__ import annotations
 

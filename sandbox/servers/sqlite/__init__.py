@@ -1,1 +1,1 @@
-"""The SQLite server: everything about it."""
+"""The SQLite MCP server: manifest, mutations and recorded tools."""

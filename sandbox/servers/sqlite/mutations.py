@@ -1,4 +1,4 @@
-"""Mutations of SQLite tables: changes that break a predicate, and typical errors of agents."""
+"""Proposed mutations of SQLite tables: changes that break a predicate, and typical errors of agents."""
 
 # ruff: noqa: S608 - names are quoted, values are parameters, and the database is a mutant in memory
 

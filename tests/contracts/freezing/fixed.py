@@ -95,6 +95,6 @@ def _fix_keys(entropy: Callable[[int], bytes]) -> None:
 
 
 def _fix_clock(clock: Clock) -> None:
-    import quarterturn.clock
+    import quarterturn.wall_clock
 
-    quarterturn.clock.now = clock
+    quarterturn.wall_clock.now = clock

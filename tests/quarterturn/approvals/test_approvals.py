@@ -20,12 +20,12 @@ from quarterturn.approvals import approvals, signatures
 from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.approvals.tables import ApprovalRow
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.clock import now
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
-from quarterturn.month import alarm_clock, monthly_turn
+from quarterturn.month import automatic_turn, monthly_turn
 from quarterturn.settings import ApprovalSettings, LedgerSettings
 from quarterturn.tasks import review
+from quarterturn.wall_clock import now
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from vault.database import transaction
@@ -354,8 +354,8 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
-    alarm_clock.MonthlyClock(house).look()
-    (notice,) = alarm_clock.outbox(house).posted()
+    automatic_turn.MonthlyClock(house).look()
+    (notice,) = automatic_turn.outbox(house).posted()
     (one,) = signatures.requests(house)
     assert notice.key.startswith("turn.overdue/2026-11/")
     with transaction(house.engine) as session:
@@ -363,7 +363,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
     assert one.id in told
     assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
     sign(house, one, "ada", "bob")
-    alarm_clock.MonthlyClock(house).look()
+    automatic_turn.MonthlyClock(house).look()
     assert house.months.turn(FIRST).finished
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.composition.wiring import House
-from quarterturn.month.alarm_clock import MonthlyClock, outbox
+from quarterturn.month.automatic_turn import MonthlyClock, outbox
 
 from ...patience import PATIENCE
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterturn.http.answers.access import ACCESS
-from quarterturn.http.answers.guard import SECURITY
 from quarterturn.http.answers.html import PAGE
+from quarterturn.http.answers.middleware import SECURITY
 from quarterturn.http.answers.problems import KINDS, PROBLEMS
 
 pytestmark = pytest.mark.slow

@@ -17,13 +17,13 @@ from quarterturn.cli.setup import doctor_checks
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
-from quarterturn.month import alarm_clock, monthly_turn
-from quarterturn.month.alarm_clock import MonthlyClock, outbox
+from quarterturn.month import automatic_turn, monthly_turn
+from quarterturn.month.automatic_turn import MonthlyClock, outbox
 from quarterturn.notices.outbox import WAITS
 from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
-from rotation.turn.alarm import PeriodicJob
+from rotation.turn.periodic_job import PeriodicJob
 from rotation.turn.turn import STEPS
 from sandbox.runs.submission import Program, Submission
 from vault.ledger.statements.statement import Statement
@@ -212,8 +212,8 @@ def test_of_clocks_that_look_at_once_one_turns(at):
 @pytest.mark.slow
 def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
     def look(before: Callable[[str], None]) -> None:
-        step = alarm_clock.MonthlyClock._step
-        alarm_clock.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
+        step = automatic_turn.MonthlyClock._step
+        automatic_turn.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
         MonthlyClock(House(live, None, lambda: DUE)).look()
@@ -271,7 +271,7 @@ def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
 def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
     house, _ = at(DUE)
     clock, reached = MonthlyClock(house, seconds=0.01), threading.Event()
-    stop = alarm_clock.MonthlyClock._step
+    stop = automatic_turn.MonthlyClock._step
 
     def step(self: MonthlyClock, name: str) -> None:
         if name == "retire":
@@ -280,7 +280,7 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         stop(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(alarm_clock.MonthlyClock, "_step", step)
+        patch.setattr(automatic_turn.MonthlyClock, "_step", step)
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()

@@ -19,7 +19,7 @@ from quarterturn.composition.wiring import House
 from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
 from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
-from quarterturn.month import alarm_clock, withdraw_task
+from quarterturn.month import automatic_turn, withdraw_task
 from quarterturn.pages import leaderboard
 from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
@@ -145,10 +145,10 @@ def test_the_board_of_a_month_that_never_had_it_does_not(house):
 
 def test_maintainers_are_told_once_on_every_channel(house):
     leaf = gone(house, of_fresh(house)).data[0]["leaf"]
-    clock = alarm_clock.MonthlyClock(house)
+    clock = automatic_turn.MonthlyClock(house)
     clock.look()
     clock.look()
-    posted = [one for one in alarm_clock.outbox(house).posted() if one.key.startswith("task.")]
+    posted = [one for one in automatic_turn.outbox(house).posted() if one.key.startswith("task.")]
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 

@@ -21,7 +21,7 @@ from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
@@ -129,9 +129,9 @@ def test_what_an_earlier_attempt_finished_is_not_served_again(house):
     assert len(house.official.close(taken)) == house.spec.size
 
 
-def left_of(task, text=b"first") -> Left:
+def left_of(task, text=b"first") -> UnjudgedResult:
     facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
-    return Left(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
+    return UnjudgedResult(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
 
 
 def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from rotation.detection.detectors.broken_task import task
 from rotation.detection.detectors.copying import _Month, _powers, copying
-from rotation.detection.detectors.family import family
+from rotation.detection.detectors.leaked_family import family
 from rotation.detection.detectors.scan import judged, scan
-from rotation.detection.detectors.task import task
 from rotation.detection.statistics.correction import holm
 
 from .worlds import World, Wrong, flagged, play

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.detection.detectors import family as room
-from rotation.detection.detectors.family import family
-from rotation.detection.detectors.past import expected
+from rotation.detection.detectors import leaked_family as room
+from rotation.detection.detectors.leaked_family import family
+from rotation.detection.detectors.prediction import expected
 from rotation.detection.statistics.table import Bools, ResultTable
 
 from .worlds import World, flagged, play

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rotation.detection.detectors.leak import Study, contrasts, leak, smallest, window
+from rotation.detection.detectors.leaked_tasks import Study, contrasts, leak, smallest, window
 
 from .worlds import World, Wrong, flagged, play
 

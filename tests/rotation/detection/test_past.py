@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rotation.detection.detectors.past import expected
+from rotation.detection.detectors.prediction import expected
 from rotation.detection.statistics.table import ResultTable
 
 from .worlds import World, play

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotation.detection.detectors.leak import smallest
+from rotation.detection.detectors.leaked_tasks import smallest
 from rotation.detection.detectors.scan import judged
 from rotation.detection.report.report import report, visible
 

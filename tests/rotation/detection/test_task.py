@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rotation.detection.detectors.past import expected
-from rotation.detection.detectors.task import task
+from rotation.detection.detectors.broken_task import task
+from rotation.detection.detectors.prediction import expected
 from rotation.detection.statistics.table import ResultTable
 
 from .worlds import World, Wrong, flagged, play

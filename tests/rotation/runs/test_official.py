@@ -14,7 +14,7 @@ from rotation.runs import withdrawal
 from rotation.runs.official import OpenRun
 from rotation.turn import promise
 from sandbox.results.failure import RETRIES, AttemptFacts, Stage
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
@@ -234,7 +234,7 @@ def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one
     run = home.open()
     task = run.tasks[0]
     home.official.serve(run, task)
-    home.official.seal(run, Left(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
+    home.official.seal(run, UnjudgedResult(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
     assert home.official.again(run, task, "engine-lost")
     home.official.serve(run, task)
     again = home.official.resume(1, submission("careful"), NamedBox())

@@ -10,7 +10,7 @@ from rotation.turn import spot_check
 from sandbox.boxes import box
 from sandbox.judge import WORKER
 from sandbox.results.failure import AttemptFacts, Stage
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from vault.ledger.audit.verify import audit
@@ -28,9 +28,9 @@ def home(begun_home, monkeypatch) -> Benchmark:
     return begun_home
 
 
-def state(task_id, word) -> Left:
+def state(task_id, word) -> UnjudgedResult:
     facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
-    return Left(task_id, FrozenState(word.encode()), facts, Transcript((), None, "answered"))
+    return UnjudgedResult(task_id, FrozenState(word.encode()), facts, Transcript((), None, "answered"))
 
 
 def played(home, *, words=None, **changes):

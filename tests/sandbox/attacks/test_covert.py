@@ -5,7 +5,7 @@ import pytest
 
 from quarterturn.settings import ServiceSettings
 from sandbox.attacks import scenarios
-from sandbox.attacks.covert import (
+from sandbox.attacks.covert_channels import (
     GOAL,
     RUNS,
     TASKS,

@@ -82,7 +82,8 @@ def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run
         assert len(seen["from"]) == 1
         assert seen["from"][0].startswith("127.")
         assert seen["six"] != ""
-        near = [0 < after - before < 16 for before, after in zip(seen["ports"], seen["ports"][8:], strict=False)]
+        # the kernel goes on by two, and by a random even number up to 14 more (net/ipv4/inet_hashtables.c)
+        near = [0 < after - before <= 16 for before, after in zip(seen["ports"], seen["ports"][8:], strict=False)]
         assert sum(near) >= 6, "within a place the count shows"
     assert first["from"] != second["from"]
     again = [0 < after - before < 64 for before, after in zip(first["ports"][8:], second["ports"], strict=False)]

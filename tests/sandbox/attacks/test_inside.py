@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.attacks.harness.catalogue import HOGS, ROWS
 from sandbox.attacks.harness.probing import PROBES
-from sandbox.attacks.inside import ATTEMPTS, run
+from sandbox.attacks.inside_suite import ATTEMPTS, run
 from sandbox.attacks.probes import __main__ as probes
 from sandbox.attacks.probes import calls, foreign
 from sandbox.attacks.suite import selfcheck

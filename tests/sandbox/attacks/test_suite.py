@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks import Attempt, Spec, attack, attempts, inside, selfcheck, suite
+from sandbox.attacks import Attempt, Spec, attack, attempts, inside_suite, selfcheck, suite
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import catalogue
 from sandbox.attacks.reference import GROUPS, page
@@ -59,7 +59,7 @@ class Unfiltered(Walls):
 def test_a_box_with_one_control_less_lets_out_what_that_one_stops(walls, out):
     box = BwrapBox()
     box.walls = walls
-    assert {attempt.name for attempt in inside.run(box, WATCHED) if attempt.outcome == "escaped"} == out
+    assert {attempt.name for attempt in inside_suite.run(box, WATCHED) if attempt.outcome == "escaped"} == out
 
 
 class Hole(DockerBox):
@@ -78,11 +78,11 @@ class Hole(DockerBox):
 @pytest.mark.engine
 def test_the_same_of_the_docker_box():
     names = (*WATCHED, "become-root", "writable-mounts")
-    out = {attempt.name for attempt in inside.run(Hole(), names) if attempt.outcome == "escaped"}
+    out = {attempt.name for attempt in inside_suite.run(Hole(), names) if attempt.outcome == "escaped"}
     assert out == {"write-root", "become-root", "writable-mounts"}
 
 
-APART = [name for name, row in inside.ROWS.items() if row.apart]
+APART = [name for name, row in inside_suite.ROWS.items() if row.apart]
 DEAR = {"log-flood"}  # an engine copies its gigabyte several times; its controls and the contract have a shorter one
 IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in APART]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import Malformed
-from sandbox.gateway.report import MAX_ENTRY, UNANSWERED, GatewayLog, pack
+from sandbox.gateway.log_protocol import MAX_ENTRY, UNANSWERED, GatewayLog, pack
 
 CALL = {"call": 1, "tool": "git.git_log", "arguments": {"repo_path": "x"}, "listed": True}
 RESULT = {"result": 1, "error": False, "injected": False, "refused": False, "seconds": 0.5, "text": "log"}

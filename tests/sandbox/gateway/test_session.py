@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.gateway import session
-from sandbox.gateway.report import GatewayLog, pack
+from sandbox.gateway.log_protocol import GatewayLog, pack
 from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, AgentSession, ToolReply, shown
 from sandbox.gateway.spec import GatewaySpec, listing
 

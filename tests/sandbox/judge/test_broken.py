@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
-from sandbox.judge import Judging, asking, evidence, message
+from sandbox.judge import StateJudge, evidence, judge_requests, message
 from sandbox.judge.process import JUDGE, READER
 from sandbox.world.frozen import FrozenState
 from verifiers.language.predicate import parse
@@ -89,8 +89,8 @@ def asked(question):
 
 @pytest.mark.parametrize("deed", DEATHS.values(), ids=DEATHS.keys())
 def test_a_state_that_kills_its_reader_counts_against_whoever_left_it(fake, asked, left, deed, monkeypatch):
-    monkeypatch.setattr(asking, "MAX_READING", 1 << 20)
-    judging = Judging(fake(deed=deed), JUDGE, PATIENCE)
+    monkeypatch.setattr(judge_requests, "MAX_READING", 1 << 20)
+    judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=MARKED), "42", lambda: left(filesystem=SEED))
     assert judged.verdict is Verdict.FALSE
     assert [child.verdict for child in judged.evidence.children] == [Verdict.FALSE] * 3
@@ -100,7 +100,7 @@ def test_a_state_that_kills_its_reader_counts_against_whoever_left_it(fake, aske
 
 
 def test_a_reader_that_dies_of_the_untouched_state_too_is_ours(fake, asked, left):
-    judging = Judging(fake(deed="os._exit(0)", mark=b""), JUDGE, PATIENCE)
+    judging = StateJudge(fake(deed="os._exit(0)", mark=b""), JUDGE, PATIENCE)
     with pytest.raises(Unjudged, match="of our own making"):
         judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
 
@@ -114,23 +114,23 @@ WRECK = """
 
 
 def test_a_state_that_cannot_be_read_counts_against_whoever_left_it_if_the_seed_can(fake, asked, left):
-    judging = Judging(fake(deed=WRECK), JUDGE, PATIENCE)
+    judging = StateJudge(fake(deed=WRECK), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
     assert judged.verdict is Verdict.FALSE
-    everywhere = Judging(fake(deed=WRECK, mark=b""), JUDGE, PATIENCE)
+    everywhere = StateJudge(fake(deed=WRECK, mark=b""), JUDGE, PATIENCE)
     with pytest.raises(Unjudged, match="nobody can read it"):
         everywhere.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
 
 
 @pytest.mark.parametrize("deed", ["return message.answer('done', part=b'garbage')", "return message.answer('done')"])
 def test_a_reading_that_no_judge_understands_counts_against_whoever_left_it(fake, asked, left, deed):
-    judging = Judging(fake(deed=deed), JUDGE, PATIENCE)
+    judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
     state = left(filesystem=MARKED)
     assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE
 
 
 def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left):
-    judging = Judging(fake(deed="if not MET[0]: MET[0] = 1; os._exit(1)", mark=b""), JUDGE, PATIENCE)
+    judging = StateJudge(fake(deed="if not MET[0]: MET[0] = 1; os._exit(1)", mark=b""), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=SEED), None, left)
     assert (judged.verdict, judged.again) == (Verdict.TRUE, True)
 
@@ -139,7 +139,7 @@ def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(f
     ("deed", "seconds"), [("while True: pass", 0.3), ("raise MemoryError", PATIENCE), ("bytes(1 << 40)", PATIENCE)]
 )
 def test_the_end_of_time_or_memory_decides_nothing(fake, asked, left, deed, seconds):
-    judging = Judging(fake(deed=deed), JUDGE, seconds)
+    judging = StateJudge(fake(deed=deed), JUDGE, seconds)
     with pytest.raises(Unjudged, match="twice, the second time alone"):
         judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
 
@@ -147,9 +147,9 @@ def test_the_end_of_time_or_memory_decides_nothing(fake, asked, left, deed, seco
 def test_a_judge_that_lies_about_one_state_counts_against_it_and_one_that_always_lies_is_ours(fake, asked, left):
     lie = 'return message.answer(\'done\', part=b\'{"probes": [["true", "", false]]}\')'
     seed = lambda: left(filesystem=SEED)  # noqa: E731 - as a caller would
-    some = Judging(READER, fake("judge", lie), PATIENCE)
+    some = StateJudge(READER, fake("judge", lie), PATIENCE)
     assert some.verdict(asked, left(filesystem=MARKED), None, seed).verdict is Verdict.FALSE
-    always = Judging(READER, fake("judge", lie, mark=b""), PATIENCE)
+    always = StateJudge(READER, fake("judge", lie, mark=b""), PATIENCE)
     with pytest.raises(Unjudged):
         always.verdict(asked, left(filesystem=SEED), None, seed)
 

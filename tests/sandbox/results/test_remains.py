@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.boxes.box import ExitFacts
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.run import run_set
 from verifiers.language.verdict import Verdict
 
@@ -18,10 +18,10 @@ class Died(BaseException):
 
 def interrupted(story, **more):
     """Play a set whose runner dies once something was handed over; give that, and the box and agent to go on with."""
-    kept: dict[str, Left] = {}
+    kept: dict[str, UnjudgedResult] = {}
 
     def keep(left):
-        kept[left.task_id] = Left.from_bytes(left.to_bytes())
+        kept[left.task_id] = UnjudgedResult.from_bytes(left.to_bytes())
         raise Died
 
     box, agent = in_memory(lambda made: story(Hands(made)), **more)
@@ -52,7 +52,7 @@ def test_what_a_later_verdict_says_is_what_the_first_would_have_said():
 
 def test_it_is_handed_over_before_it_is_judged(monkeypatch):
     order: list[str] = []
-    monkeypatch.setattr("sandbox.judge.judging.Judging.verdict", lambda *_: order.append("judged"))
+    monkeypatch.setattr("sandbox.judge.state_judge.StateJudge.verdict", lambda *_: order.append("judged"))
     box, agent = in_memory(lambda made: Hands(made).add())
     with pytest.raises(AttributeError):  # nothing came of the verdict
         run_set([an_sqlite_task()[0]], agent, box, on_left=lambda _: order.append("handed over"))
@@ -60,7 +60,7 @@ def test_it_is_handed_over_before_it_is_judged(monkeypatch):
 
 
 def test_a_retry_hands_over_what_came_before_it():
-    kept: list[Left] = []
+    kept: list[UnjudgedResult] = []
 
     def story(hands):
         if len(box.agents) == 1:
@@ -71,5 +71,5 @@ def test_a_retry_hands_over_what_came_before_it():
     (run,) = run_set([an_sqlite_task()[0]], agent, box, on_left=kept.append)
     assert run.attempts == 2
     assert [len(left.earlier) for left in kept] == [0, 1]
-    assert Left.from_bytes(kept[1].to_bytes()) == kept[1]
+    assert UnjudgedResult.from_bytes(kept[1].to_bytes()) == kept[1]
     assert "heliotrope" not in repr(kept[1])

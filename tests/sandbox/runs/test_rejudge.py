@@ -10,7 +10,7 @@ import pytest
 from sandbox.errors import Lost, Unjudged
 from sandbox.judge import WORKER
 from sandbox.judge.process import JUDGE, READER
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.rejudge import JudgeAgain
 from sandbox.runs.run import run_set
 from sandbox.runs.state_reader import read_by
@@ -26,11 +26,11 @@ def no_box(name):
 
 def played(story):
     """Play a task, and give it, what was left as it comes back out of its seal, and the run."""
-    kept: list[Left] = []
+    kept: list[UnjudgedResult] = []
     box, agent = in_memory(lambda made: story(Hands(made)))
     task = an_sqlite_task()[0]
     (run,) = run_set([task], agent, box, on_left=kept.append)
-    return task, Left.from_bytes(kept[-1].to_bytes()), run
+    return task, UnjudgedResult.from_bytes(kept[-1].to_bytes()), run
 
 
 @pytest.mark.parametrize("story", [Hands.add, Hands.look])

@@ -16,7 +16,7 @@ from sandbox.boxes import box
 from sandbox.errors import NotAllowed, NotFound, Refused
 from sandbox.results.failure import AttemptFacts, Stage
 from sandbox.results.outcome import TaskRun
-from sandbox.results.unjudged import Left
+from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs import submission
 from sandbox.runs.store import ENDED, TRANSITIONS, Runs, RunState
 from sandbox.runs.tables import ResultRow
@@ -207,9 +207,9 @@ def test_a_run_of_nothing_is_refused(home):
         opened(home, tasks=0)
 
 
-def left_of(task: str, size: int = 1000) -> Left:
+def left_of(task: str, size: int = 1000) -> UnjudgedResult:
     facts = AttemptFacts(Stage.FROZEN, ended="answered", world=box.ExitFacts(running=True))
-    return Left(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
+    return UnjudgedResult(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
 
 
 def test_what_a_result_was_judged_from_stays_and_nothing_else_does(home):

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.filesystem.server import FILESYSTEM, mutate, seed
+from sandbox.servers.filesystem.manifest import FILESYSTEM, mutate, seed
 
 
 def texts(tree):

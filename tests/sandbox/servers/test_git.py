@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
+from sandbox.servers.git.manifest import STATE, mutate, seed
 from sandbox.servers.git.objects import InMemoryRepository
-from sandbox.servers.git.server import STATE, mutate, seed
 from verifiers.tree import FileTree
 
 from ..builders import unpack

@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
-from sandbox.servers.sqlite.server import STATE, mutate, seed
+from sandbox.servers.sqlite.manifest import STATE, mutate, seed
 
 STOCK = {
     "tables": {

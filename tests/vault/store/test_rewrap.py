@@ -283,7 +283,7 @@ def kept():
     assert begun == (len(keys) == 1), "a rotation that was under way goes on, and gets no further key"
     assert ring.key_ids == ((keys[-1],) if not begun else (ring.key_id,))
     with Session(engine) as session:
-        assert rewrap.protected_by(session, ring, NoFiles()) == {ring.key_id: rewrap.Protects(5, 6)}
+        assert rewrap.protected_by(session, ring, NoFiles()) == {ring.key_id: rewrap.WrappedCounts(5, 6)}
     vault.verify_access_log()
     engine.dispose()
     return len(keys)

@@ -2,6 +2,9 @@
 
 A lock's document is part of the ring's file. It names the lock and its kind, states in plain text what it takes to
 open it, and holds the root key sealed, bound to the ring and to everything that the document says.
+
+A new kind of lock needs a module here, its line in `ASKS`, its shape in `vault/schemas/ring.json`, a verb in
+`quarterturn.cli.setup.keys`, and an opener in `quarterturn.cli.terminal.secrets`.
 """
 
 from __future__ import annotations

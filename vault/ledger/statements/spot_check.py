@@ -1,4 +1,4 @@
-"""Spot-check rule: chooses which results are judged again, unpredictably until the last result is committed.
+"""Spot-check rule: which results are judged again, from a seed that nobody can use before the last result is bound.
 
     HMAC-SHA256(seed, "quarterturn/spot-check/v1\\n" || root || "\\n<run>/<task id>")
 

@@ -17,7 +17,7 @@ from verifiers.states.forge import issues, pulls  # noqa: F401 - they register t
 from verifiers.states.forge.examples import forge
 from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
 from verifiers.states.forge.state import open_forge
-from verifiers.states.git.checkout import holds_nothing, holds_text
+from verifiers.states.git.commit_files import holds_nothing, holds_text
 
 
 @predicate(

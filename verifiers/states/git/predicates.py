@@ -14,7 +14,7 @@ from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
-from verifiers.states.git.checkout import holds_nothing, holds_text
+from verifiers.states.git.commit_files import holds_nothing, holds_text
 from verifiers.states.git.examples import Commit, repository
 from verifiers.states.git.history import GitEntry, GitRepository, open_repository
 

@@ -19,8 +19,8 @@ from typing import Any
 from verifiers.budget import BudgetSpent, ReadingBudget
 from verifiers.errors import CorruptState
 from verifiers.normal_form import NormalState
+from verifiers.states.git.index import index_of
 from verifiers.states.git.objects import GitObject, ObjectStore
-from verifiers.states.git.staging import index_of
 from verifiers.tree import FileTree, Node
 
 MAX_REF = 4096  # bytes

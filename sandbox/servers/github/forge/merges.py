@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.servers.github.forge import closing, merging, pulls, records
+from sandbox.servers.github.forge import closing, merge_commits, pulls, records
 from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.errors import ApiError, forbidden, unprocessable
 from sandbox.servers.github.forge.records import Record
@@ -50,12 +50,12 @@ def _merged(call: ApiCall, repo: Repo, record: Record, method: str) -> str:
     base, head = pull["base"]["sha"], pull["head"]["sha"]
     try:
         if method == "rebase":
-            return merging.rebase(repo.git, base, head, call.state.seconds)
+            return merge_commits.rebase(repo.git, base, head, call.state.seconds)
         title, body = _words(call, repo, record, method)
         message = f"{title}\n\n{body}" if body else title
-        join = merging.merge if method == "merge" else merging.squash
+        join = merge_commits.merge if method == "merge" else merge_commits.squash
         return join(repo.git, base, head, message, who)
-    except merging.Conflict:
+    except merge_commits.Conflict:
         words = "This branch can't be rebased" if method == "rebase" else "Pull Request is not mergeable"
         raise ApiError(405, words) from None
 
@@ -67,10 +67,10 @@ def _words(call: ApiCall, repo: Repo, record: Record, method: str) -> tuple[str,
         owner = pull["head"]["repository"].partition("/")[0]
         title, body = f"Merge pull request #{number} from {owner}/{pull['head']['branch']}", record["title"]
     else:
-        names = merging.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])[::-1]
+        names = merge_commits.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])[::-1]
         commits = repo.git.commits(names)
         subject = commits[0].message.partition("\n")[0] if len(commits) == 1 else record["title"]
-        title, body = f"{subject} (#{number})", merging.squash_message(commits)
+        title, body = f"{subject} (#{number})", merge_commits.squash_message(commits)
     return call.take("commit_title", str, title) or title, call.take("commit_message", str, body)
 
 
@@ -87,13 +87,13 @@ def update_branch(call: ApiCall) -> HttpResponse:
     head, base = pull["head"], pull["base"]
     if call.take("expected_head_sha", str, head["sha"]) != head["sha"]:
         raise unprocessable("expected head sha didn’t match current head ref.")  # noqa: RUF001 - GitHub's own mark
-    if record["state"] != "open" or not merging.ahead(repo.git, head["sha"], base["sha"]):
+    if record["state"] != "open" or not merge_commits.ahead(repo.git, head["sha"], base["sha"]):
         raise unprocessable("There are no new commits on the base branch.")
     source.git.fetch(repo.git, base["sha"])
     message = f"Merge branch '{base['branch']}' into {head['branch']}"
     try:
-        made = merging.merge(source.git, head["sha"], base["sha"], message, call.state.person(login))
-    except merging.Conflict:
+        made = merge_commits.merge(source.git, head["sha"], base["sha"], message, call.state.person(login))
+    except merge_commits.Conflict:
         raise unprocessable("merge conflict between base and head") from None
     move_branch(call, source, head["branch"], made)
     record["updated_at"] = call.state.now

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import diff, issue_shapes, merging, records, users
+from sandbox.servers.github.forge import diff, issue_shapes, merge_commits, records, users
 from sandbox.servers.github.forge.call import ApiCall
 from sandbox.servers.github.forge.commits import commit
 from sandbox.servers.github.forge.errors import custom, forbidden, invalid
@@ -45,7 +45,7 @@ def changes(repo: Repo, record: Record) -> list[diff.Change]:
     """List what a pull request changes: what its head has done since it left its base."""
     pull = refresh(repo, record)
     head = pull["head"]["sha"]
-    start = merging.merge_base(repo.git, pull["base"]["sha"], head) or diff.NOTHING
+    start = merge_commits.merge_base(repo.git, pull["base"]["sha"], head) or diff.NOTHING
     return diff.changes(repo.git, start, head)
 
 
@@ -116,7 +116,7 @@ def full(repo: Repo, record: Record, viewer: str | None) -> dict[str, Any]:
         "comments": len(record["comments"]),
         "review_comments": len(pull["review_comments"]),
         "maintainer_can_modify": pull["maintainer_can_modify"],
-        "commits": len(merging.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])),
+        "commits": len(merge_commits.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])),
         "additions": sum(change.additions for change in changed),
         "deletions": sum(change.deletions for change in changed),
         "changed_files": len(changed),
@@ -128,8 +128,8 @@ def is_mergeable(repo: Repo, record: Record) -> bool | None:
     if record["state"] != "open":
         return None
     try:
-        merging.merged_tree(repo.git, record["pull"]["base"]["sha"], record["pull"]["head"]["sha"])
-    except merging.Conflict:
+        merge_commits.merged_tree(repo.git, record["pull"]["base"]["sha"], record["pull"]["head"]["sha"])
+    except merge_commits.Conflict:
         return False
     return True
 
@@ -179,7 +179,7 @@ def create_pull(call: ApiCall) -> HttpResponse:
         raise forbidden()
     _must_be_new(repo, source, branch, base)
     repo.git.fetch(source.git, head_sha)
-    if not merging.ahead(repo.git, base_sha, head_sha):
+    if not merge_commits.ahead(repo.git, base_sha, head_sha):
         raise custom("PullRequest", f"No commits between {base} and {call.take('head', str)}")
     title = call.take("title", str, "").strip()
     if not title:
@@ -243,5 +243,5 @@ def list_commits(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/commits."""
     repo = call.repo
     pull = refresh(repo, repo.pull(call.parts["number"]))
-    names = merging.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])[::-1]
+    names = merge_commits.ahead(repo.git, pull["base"]["sha"], pull["head"]["sha"])[::-1]
     return listed(call, repo.git.commits(names), lambda read: commit(repo, read))

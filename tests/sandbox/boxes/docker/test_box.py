@@ -12,10 +12,10 @@ import pytest
 
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import AGENT_IMAGE, RELAY_IMAGE, DockerBox
-from sandbox.boxes.docker.walls import RUNNER_LABEL
+from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation.filters import filter_of
-from sandbox.runner import runner, runner_lives
+from sandbox.runner_identity import runner, runner_lives
 from sandbox.servers.common.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 

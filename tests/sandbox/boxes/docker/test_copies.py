@@ -9,10 +9,10 @@ import pytest
 from sandbox.attacks.harness.probing import answering
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import RELAY_IMAGE, DockerBox
+from sandbox.boxes.docker.container_config import IsolatedProgram
 from sandbox.boxes.docker.engine import Engine
 from sandbox.boxes.docker.image_copies import PREFIX, ImageCopies, salt
 from sandbox.boxes.docker.images import Images
-from sandbox.boxes.docker.walls import Walled
 
 from ....patience import PATIENCE
 
@@ -48,7 +48,7 @@ def test_a_copy_shares_no_layer_and_starts_the_same_program(image):
     assert not layers(made.files) & layers(image.id)
     assert not layers(made.files) & layers(other.files)
     assert (made.id, made.words(()), made.environment) == (image.id, image.words(()), image.environment)
-    document = Walled(made, made.words(()), 65534, ResourceLimits(), environment={"TWO": "ours"}).document()
+    document = IsolatedProgram(made, made.words(()), 65534, ResourceLimits(), environment={"TWO": "ours"}).document()
     assert document["Image"] == made.files
     assert document["WorkingDir"] == "/deep"
     assert {"ONE=1", "TWO=ours"} <= set(document["Env"])

@@ -18,7 +18,7 @@ from sandbox.servers.common.check import check
 from sandbox.servers.github.forge.routes import ForgeApp
 from sandbox.servers.github.forge.state import ForgeState
 from sandbox.servers.github.forge.web import HttpRequest
-from sandbox.servers.github.server import STATE, seed
+from sandbox.servers.github.manifest import STATE, seed
 
 from ...builders import unpack
 

@@ -1,4 +1,4 @@
-"""The GitHub server: the unchanged npm package in front of a forge of our own (`sandbox.servers.github.forge`).
+"""Manifest of the GitHub MCP server: the unchanged npm package in front of an emulator of GitHub's API (`forge`).
 
 State: `{"viewer": "ada", "users": [{"login": "ada"}, …], "repositories": {"acme/site": {"commits": [as git's, with a
 login for `author`], "branches": {"spare": "main"}, "labels": […], "milestones": […], "issues": [{"title": "…", "user":

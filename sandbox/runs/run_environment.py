@@ -22,7 +22,7 @@ from sandbox.boxes.box import Box, Place, ResourceLimits, World
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
-from sandbox.runner import own_folder
+from sandbox.runner_identity import own_folder
 from sandbox.runs.stopwatch import Meter
 from sandbox.servers.registry import Server
 from sandbox.transcript import ToolCall
@@ -31,7 +31,7 @@ from vault.task.document import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """Timeouts for our own machinery, in seconds; none of it is the agent's time."""
 
     ready: float = 60.0
@@ -41,7 +41,7 @@ class Patience:
 
 
 @dataclass
-class Scene:
+class RunEnvironment:
     """A world with its servers running, a gateway that is ready and a place; `stage` says how far it came.
 
     Attributes:
@@ -60,7 +60,7 @@ class Scene:
     servers: Sequence[Server]
     seed: Seed = field(repr=False)
     limits: ResourceLimits
-    patience: Patience
+    patience: Timeouts
     meter: Meter
     setting: Callable[[Path], Place] | None = None
     models: ModelGateway | None = None

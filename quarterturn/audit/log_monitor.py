@@ -1,4 +1,4 @@
-"""Log monitor: reads a log from a folder or over HTTP, and checks it against the state of the last look.
+"""Log monitor command: fetches a log from a folder or over HTTP and checks it against the saved state.
 
 Every file is fetched once a look. The state is one JSON file, written whole or not at all; where the log is no longer
 the one that was followed, the state stays as it was.

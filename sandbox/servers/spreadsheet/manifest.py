@@ -1,4 +1,4 @@
-"""The spreadsheet server: workbooks (`.xlsx`) below one folder; it opens none outside of it.
+"""Manifest of the spreadsheet MCP server: workbooks (`.xlsx`) below one folder; it opens none outside of it.
 
 State: `{"workbooks": {"stock.xlsx": {"sheets": [{"name": "Stock", "rows": [["item", "n", "sum"], ["tea", 2, "=B2*3"],
 ["milk", null, {"date": "2026-01-05"}]], "tables": [{"name": "Items", "area": "A1:B3"}], "merged": ["D1:E1"], "hidden":

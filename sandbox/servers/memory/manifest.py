@@ -1,4 +1,4 @@
-"""The memory server: a knowledge graph in one file, an entity or a relation a line.
+"""Manifest of the memory MCP server: a knowledge graph in one file, an entity or a relation a line.
 
 State: `{"entities": [{"name": "Ann", "entityType": "person", "observations": ["likes tea"]}], "relations": [{"from":
 "Ann", "relationType": "lives in", "to": "Bern"}]}`.

@@ -30,7 +30,7 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.docker.images import EngineImage
 from sandbox.isolation.masks import masks
-from sandbox.runner import runner
+from sandbox.runner_identity import runner
 
 LOCK, FILTERS = "/.lock", "/.filters"
 RUN_LABEL, RUNNER_LABEL = "quarterturn.run", "quarterturn.runner"
@@ -38,7 +38,7 @@ ALONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Walled:
+class IsolatedProgram:
     """What runs behind the isolation, and how.
 
     Attributes:

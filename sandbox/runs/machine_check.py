@@ -15,7 +15,7 @@ from functools import partial
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.results.failure import AttemptFacts, Stage, classify
 from sandbox.runs.job import Job
-from sandbox.runs.scene import Scene, specify
+from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.servers.registry import Server
@@ -46,7 +46,9 @@ def _woken(job: Job, server: Server) -> AttemptFacts:
     task, terms = job.task, job.terms
     wall, call = terms.agent.wall, terms.patience.call
     spec = specify(task, alias=job.alias, wall=wall, servers=[server], script=(), call_seconds=call)
-    scene = Scene(job.box, spec, [server], seed(task.document), terms.world, terms.patience, Meter(terms.clock))
+    scene = RunEnvironment(
+        job.box, spec, [server], seed(task.document), terms.world, terms.patience, Meter(terms.clock)
+    )
     facts = AttemptFacts(Stage.NOTHING)
     with scene:
         try:

@@ -1,4 +1,4 @@
-"""The Redis server: one database of keys, on the world's loopback.
+"""Manifest of the Redis MCP server: one database of keys, on the world's loopback.
 
 State: `{"strings": {"greeting": "hello"}, "lists": {"queue": ["a", "b"]}, "sets": {"tags": ["x", "y"]}, "hashes":
 {"user:1": {"name": "Ann"}}, "sorted_sets": {"scores": {"ann": 3, "bob": 1.5}}}`. A key is in one of them, and what it

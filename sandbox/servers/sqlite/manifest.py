@@ -1,4 +1,4 @@
-"""The SQLite server: one database file.
+"""Manifest of the SQLite MCP server: one database file.
 
 State: `{"tables": {"people": {"columns": [["id", "INTEGER PRIMARY KEY"], …], "rows": [[1], …]}}}`. A column's second
 entry is put into CREATE TABLE as it stands.

@@ -19,8 +19,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from rotation.detection.detectors.past import Expected, expected
-from rotation.detection.detectors.tested import DetectorResult
+from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.prediction import Expected, expected
 from rotation.detection.statistics.sums import reach
 from rotation.detection.statistics.table import Floats, ResultTable
 

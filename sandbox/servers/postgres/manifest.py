@@ -1,4 +1,4 @@
-"""The PostgreSQL server: one database, owned by a role without special rights.
+"""Manifest of the PostgreSQL MCP server: one database, owned by a role without special rights.
 
 State: `{"before": ["CREATE TYPE …"], "tables": {"people": {"columns": [["id", "serial primary key"], …], "rows":
 [[1], …], "constraints": ["FOREIGN KEY (boss) REFERENCES people (id)"], "indexes": [{"columns": ["name"], "unique":

@@ -26,9 +26,9 @@ from typing import Any
 from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import evidence as replies
-from sandbox.judge.asking import Asking, Question
+from sandbox.judge.judge_requests import JudgeRequests, Question
 from sandbox.judge.process import JUDGE, READER, Broke, Ready
-from sandbox.shared_lock import Turns
+from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -65,7 +65,7 @@ def as_it_is(state: FrozenState) -> FrozenState:
     return state
 
 
-class Judging:
+class StateJudge:
     """Judges states; any number of threads may ask at a time.
 
     Every method raises:
@@ -79,7 +79,7 @@ class Judging:
     """
 
     def __init__(self, reader: ForkServer = READER, judge: ForkServer = JUDGE, seconds: float = SECONDS) -> None:
-        self._reader, self._judge, self._seconds, self._turns = Ready(reader), Ready(judge), seconds, Turns()
+        self._reader, self._judge, self._seconds, self._turns = Ready(reader), Ready(judge), seconds, SharedLock()
 
     def warm(self) -> None:
         """Have a reader and a judge wait, and don't wait for them."""
@@ -197,8 +197,8 @@ class Judging:
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **told)
             return asking.verdicts({"do": "mutants", **told}, [reading], replies.parsed_mutants)
 
-    def _asking(self) -> Asking:
-        return Asking(self._reader, self._judge, self._seconds, self._turns)
+    def _asking(self) -> JudgeRequests:
+        return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)
 
     def _must_judge(
         self,
@@ -232,5 +232,5 @@ def _ours() -> Iterator[None]:
 
 WORKER = secrets.token_hex(8)
 """Whoever judges in this process, by a name that says nothing else; sealed with each result."""
-JUDGING = Judging()
+JUDGING = StateJudge()
 """Whom everybody asks in one process, so that who has to be alone is alone in it."""

@@ -1,4 +1,4 @@
-"""The email server: one account, agent@example.org, on Dovecot and on a sink that accepts everything sent.
+"""Manifest of the email MCP server: one account, agent@example.org, on Dovecot, and a sink for what is sent.
 
 State: `{"folders": {"INBOX": [{"id": "m1@example.org", "from": "Bob <bob@example.org>", "to": ["agent@example.org"],
 "subject": "Plan", "text": "Shall we?", "date": "2026-01-05T10:00:00Z", "flags": ["seen", "flagged"], "attachments":

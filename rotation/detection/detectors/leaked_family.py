@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from rotation.detection.detectors.past import Expected, expected
-from rotation.detection.detectors.tested import DetectorResult
+from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.prediction import Expected, expected
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.sums import FEW, SMALLEST, uniform_draws
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable

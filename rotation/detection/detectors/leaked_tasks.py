@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
 from rotation.detection.detectors import expected_calls
+from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.detectors.submitter_prior import submitter_prior
-from rotation.detection.detectors.tested import DetectorResult
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.projection import joint, projected
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable

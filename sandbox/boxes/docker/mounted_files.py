@@ -1,4 +1,4 @@
-"""Files mounted over every container: the filter loader, its filters, and empty name tables. None is secret.
+"""Files mounted into every container: the seccomp loader, its filters, and empty name tables. None is secret.
 
 They lie in a folder of this machine that bears the runner's name, so that the next runner can tell whether it is
 still needed.
@@ -11,15 +11,15 @@ import weakref
 from pathlib import Path
 
 from sandbox.boxes import policy
-from sandbox.boxes.docker.walls import FILTERS, LOCK
+from sandbox.boxes.docker.container_config import FILTERS, LOCK
 from sandbox.isolation.filters import filter_of
 from sandbox.isolation.masks import masks
-from sandbox.runner import own_folder
+from sandbox.runner_identity import own_folder
 
 NAMES = ("hosts", "resolv.conf")
 
 
-class Locks:
+class MountedFiles:
     """One runner's folder; it goes with this object.
 
     Args:

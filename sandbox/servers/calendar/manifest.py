@@ -1,4 +1,4 @@
-"""The calendar server: a CalDAV client over Radicale, with calendars of one user that hold events and tasks.
+"""Manifest of the calendar MCP server: a CalDAV client over Radicale, for one user's events and tasks.
 
 State: `{"calendars": {"work": {"title": "Work", "events": [{"summary": "Plan", "start": "2026-01-05T10:00:00Z", "end":
 "2026-01-05T11:00:00Z", "location": "Bern", "attendees": ["bob@example.org"], "repeats": {"FREQ": "WEEKLY", "COUNT":

@@ -14,7 +14,7 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
 from sandbox.judge.process import Broke, Ready, Spent, Started
-from sandbox.shared_lock import Turns
+from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
@@ -46,7 +46,7 @@ class Question:
         return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
 
 
-class Asking:
+class JudgeRequests:
     """Reader and judge requests of one verdict.
 
     Attributes:
@@ -58,7 +58,7 @@ class Asking:
         Unavailable: nobody can be asked.
     """
 
-    def __init__(self, reader: Ready, judge: Ready, seconds: float, turns: Turns) -> None:
+    def __init__(self, reader: Ready, judge: Ready, seconds: float, turns: SharedLock) -> None:
         self._reader, self._judge, self._seconds, self._turns = reader, judge, seconds, turns
         self.again = False
 

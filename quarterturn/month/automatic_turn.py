@@ -18,16 +18,16 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from quarterturn.clock import next_turn
 from quarterturn.composition.wiring import House
 from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.month import monthly_turn
 from quarterturn.month.monthly_turn import NextTurn
 from quarterturn.notices import channels, contents
 from quarterturn.notices.outbox import Outbox
+from quarterturn.wall_clock import next_turn
 from rotation.calendar import Month
 from rotation.runs import withdrawal
-from rotation.turn.alarm import PAUSE, PeriodicJob
+from rotation.turn.periodic_job import PAUSE, PeriodicJob
 from vault.errors import kind_of
 
 TOLD = timedelta(days=7)  # how long a turn that was made is news
@@ -39,7 +39,7 @@ WHY: Mapping[str, str] = {
 }
 BROKE = "The turn was interrupted ({}): `quarterturn turn run` resumes it, and says more."
 
-log = logging.getLogger("quarterturn.clock")
+log = logging.getLogger("quarterturn.wall_clock")
 
 
 class Stopped(Exception):

@@ -1,4 +1,4 @@
-"""The filesystem server: text and binary files below one folder.
+"""Manifest of the filesystem MCP server: text and binary files below one folder.
 
 State: `{"files": {"a/b.txt": "text", "logo.png": {"base64": "…"}}, "directories": ["empty/dir"]}`. The folders that
 lead to a file need not be listed.

@@ -1,4 +1,4 @@
-"""The git server: repositories with history, below one folder.
+"""Manifest of the git MCP server: repositories with history, below one folder.
 
 State: `{"repositories": {"site": {"commits": [{"branch": "main", "message": "…", "files": {"a.txt": "text", "old":
 null}, "from": "main"}, …], "branches": {"spare": "main"}, "tags": {"v1": "main"}, "checkout": "main", "worktree":
