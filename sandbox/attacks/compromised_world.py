@@ -1,8 +1,8 @@
 """Compromised worlds: what is read out of one is correct, or is refused, whatever its servers did.
 
 No tool is known to lead that far, and the reader does not rely on that: a hostile program runs as the only server of a
-real world (`sandbox/attacks/agents/world.py`), the world is frozen by its own init and the runner, and the state is
-judged as ever.
+real world (`sandbox/attacks/agents/compromised_server.py`), the world is frozen by its own init and the runner, and the
+state is judged as ever.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from verifiers.tree import FileTree
 
 LIMITS = ResourceLimits(memory=256 * MIB, pids=64, tmpfs=32 * MIB)
 SECONDS = 120.0  # no attempt is about how long a reading takes
-PROGRAM = HOSTILE / "world.py"
+PROGRAM = HOSTILE / "compromised_server.py"
 
 ATTEMPTS: Mapping[str, Spec] = catalogue(
     Spec("frozen-links", "score", "links are read as links, and never followed"),

@@ -139,7 +139,7 @@ def _of(box: Box, run_class: RunClass) -> Box:
 
 
 def _said(box: AgentLauncher, *words: str) -> dict[str, str]:
-    source = (HOSTILE / "between.py").read_text(encoding="utf-8")
+    source = (HOSTILE / "page_cache.py").read_text(encoding="utf-8")
     caps = limits(box)
     with answering() as (sockets, _):
         agent = box.place(Program(command=("python3", "-I", "-c", source, *words)), sockets, caps).start()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from sandbox.attacks.controls.controls import controls
+from sandbox.attacks.controls.positive_controls import controls
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec, catalogue
 from sandbox.attacks.harness.catalogue import APART, HOGS, ROWS, SENTRY

@@ -25,7 +25,7 @@ from quarterturn.report import Report
 from quarterturn.runs.running import Progress
 from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
-from sandbox.attacks.controls import wire
+from sandbox.attacks.controls import network_link
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
@@ -83,7 +83,7 @@ def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
         Lost: the suite did not run to its end, so it proves nothing; what was made was said before.
     """
     if controls:
-        wire.require()
+        network_link.require()
     box = choose_box(box_name)
     made: list[Attempt] = []
     try:

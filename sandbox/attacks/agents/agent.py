@@ -19,11 +19,27 @@ for _name in ("sandbox", "sandbox.attacks", "sandbox.attacks.agents"):
         sys.modules[_name] = types.ModuleType(_name)
         sys.modules[_name].__path__ = [str(Path(__file__).parent)] if _name.endswith("agents") else []
 
-from sandbox.attacks.agents import documents, doors, floods, framing, stays, tampering, whispers  # noqa: E402
+from sandbox.attacks.agents import (  # noqa: E402
+    denial_of_service,
+    documents,
+    exfiltration,
+    persistence,
+    request_smuggling,
+    tampering,
+    unauthorized_access,
+)
 
 ATTEMPTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
     name: attempt
-    for module in (documents, framing, doors, floods, stays, tampering, whispers)
+    for module in (
+        documents,
+        request_smuggling,
+        unauthorized_access,
+        denial_of_service,
+        persistence,
+        tampering,
+        exfiltration,
+    )
     for name, attempt in module.ATTEMPTS.items()
 }
 
@@ -39,7 +55,7 @@ def main(names: list[str]) -> int:
     if not names or set(names) - ATTEMPTS.keys():
         sys.stderr.write(f"usage: agent.py NAME...\n  {' '.join(ATTEMPTS)}\n")
         return 2
-    if set(names) & stays.ATTEMPTS.keys() and not stays.walled():
+    if set(names) & persistence.ATTEMPTS.keys() and not persistence.walled():
         sys.stderr.write("there is a way out of here, so nothing is left behind: run this behind a wall\n")
         return 3
     for name in names:

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.attacks.harness.attempt import Attempt, Outcome, Spec
+from sandbox.attacks.harness.monitoring import Heard, gateways_watched
 from sandbox.attacks.harness.scenario_task import GOAL, STEPS, scenario_task
-from sandbox.attacks.harness.watching import Heard, gateways_watched
 from sandbox.boxes.box import Box, Program, ResourceLimits
 from sandbox.errors import Lost, Unavailable
 from sandbox.gateway.session import MAX_ARGUMENTS

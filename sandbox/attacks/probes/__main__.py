@@ -17,11 +17,11 @@ import sys
 import time
 from typing import Any
 
-from sandbox.attacks.probes import files, foreign, kernel, network, resources, weakened
-from sandbox.attacks.probes.ending import ATTEMPTS, Attempt, Ending, blocked, escaped
-from sandbox.attacks.probes.wires import PATIENCE
+from sandbox.attacks.probes import files, foreign_abis, kernel, network, resources, weakened_process
+from sandbox.attacks.probes.network_exits import PATIENCE
+from sandbox.attacks.probes.outcomes import ATTEMPTS, Attempt, Ending, blocked, escaped
 
-MODULES = (network, foreign, kernel, files, resources)
+MODULES = (network, foreign_abis, kernel, files, resources)
 PORT = 8700
 ATTEMPT_SECONDS = 60
 
@@ -49,7 +49,7 @@ def make(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
 def _ending(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
     try:
         if control:
-            weakened.apply_controls(control["without"].get(name, {}), control["filters"])
+            weakened_process.apply_controls(control["without"].get(name, {}), control["filters"])
         return function()
     except Exception as error:  # an attempt that fails in a way nobody thought of proves nothing
         return (blocked if control else escaped)(f"it failed unexpectedly: {error!r}")
@@ -71,7 +71,7 @@ def main(names: list[str]) -> None:
     if "QUARTERTURN_URL" in os.environ:
         sys.stdout.write(json.dumps({"reached": reached()}) + "\n")
         sys.stdout.flush()
-    control = weakened.read()
+    control = weakened_process.read()
     for name in [name for name in names if not name.startswith("--")] or ATTEMPTS:  # marks are for whoever looks at us
         outcome, detail = make(name, ATTEMPTS[name], control)
         sys.stdout.write(json.dumps({"name": name, "outcome": outcome, "detail": detail[:200]}) + "\n")

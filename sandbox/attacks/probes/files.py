@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from sandbox.attacks.probes.ending import Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.outcomes import Ending, attempt, blocked, escaped, setting
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 DEVICES = {"console", "full", "null", "ptmx", "random", "tty", "urandom", "zero"}

@@ -14,8 +14,8 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from sandbox.attacks.probes.calls import Argument, call, numbered
-from sandbox.attacks.probes.ending import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.outcomes import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped, setting
+from sandbox.attacks.probes.raw_system_calls import Argument, call, numbered
 
 NEW_NAMESPACE = {"mount": 0x20000, "time": 0x80, "user": 0x10000000, "network": 0x40000000, "pid": 0x20000000}
 MONOTONIC = 1  # a clock that nobody can set

@@ -13,8 +13,8 @@ import socket
 import struct
 from pathlib import Path
 
-from sandbox.attacks.probes.ending import REFUSED, Ending, attempt, blocked, escaped, setting
-from sandbox.attacks.probes.wires import PATIENCE, interfaces, reaches, routed, routes, sends
+from sandbox.attacks.probes.network_exits import PATIENCE, interfaces, reaches, routed, routes, sends
+from sandbox.attacks.probes.outcomes import REFUSED, Ending, attempt, blocked, escaped, setting
 
 RESOLVERS = ("127.0.0.1", "127.0.0.11", "127.0.0.53")  # ours, an engine's, systemd's
 QUERY = bytes.fromhex("abcd01000001000000000000") + b"\x06canary\x07example\x00" + bytes.fromhex("00010001")

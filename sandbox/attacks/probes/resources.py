@@ -18,8 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from sandbox.attacks.probes.calls import raw
-from sandbox.attacks.probes.ending import Ending, attempt, blocked, bounded, escaped, setting
+from sandbox.attacks.probes.outcomes import Ending, attempt, blocked, bounded, escaped, setting
+from sandbox.attacks.probes.raw_system_calls import raw
 
 MIB = 1 << 20
 PAGE = b"x" * 4096

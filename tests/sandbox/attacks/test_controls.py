@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks.controls import controls, wire
+from sandbox.attacks.controls import network_link, positive_controls
 from sandbox.attacks.controls.weakened_box import CAPABILITIES, grantable
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import APART, ROWS, Without
-from sandbox.attacks.probes import calls
+from sandbox.attacks.probes import raw_system_calls
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
@@ -51,8 +51,8 @@ BEYOND = {"SYS_TIME": 25, "SYS_MODULE": 16, "SYS_BOOT": 22, "SYS_RAWIO": 17, "SY
 def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypatch):
     usual = isolated_attempts.limits
     monkeypatch.setattr(isolated_attempts, "limits", lambda *, lifted: replace(usual(lifted=lifted), wall=900.0))
-    monkeypatch.setattr(controls, "SECONDS", 900.0)
-    found = controls.controls(box(), names)
+    monkeypatch.setattr(positive_controls, "SECONDS", 900.0)
+    found = positive_controls.controls(box(), names)
     assert [name for name, through in found.items() if not through] == []
     ungrantable = CAPABILITIES.keys() - set(grantable())
     for name in names:
@@ -71,7 +71,7 @@ def test_without_its_one_control_each_attempt_gets_through(box, names, monkeypat
 )
 @pytest.mark.needs("root")
 def test_a_cap_that_is_lifted_tenfold_is_the_one_that_was_met(box, name):
-    assert controls.controls(box(), [name]) == {name: True}
+    assert positive_controls.controls(box(), [name]) == {name: True}
 
 
 def test_every_positive_control_is_one_or_says_why_not():
@@ -79,7 +79,7 @@ def test_every_positive_control_is_one_or_says_why_not():
         said = str(row.positive)
         assert len(said) > 8, name
         if isinstance(row.positive, Without):
-            assert set(row.positive.calls) <= NUMBERS.keys() | calls.NUMBERS.keys(), name
+            assert set(row.positive.calls) <= NUMBERS.keys() | raw_system_calls.NUMBERS.keys(), name
             assert set(row.positive.capabilities) <= CAPABILITIES.keys(), name
 
 
@@ -103,39 +103,39 @@ def differ(one, other):
 
 
 def test_a_control_leaves_out_one_rule_and_keeps_the_others():
-    said = opened(controls.document({"bpf": Without(calls=("bpf",)), "tcp": Without()}))
+    said = opened(positive_controls.document({"bpf": Without(calls=("bpf",)), "tcp": Without()}))
     whole, less = (bytes.fromhex(text) for text in said["filters"])
     assert whole == filter_of("agent")
-    assert differ(whole, less) == {calls.NUMBERS["bpf"][MACHINES.index(platform.machine())]}
+    assert differ(whole, less) == {raw_system_calls.NUMBERS["bpf"][MACHINES.index(platform.machine())]}
     assert said["without"]["tcp"]["filter"] == 0
     assert said["without"]["bpf"]["filter"] == 1
     assert said["without"]["bpf"]["limits"]["nofile"] == 1024
 
 
 def test_the_other_errno_is_all_that_differs():
-    said = opened(controls.document({"reboot": ROWS["reboot"].positive}))
+    said = opened(positive_controls.document({"reboot": ROWS["reboot"].positive}))
     whole, other = (bytes.fromhex(text) for text in said["filters"])
-    assert differ(whole, other) == {calls.NUMBERS["reboot"][MACHINES.index(platform.machine())]}
+    assert differ(whole, other) == {raw_system_calls.NUMBERS["reboot"][MACHINES.index(platform.machine())]}
 
 
 @pytest.mark.needs("root")
 def test_a_box_without_a_lowered_twin_has_no_controls_inside():
-    assert controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
+    assert positive_controls.controls(FakeBox(), ["tcp", "bpf"]) == {}
 
 
 def test_nothing_is_asked_of_a_machine_where_nothing_is_wanted(monkeypatch):
-    monkeypatch.setattr(wire, "require", lambda: pytest.fail("it was"))
-    assert controls.controls(FakeBox(), ["x32-call"]) == {}
+    monkeypatch.setattr(network_link, "require", lambda: pytest.fail("it was"))
+    assert positive_controls.controls(FakeBox(), ["x32-call"]) == {}
 
 
 def test_controls_need_root_and_their_programs(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(Unavailable, match="run them as root"):
-        wire.require()
+        network_link.require()
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Unavailable, match="ip, nsenter, unshare: install Debian's iproute2"):
-        wire.require()
+        network_link.require()
 
 
 def sleeper():
@@ -150,7 +150,7 @@ def sleeper():
 
 ASK = """
 import socket, json
-from sandbox.attacks.probes.wires import ways_out, interfaces
+from sandbox.attacks.probes.network_exits import ways_out, interfaces
 said = socket.create_connection(("198.51.100.9", 443), 300).recv(10).decode()
 print(json.dumps([interfaces(), ways_out(), said]))
 """
@@ -162,7 +162,7 @@ def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_contr
     environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
     with sleeper() as place:
         try:
-            with wire.wired(place.pid):
+            with network_link.wired(place.pid):
                 words = ["nsenter", f"--net=/proc/{place.pid}/ns/net", sys.executable, "-c", ASK]
                 done = subprocess.run(words, env=environment, capture_output=True, timeout=PATIENCE, check=False)
         finally:
@@ -170,7 +170,7 @@ def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_contr
     assert done.stderr == b""
     interfaces, ways, said = json.loads(done.stdout)
     assert said == "here"
-    assert interfaces == [wire.WIRE]
+    assert interfaces == [network_link.WIRE]
     assert bool(ways) is not control
 
 
@@ -178,16 +178,16 @@ def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_contr
 def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
     with sleeper() as place:
         try:
-            with wire.wired(place.pid):
+            with network_link.wired(place.pid):
                 enter = ["nsenter", f"--net=/proc/{place.pid}/ns/net"]
-                flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", wire.WIRE]
-                subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", wire.WIRE], check=True)
+                flush = [*enter, "ip", "address", "replace", "127.9.8.7/32", "dev", network_link.WIRE]
+                subprocess.run([*enter, "ip", "-4", "address", "flush", "dev", network_link.WIRE], check=True)
                 subprocess.run(flush, check=True)
                 words = [
                     *enter,
                     sys.executable,
                     "-c",
-                    "from sandbox.attacks.probes.wires import ways_out; print(ways_out())",
+                    "from sandbox.attacks.probes.network_exits import ways_out; print(ways_out())",
                 ]
                 done = subprocess.run(
                     words,
@@ -205,11 +205,11 @@ def test_a_wire_with_an_address_of_somebody_else_is_a_way_out():
 def test_the_machines_own_namespace_sees_nothing_of_a_wire():
     with sleeper() as place:
         try:
-            with wire.wired(place.pid):
+            with network_link.wired(place.pid):
                 names = {path.name for path in Path("/sys/class/net").iterdir()}
         finally:
             place.kill()
-    assert not names & {wire.WIRE, wire.FAR}
+    assert not names & {network_link.WIRE, network_link.FAR}
 
 
 def test_our_own_limits_can_be_lifted_that_far():

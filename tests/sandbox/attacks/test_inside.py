@@ -12,7 +12,7 @@ from sandbox.attacks.harness.catalogue import HOGS, ROWS
 from sandbox.attacks.harness.probing import PROBES
 from sandbox.attacks.inside_suite import ATTEMPTS, run
 from sandbox.attacks.probes import __main__ as probes
-from sandbox.attacks.probes import calls, foreign
+from sandbox.attacks.probes import foreign_abis, raw_system_calls
 from sandbox.attacks.suite import selfcheck
 from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -52,7 +52,7 @@ def test_every_attempt_has_its_row_and_every_row_its_attempt():
 
 
 def test_the_probes_and_the_filter_mean_the_same_calls():
-    ours = {name: numbers for name, numbers in calls.NUMBERS.items() if name in NUMBERS}
+    ours = {name: numbers for name, numbers in raw_system_calls.NUMBERS.items() if name in NUMBERS}
     assert len(ours) > 12
     assert {name: NUMBERS[name] for name in ours} == ours
 
@@ -76,7 +76,7 @@ def test_without_the_wall_the_same_attempts_succeed_so_that_blocked_proves_somet
 
 
 def test_what_is_sent_to_is_of_the_documentation_ranges():
-    text = "".join((PROBES / name).read_text() for name in ("network.py", "foreign.py", "wires.py"))
+    text = "".join((PROBES / name).read_text() for name in ("network.py", "foreign_abis.py", "network_exits.py"))
     four = re.findall(r"(?<![\d.])\d+\.\d+\.\d+\.\d+(?![\d.])", text)
     six = re.findall(r'"([0-9a-f]+:[0-9a-f:]+)"', text)
     allowed = ("192.0.2.", "198.51.100.", "203.0.113.", "233.252.0.", "127.0.0.", "0.0.0.0")
@@ -92,7 +92,7 @@ def test_what_is_sent_to_is_of_the_documentation_ranges():
 def test_asking_for_a_route_sends_nothing_to_whoever_is_there():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 9))
-        from sandbox.attacks.probes.wires import routed
+        from sandbox.attacks.probes.network_exits import routed
 
         assert routed("127.0.0.1")[0] == "escaped"
         listener.setblocking(False)  # on a loopback a datagram has come once it was sent
@@ -102,9 +102,9 @@ def test_asking_for_a_route_sends_nothing_to_whoever_is_there():
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="there are no such programs for this machine")
 def test_the_foreign_program_is_a_real_one():
-    elf = foreign.program([(foreign.GETPID_32,)])
+    elf = foreign_abis.program([(foreign_abis.GETPID_32,)])
     assert elf[:5] == b"\x7fELF\x01"
-    said = foreign.run([(foreign.GETPID_32,), (foreign.SOCKET, socket.AF_INET, socket.SOCK_STREAM, 0)])
+    said = foreign_abis.run([(foreign_abis.GETPID_32,), (foreign_abis.SOCKET, socket.AF_INET, socket.SOCK_STREAM, 0)])
     assert said[0] > 0
     assert said[1] == 3
 

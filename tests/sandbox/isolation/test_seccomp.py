@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.attacks.probes import calls
+from sandbox.attacks.probes import raw_system_calls
 from sandbox.errors import Unavailable
 from sandbox.gateway.filter import NEEDED as GATEWAY
 from sandbox.gateway.filter import session_filter
@@ -54,7 +54,7 @@ def judge(request):
     code, place = filter_of("agent", request.param), MACHINES.index(request.param)
 
     def ask(name: str, *args: int) -> int:
-        number = (NUMBERS.get(name) or calls.NUMBERS[name])[place]
+        number = (NUMBERS.get(name) or raw_system_calls.NUMBERS[name])[place]
         assert number is not None
         return decide(code, number, *args, arch=AUDIT_ARCH[request.param])
 
@@ -194,7 +194,7 @@ def test_the_numbers_are_the_kernels_own():
         if len(words := line.split()) == 3 and words[0] == "#define" and words[2].isdigit()
     }
     place = MACHINES.index(platform.machine())
-    every = {**calls.NUMBERS, **NUMBERS}
+    every = {**raw_system_calls.NUMBERS, **NUMBERS}
     checked = {name for name in every if name in defined}
     assert len(checked) > 280
     assert {name: every[name][place] for name in checked} == {name: defined[name] for name in checked}
@@ -237,7 +237,7 @@ def under_filter(body: str) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_real_kernel_denies_the_real_call(name, arguments):
-    number = (NUMBERS.get(name) or calls.NUMBERS[name])[MACHINES.index(platform.machine())]
+    number = (NUMBERS.get(name) or raw_system_calls.NUMBERS[name])[MACHINES.index(platform.machine())]
     done = under_filter(f"print(call({number}, *{arguments}))")
     refused = errno.EPERM if number < SHARED_NUMBERS else errno.ENOSYS
     assert done.stdout.strip() == str(refused), done.stderr

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.probes.wires import WIRE
+from sandbox.attacks.probes.network_exits import WIRE
 from sandbox.errors import Lost, Unavailable
 from sandbox.isolation.program_copies import interpreter
 

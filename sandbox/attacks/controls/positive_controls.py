@@ -3,7 +3,8 @@
 Most run in one *weakened* place: an agent's place of the same box, without the controls that a process can set for
 itself (user, capabilities, filter), with caps lifted tenfold, a writable root, stand-ins for what should never be
 there, and a wire to a namespace of our own. Each attempt's process then applies all of those controls but one
-(`sandbox.attacks.probes.weakened`). So one place serves them all, and each attempt lacks exactly its own control.
+(`sandbox.attacks.probes.weakened_process`). So one place serves them all, and each attempt lacks exactly its own
+control.
 
 Nothing of this reaches the host: what is mounted writable is a copy or in memory, the capabilities that would reach
 beyond a namespace (SYS_TIME, SYS_MODULE, SYS_BOOT, SYS_RAWIO, SYSLOG) are never given, and no address is a real one.
@@ -24,12 +25,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sandbox.attacks.controls import wire
+from sandbox.attacks.controls import network_link
 from sandbox.attacks.controls.weakened_box import CAPABILITIES, WeakenedBox, grantable, weakened
 from sandbox.attacks.harness import isolated_attempts
 from sandbox.attacks.harness.catalogue import ROWS, Setting, Without
 from sandbox.attacks.harness.probing import GOALS, LIMITS, PROBES, answering, endings, program
-from sandbox.attacks.probes import calls
+from sandbox.attacks.probes import raw_system_calls
 from sandbox.boxes import policy
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost
@@ -58,7 +59,7 @@ def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
     }
     if not wanted:
         return {}
-    wire.require()
+    network_link.require()
     found: dict[str, str] = {}
     for setting, make in (("lowered", _lowered), ("processes", _lowered), ("outside", _outside)):
         here = {name: without for name, without in wanted.items() if without.setting == setting}
@@ -71,7 +72,7 @@ def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
 
 
 def document(wanted: Mapping[str, Without]) -> str:
-    """Write down for `sandbox.attacks.probes.weakened` what each attempt is made without."""
+    """Write down for `sandbox.attacks.probes.weakened_process` what each attempt is made without."""
     usual = policy.rlimits(LIMITS)
     del usual["cpu"], usual["fsize"]  # the place has more of these, for there is more of everything
     filters = [_filter(Without())]
@@ -95,7 +96,7 @@ def document(wanted: Mapping[str, Without]) -> str:
 def _filter(without: Without) -> str:
     if not without.filtered:
         return ""
-    named = {call: NUMBERS.get(call) or calls.NUMBERS[call] for call in without.calls}
+    named = {call: NUMBERS.get(call) or raw_system_calls.NUMBERS[call] for call in without.calls}
     if without.other_errno:
         conditions = [replace(rule, error=OTHER_ERRNO) if rule.call in named else rule for rule in CONDITIONS]
         conditions += [Rule(call, error=OTHER_ERRNO) for call in named if call not in NUMBERS]
@@ -122,7 +123,7 @@ def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
 def _said(other: WeakenedBox, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
     place = other.place(made, sockets, isolated_attempts.limits(lifted=True))
     try:
-        with wire.wired(other.process(place)) if wire_it else nullcontext():
+        with network_link.wired(other.process(place)) if wire_it else nullcontext():
             agent = place.start()
             agent.wait(SECONDS)
             agent.kill()

@@ -29,8 +29,8 @@ import struct
 from collections.abc import Sequence
 from functools import partial
 
-from sandbox.attacks.probes.ending import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped
-from sandbox.attacks.probes.wires import sends
+from sandbox.attacks.probes.network_exits import sends
+from sandbox.attacks.probes.outcomes import ATTEMPTS, REFUSED, Ending, attempt, blocked, escaped
 
 BASE, HEADERS = 0x10000000, 52 + 32
 SOCKETCALL, SOCKET, CONNECT, SENDTO = 102, 359, 362, 369  # of i386

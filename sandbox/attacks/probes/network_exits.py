@@ -15,7 +15,7 @@ import socket
 import struct
 from pathlib import Path
 
-from sandbox.attacks.probes.ending import Attempt, Ending, blocked, escaped
+from sandbox.attacks.probes.outcomes import Attempt, Ending, blocked, escaped
 
 PATIENCE = 3.0
 WIRE = "quarterturn0"  # how a control calls its end

@@ -6,7 +6,7 @@ import ctypes
 import os
 import platform
 
-from sandbox.attacks.probes.ending import REFUSED, Ending, blocked, escaped
+from sandbox.attacks.probes.outcomes import REFUSED, Ending, blocked, escaped
 
 FOREIGN = platform.machine() != "x86_64"  # nothing here knows the calls of a third machine
 NUMBERS: dict[str, tuple[int | None, int | None]] = {  # x86_64, aarch64; None where there is no such call

@@ -11,7 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from sandbox.attacks.agents.wire import HOST, calling, dial, honest, post, request, send, slow_query, solving, status
+from sandbox.attacks.agents.raw_client import (
+    HOST,
+    calling,
+    dial,
+    honest,
+    post,
+    request,
+    send,
+    slow_query,
+    solving,
+    status,
+)
 
 MIB = 1 << 20
 MANY, THOUSAND = 40, 1000

@@ -15,7 +15,7 @@ import struct
 import zlib
 from typing import Any
 
-from sandbox.attacks.probes.calls import raw
+from sandbox.attacks.probes.raw_system_calls import raw
 
 PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 8, 22, 24, 38
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2

@@ -1,4 +1,4 @@
-"""Compromised world: runs as one of its servers, `world.py NAME`, corrupts the state and prints `done`.
+"""Compromised server of a world: `compromised_server.py NAME` corrupts the state and prints `done`.
 
 No tool is known that leads this far. What is read out of a world must be correct all the same.
 """
