@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sandbox.errors import Malformed
 from sandbox.servers.git.objects import CONFIG, InMemoryRepository
-from sandbox.servers.github.forge.records import SCHEMA, Record
+from sandbox.servers.github.forge.storage.records import SCHEMA, Record
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 STATE_FILE, FOLDER = "state.json", "repositories"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Backend, Server
-from sandbox.servers.github.forge.records import TOKEN
+from sandbox.servers.github.forge.storage.records import TOKEN
 from sandbox.servers.github.schema import MUTATIONS, STATE
 from sandbox.servers.github.seed import seed
 

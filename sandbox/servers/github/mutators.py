@@ -11,8 +11,8 @@ from sandbox.servers.common.check import check
 from sandbox.servers.git.history import FIRST_DAY, STEP, add_commit, tip_of
 from sandbox.servers.git.objects import InMemoryRepository
 from sandbox.servers.github.files import document, lay_out, place
-from sandbox.servers.github.forge import clock, records
-from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.storage import clock, records
+from sandbox.servers.github.forge.storage.records import Record
 from sandbox.servers.github.schema import MUTATIONS
 from verifiers.tree import FileTree
 

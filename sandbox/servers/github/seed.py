@@ -10,8 +10,8 @@ from sandbox.servers.common.check import encoded
 from sandbox.servers.git.history import STEP, commit_step, tip_of
 from sandbox.servers.git.objects import Blobs, CommitObject, InMemoryRepository
 from sandbox.servers.github.files import bare, lay_out
-from sandbox.servers.github.forge import clock, records
-from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.storage import clock, records
+from sandbox.servers.github.forge.storage.records import Record
 from verifiers.tree import FileTree
 
 VIEWER = "agent"

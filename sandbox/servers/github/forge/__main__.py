@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).resolve().parents[4])  # the package's own home, and not its inside
 
+from sandbox.servers.github.forge.protocol.web import serve  # noqa: E402
 from sandbox.servers.github.forge.routes import ForgeApp  # noqa: E402 - it can be found only now
-from sandbox.servers.github.forge.state import ForgeState  # noqa: E402
-from sandbox.servers.github.forge.web import serve  # noqa: E402
+from sandbox.servers.github.forge.storage.state import ForgeState  # noqa: E402
 
 if __name__ == "__main__":
     folder, place = sys.argv[1:]

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from sandbox.servers.github.forge import (
+from sandbox.servers.github.forge.handlers import (
     commits,
     contents,
     issues,
@@ -26,11 +26,11 @@ from sandbox.servers.github.forge import (
     search_issues,
     users,
 )
-from sandbox.servers.github.forge.call import ApiCall, Handler
-from sandbox.servers.github.forge.errors import ApiError, not_found
-from sandbox.servers.github.forge.state import ForgeState
-from sandbox.servers.github.forge.urls import DOCS
-from sandbox.servers.github.forge.web import HttpRequest, HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall, Handler
+from sandbox.servers.github.forge.protocol.errors import ApiError, not_found
+from sandbox.servers.github.forge.protocol.urls import DOCS
+from sandbox.servers.github.forge.protocol.web import HttpRequest, HttpResponse
+from sandbox.servers.github.forge.storage.state import ForgeState
 
 HOUR = 3600
 

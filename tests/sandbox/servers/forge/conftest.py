@@ -15,9 +15,9 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
 from sandbox.servers.common.check import check
+from sandbox.servers.github.forge.protocol.web import HttpRequest
 from sandbox.servers.github.forge.routes import ForgeApp
-from sandbox.servers.github.forge.state import ForgeState
-from sandbox.servers.github.forge.web import HttpRequest
+from sandbox.servers.github.forge.storage.state import ForgeState
 from sandbox.servers.github.manifest import STATE, seed
 
 from ...builders import unpack

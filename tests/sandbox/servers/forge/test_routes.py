@@ -12,18 +12,18 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from sandbox.servers.github.forge import repositories
-from sandbox.servers.github.forge.bare import GitFailed
+from sandbox.servers.github.forge.handlers import repositories
+from sandbox.servers.github.forge.protocol.web import HttpRequest
 from sandbox.servers.github.forge.routes import ROUTES, ForgeApp
-from sandbox.servers.github.forge.state import ForgeState
-from sandbox.servers.github.forge.web import HttpRequest
+from sandbox.servers.github.forge.storage.bare import GitFailed
+from sandbox.servers.github.forge.storage.state import ForgeState
 
 from ....patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
 R = "/repos/acme/site"
-FORGE = Path(repositories.__file__).parent
+FORGE = Path(repositories.__file__).parents[1]
 
 
 def test_every_route_is_described_by_github(description):
@@ -134,7 +134,7 @@ def test_the_same_calls_give_the_same_bytes(forge_of):
     assert played() == played()
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in FORGE.glob("*.py")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in FORGE.rglob("*.py")))
 def test_no_module_hides_one_of_the_standard_library(name):
     assert name.startswith("__") or name not in sys.stdlib_module_names
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import clock, users
-from sandbox.servers.github.forge.bare import HEX, Commit, GitIdentity, TreeEntry
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
-from sandbox.servers.github.forge.paging import listed
-from sandbox.servers.github.forge.repositories import minimal
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import users
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.paging import listed
+from sandbox.servers.github.forge.handlers.repositories import minimal
+from sandbox.servers.github.forge.protocol.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.protocol.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import clock
+from sandbox.servers.github.forge.storage.bare import HEX, Commit, GitIdentity, TreeEntry
+from sandbox.servers.github.forge.storage.state import Repo
 
 UNSIGNED = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
 EMPTY = "Git Repository is empty."

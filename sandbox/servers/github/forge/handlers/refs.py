@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import closing
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.commits import EMPTY, commit
-from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.commits import EMPTY, commit
+from sandbox.servers.github.forge.protocol.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.protocol.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import closing
+from sandbox.servers.github.forge.storage.state import Repo
 
 
 def reference(repo: Repo, name: str, sha: str) -> dict[str, Any]:

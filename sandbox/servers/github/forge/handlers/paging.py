@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import unprocessable
-from sandbox.servers.github.forge.urls import API
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.protocol.errors import unprocessable
+from sandbox.servers.github.forge.protocol.urls import API
+from sandbox.servers.github.forge.protocol.web import HttpResponse
 
 T = TypeVar("T")
 USUAL, MOST = 30, 100

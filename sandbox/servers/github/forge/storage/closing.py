@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sandbox.servers.github.forge.records import close
-from sandbox.servers.github.forge.state import Repo
+from sandbox.servers.github.forge.storage.records import close
+from sandbox.servers.github.forge.storage.state import Repo
 
 _NAMED = re.compile(r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?):?\s+([\w.-]+/[\w.-]+)?#(\d{1,9})\b")
 

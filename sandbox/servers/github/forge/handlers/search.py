@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from sandbox.servers.github.forge import query, users
-from sandbox.servers.github.forge.bare import TreeEntry
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import invalid
-from sandbox.servers.github.forge.paging import found
-from sandbox.servers.github.forge.query import Query, within
-from sandbox.servers.github.forge.repositories import minimal, whole
-from sandbox.servers.github.forge.state import ForgeState, Repo
-from sandbox.servers.github.forge.urls import escaped, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import query, users
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.paging import found
+from sandbox.servers.github.forge.handlers.query import Query, within
+from sandbox.servers.github.forge.handlers.repositories import minimal, whole
+from sandbox.servers.github.forge.protocol.errors import invalid
+from sandbox.servers.github.forge.protocol.urls import escaped, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage.bare import TreeEntry
+from sandbox.servers.github.forge.storage.state import ForgeState, Repo
 
 PLACES = ("repo", "user", "org")
 REPOSITORIES = (

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from sandbox.servers.github.forge import clock, records
-from sandbox.servers.github.forge.bare import Bare, GitIdentity
-from sandbox.servers.github.forge.errors import ApiError, not_found
-from sandbox.servers.github.forge.records import Record
+from sandbox.servers.github.forge.protocol.errors import ApiError, not_found
+from sandbox.servers.github.forge.storage import clock, records
+from sandbox.servers.github.forge.storage.bare import Bare, GitIdentity
+from sandbox.servers.github.forge.storage.records import Record
 
 
 class ForgeState:

@@ -6,14 +6,14 @@ import base64
 import binascii
 from typing import Any
 
-from sandbox.servers.github.forge.bare import TreeEntry
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.commits import git_commit, is_path, person
-from sandbox.servers.github.forge.errors import ApiError, not_found, unprocessable
-from sandbox.servers.github.forge.refs import move_branch
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import RAW, escaped, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.commits import git_commit, is_path, person
+from sandbox.servers.github.forge.handlers.refs import move_branch
+from sandbox.servers.github.forge.protocol.errors import ApiError, not_found, unprocessable
+from sandbox.servers.github.forge.protocol.urls import RAW, escaped, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage.bare import TreeEntry
+from sandbox.servers.github.forge.storage.state import Repo
 
 FILE, LINK, FOLDER = "100644", "120000", "040000"
 LINE = 60  # characters in a line of base64

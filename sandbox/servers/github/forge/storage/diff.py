@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sandbox.servers.github.forge.bare import Bare
+from sandbox.servers.github.forge.storage.bare import Bare
 
 STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of the empty tree

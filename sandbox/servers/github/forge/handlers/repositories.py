@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sandbox.servers.github.forge import records, users
-from sandbox.servers.github.forge.bare import Bare
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import ApiError, custom, forbidden, invalid
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import REPOSITORY, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import users
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.protocol.errors import ApiError, custom, forbidden, invalid
+from sandbox.servers.github.forge.protocol.urls import REPOSITORY, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import records
+from sandbox.servers.github.forge.storage.bare import Bare
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _HAS = {"has_issues": True, "has_projects": True, "has_downloads": True, "has_wiki": True}

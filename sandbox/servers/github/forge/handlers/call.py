@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sandbox.servers.github.forge.errors import ApiError, forbidden, not_found, unprocessable
-from sandbox.servers.github.forge.state import ForgeState, Repo, writable
-from sandbox.servers.github.forge.web import HttpRequest, HttpResponse
+from sandbox.servers.github.forge.protocol.errors import ApiError, forbidden, not_found, unprocessable
+from sandbox.servers.github.forge.protocol.web import HttpRequest, HttpResponse
+from sandbox.servers.github.forge.storage.state import ForgeState, Repo, writable
 
 _MISSING = object()
 _KINDS: Mapping[type, str] = {

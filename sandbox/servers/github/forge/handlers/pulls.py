@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import diff, issue_shapes, merge_commits, records, users
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.commits import commit
-from sandbox.servers.github.forge.errors import custom, forbidden, invalid
-from sandbox.servers.github.forge.paging import listed
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.repositories import root_of, whole
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import RAW, escaped, node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import issue_shapes, users
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.commits import commit
+from sandbox.servers.github.forge.handlers.paging import listed
+from sandbox.servers.github.forge.handlers.repositories import root_of, whole
+from sandbox.servers.github.forge.protocol.errors import custom, forbidden, invalid
+from sandbox.servers.github.forge.protocol.urls import RAW, escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import diff, merge_commits, records
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 
 def head_repository(repo: Repo, record: Record) -> Repo | None:

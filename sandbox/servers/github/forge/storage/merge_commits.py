@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sandbox.servers.github.forge.bare import Bare, Commit, GitFailed, GitIdentity
+from sandbox.servers.github.forge.storage.bare import Bare, Commit, GitFailed, GitIdentity
 
 WEB = ("GitHub", "noreply@github.com")  # the committer of what is merged in the browser or through the API
 

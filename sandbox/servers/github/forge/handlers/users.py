@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import not_found
-from sandbox.servers.github.forge.state import ForgeState
-from sandbox.servers.github.forge.urls import API, USER, WEB, node_id
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.protocol.errors import not_found
+from sandbox.servers.github.forge.protocol.urls import API, USER, WEB, node_id
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage.state import ForgeState
 
 
 def simple(state: ForgeState, login: str) -> dict[str, Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import diff, pulls, records, users
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import invalid, refused, unprocessable
-from sandbox.servers.github.forge.paging import listed
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import node_id, repo_api, repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import pulls, users
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.paging import listed
+from sandbox.servers.github.forge.protocol.errors import invalid, refused, unprocessable
+from sandbox.servers.github.forge.protocol.urls import node_id, repo_api, repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import diff, records
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 EVENTS = {"APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED", "PENDING": "PENDING"}
 OWN = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.servers.github.forge import users
-from sandbox.servers.github.forge.records import DEFAULT_LABELS, Record
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.handlers import users
+from sandbox.servers.github.forge.protocol.urls import escaped, node_id, repo_api, repo_page
+from sandbox.servers.github.forge.storage.records import DEFAULT_LABELS, Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 REACTIONS = ("+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from sandbox.servers.github.forge import closing, merge_commits, pulls, records
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import ApiError, forbidden, unprocessable
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.refs import move_branch
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.urls import repo_page
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import pulls
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.refs import move_branch
+from sandbox.servers.github.forge.protocol.errors import ApiError, forbidden, unprocessable
+from sandbox.servers.github.forge.protocol.urls import repo_page
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import closing, merge_commits, records
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 METHODS = ("merge", "squash", "rebase")
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.servers.github.forge import records
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.errors import ApiError, invalid
-from sandbox.servers.github.forge.issue_shapes import comment, issue
-from sandbox.servers.github.forge.paging import listed
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.issue_shapes import comment, issue
+from sandbox.servers.github.forge.handlers.paging import listed
+from sandbox.servers.github.forge.protocol.errors import ApiError, invalid
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage import records
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 REASONS = ("completed", "not_planned", "duplicate", "reopened")
 _SORTS = {"created": "created_at", "updated": "updated_at"}

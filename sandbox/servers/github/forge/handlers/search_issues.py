@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from sandbox.servers.github.forge import issue_shapes, query
-from sandbox.servers.github.forge.call import ApiCall
-from sandbox.servers.github.forge.paging import found
-from sandbox.servers.github.forge.query import within
-from sandbox.servers.github.forge.records import Record
-from sandbox.servers.github.forge.search import PLACES, asked_for, elsewhere, in_order, places
-from sandbox.servers.github.forge.state import Repo
-from sandbox.servers.github.forge.web import HttpResponse
+from sandbox.servers.github.forge.handlers import issue_shapes, query
+from sandbox.servers.github.forge.handlers.call import ApiCall
+from sandbox.servers.github.forge.handlers.paging import found
+from sandbox.servers.github.forge.handlers.query import within
+from sandbox.servers.github.forge.handlers.search import PLACES, asked_for, elsewhere, in_order, places
+from sandbox.servers.github.forge.protocol.web import HttpResponse
+from sandbox.servers.github.forge.storage.records import Record
+from sandbox.servers.github.forge.storage.state import Repo
 
 QUALIFIERS = (
     *PLACES,

@@ -1,0 +1,1 @@
+"""Handlers of the API's calls, a module for each resource."""
