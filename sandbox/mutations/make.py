@@ -12,16 +12,16 @@ from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from sandbox.mutations import answer as answers
-from sandbox.servers.calendar import mutations as calendar
-from sandbox.servers.email import mutations as email
-from sandbox.servers.filesystem import mutations as filesystem
-from sandbox.servers.git import mutations as git
-from sandbox.servers.github import mutations as github
-from sandbox.servers.memory import mutations as memory
-from sandbox.servers.postgres import mutations as postgres
-from sandbox.servers.redis import mutations as redis
-from sandbox.servers.spreadsheet import mutations as spreadsheet
-from sandbox.servers.sqlite import mutations as sqlite
+from sandbox.servers.calendar import proposed_mutations as calendar
+from sandbox.servers.email import proposed_mutations as email
+from sandbox.servers.filesystem import proposed_mutations as filesystem
+from sandbox.servers.git import proposed_mutations as git
+from sandbox.servers.github import proposed_mutations as github
+from sandbox.servers.memory import proposed_mutations as memory
+from sandbox.servers.postgres import proposed_mutations as postgres
+from sandbox.servers.redis import proposed_mutations as redis
+from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
+from sandbox.servers.sqlite import proposed_mutations as sqlite
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.tree import FileTree
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sandbox.servers.calendar import mutators as calendar
-from sandbox.servers.email import mutators as email
-from sandbox.servers.filesystem import manifest as filesystem
-from sandbox.servers.git import manifest as git
-from sandbox.servers.github import mutators as github
-from sandbox.servers.memory import mutators as memory
-from sandbox.servers.postgres import mutators as postgres
-from sandbox.servers.redis import mutators as redis
-from sandbox.servers.spreadsheet import mutators as spreadsheet
-from sandbox.servers.sqlite import manifest as sqlite
+from sandbox.servers.calendar import apply_mutation as calendar
+from sandbox.servers.email import apply_mutation as email
+from sandbox.servers.filesystem import apply_mutation as filesystem
+from sandbox.servers.git import apply_mutation as git
+from sandbox.servers.github import apply_mutation as github
+from sandbox.servers.memory import apply_mutation as memory
+from sandbox.servers.postgres import apply_mutation as postgres
+from sandbox.servers.redis import apply_mutation as redis
+from sandbox.servers.spreadsheet import apply_mutation as spreadsheet
+from sandbox.servers.sqlite import apply_mutation as sqlite
 from verifiers.tree import FileTree
 
 Mutator: TypeAlias = Callable[[FileTree, Mapping[str, Any]], FileTree]

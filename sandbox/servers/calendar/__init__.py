@@ -1,1 +1,1 @@
-"""The calendar MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""
+"""The calendar MCP server: manifest, schema, mutations proposed and applied, backend and recorded tools."""

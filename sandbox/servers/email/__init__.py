@@ -1,1 +1,1 @@
-"""The email MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""
+"""The email MCP server: manifest, schema, mutations proposed and applied, backend and recorded tools."""

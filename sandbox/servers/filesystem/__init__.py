@@ -1,1 +1,1 @@
-"""The filesystem MCP server: manifest, mutations and recorded tools."""
+"""The filesystem MCP server: manifest, mutations proposed and applied, and recorded tools."""

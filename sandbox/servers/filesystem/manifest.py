@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 import posixpath
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import PATH, PATH_SCHEMA, check, encoded
+from sandbox.servers.common.check import PATH, PATH_SCHEMA, encoded
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
 from verifiers.tree import DIRECTORY, FileTree, Node
@@ -44,7 +44,7 @@ STATE = {
 }
 
 
-def _one(name: str, **fields: Any) -> dict[str, Any]:
+def _with_fields(name: str, **fields: Any) -> dict[str, Any]:
     body = {"type": "object", "additionalProperties": False, "required": sorted(fields), "properties": fields}
     return {"type": "object", "additionalProperties": False, "required": [name], "properties": {name: body}}
 
@@ -55,9 +55,9 @@ MUTATIONS = {
             {"type": "object", "additionalProperties": False, "required": [name], "properties": {name: PATH_SCHEMA}}
             for name in ("remove", "mkdir")
         ),
-        _one("write", path=PATH_SCHEMA, text={"type": "string"}),
-        _one("move", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
-        _one("copy", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
+        _with_fields("write", path=PATH_SCHEMA, text={"type": "string"}),
+        _with_fields("move", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
+        _with_fields("copy", **{"from": PATH_SCHEMA, "to": PATH_SCHEMA}),
     ]
 }
 
@@ -70,24 +70,11 @@ def seed(state: Mapping[str, Any]) -> FileTree:
     """
     nodes: dict[str, Node] = {}
     for path in state.get("directories", ()):
-        _put(nodes, path, DIRECTORY)
+        put(nodes, path, DIRECTORY)
     for path, content in state.get("files", {}).items():
         if path in nodes:
             raise Malformed(f"the filesystem state lists {path!r} both as a file and as a folder")
-        _put(nodes, path, Node("file", data=_content(path, content)))
-    return FileTree(nodes)
-
-
-def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy with one thing changed.
-
-    Raises:
-        Malformed: the change is none of `MUTATIONS`, or what it names is not there.
-    """
-    check(MUTATIONS, change, "the filesystem change")
-    ((name, argument),) = change.items()
-    nodes = dict(tree)
-    _CHANGES[name](nodes, argument)
+        put(nodes, path, Node("file", data=_content(path, content)))
     return FileTree(nodes)
 
 
@@ -101,7 +88,8 @@ def _content(path: str, content: str | Mapping[str, str]) -> bytes:
         raise Malformed(f"{what} is not valid base64") from None
 
 
-def _put(nodes: dict[str, Node], path: str, node: Node) -> None:
+def put(nodes: dict[str, Node], path: str, node: Node) -> None:
+    """Put a node into the tree, with the folders that lead to it."""
     parent = posixpath.dirname(path)
     while parent:
         if nodes.setdefault(parent, DIRECTORY).kind != "directory":
@@ -109,46 +97,6 @@ def _put(nodes: dict[str, Node], path: str, node: Node) -> None:
         parent = posixpath.dirname(parent)
     nodes[path] = node
 
-
-def _below(nodes: Mapping[str, Node], path: str) -> list[str]:
-    found = [name for name in nodes if name == path or name.startswith(f"{path}/")]
-    if not found:
-        raise Malformed(f"the filesystem change names {path!r}, which is not in the final state")
-    return found
-
-
-def _remove(nodes: dict[str, Node], path: str) -> None:
-    for name in _below(nodes, path):
-        del nodes[name]
-
-
-def _copy(nodes: dict[str, Node], ends: Mapping[str, str]) -> None:
-    for name in _below(nodes, ends["from"]):
-        _put(nodes, ends["to"] + name[len(ends["from"]) :], nodes[name])
-
-
-def _move(nodes: dict[str, Node], ends: Mapping[str, str]) -> None:
-    moved = {name: nodes[name] for name in _below(nodes, ends["from"])}
-    _remove(nodes, ends["from"])
-    for name, node in moved.items():
-        _put(nodes, ends["to"] + name[len(ends["from"]) :], node)
-
-
-def _write(nodes: dict[str, Node], file: Mapping[str, str]) -> None:
-    _put(nodes, file["path"], Node("file", data=encoded(file["text"], "the filesystem change")))
-
-
-def _mkdir(nodes: dict[str, Node], path: str) -> None:
-    _put(nodes, path, DIRECTORY)
-
-
-_CHANGES: Mapping[str, Callable[[dict[str, Node], Any], None]] = {
-    "remove": _remove,
-    "copy": _copy,
-    "move": _move,
-    "write": _write,
-    "mkdir": _mkdir,
-}
 
 _RECORDED = load("filesystem")
 FILESYSTEM = Server(

@@ -1,1 +1,1 @@
-"""The git MCP server: manifest, schema, mutations and recorded tools."""
+"""The git MCP server: manifest, schema, seed, mutations proposed and applied, and recorded tools."""

@@ -1,1 +1,1 @@
-"""The GitHub MCP server: manifest, schema, seed, mutators, mutations, emulator of its API and recorded tools."""
+"""The GitHub MCP server: manifest, schema, seed, mutations proposed and applied, its emulator, recorded tools."""

@@ -1,1 +1,1 @@
-"""The memory MCP server: manifest, mutators, mutations and recorded tools."""
+"""The memory MCP server: manifest, mutations proposed and applied, and recorded tools."""

@@ -1,1 +1,1 @@
-"""The Redis MCP server: manifest, schema, mutators, mutations, backend and recorded tools."""
+"""The Redis MCP server: manifest, schema, mutations proposed and applied, backend and recorded tools."""

@@ -1,1 +1,1 @@
-"""The spreadsheet MCP server: manifest, schema, mutators, mutations and recorded tools."""
+"""The spreadsheet MCP server: manifest, schema, mutations proposed and applied, and recorded tools."""

@@ -1,1 +1,1 @@
-"""The SQLite MCP server: manifest, mutations and recorded tools."""
+"""The SQLite MCP server: manifest, mutations proposed and applied, and recorded tools."""

@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
 from sandbox.servers.common.recorded import load
 from sandbox.servers.common.server import DATA, PROGRAMS, Server
 from verifiers.tree import FileTree, Node
@@ -70,27 +69,10 @@ def seed(state: Mapping[str, Any]) -> FileTree:
     tables = state.get("tables", {})
     if not tables:
         return FileTree({FILE: Node("file")})  # SQLite takes an empty file for an empty database
-    with closing(_memory()) as base:
+    with closing(in_memory()) as base:
         for name, table in tables.items():
             _create(base, name, table)
         return FileTree({FILE: Node("file", data=base.serialize())})
-
-
-def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
-    """Give a copy after one statement.
-
-    Raises:
-        Malformed: the change is not of the form `MUTATIONS`, there is no readable database, or SQLite refuses it.
-    """
-    check(MUTATIONS, change, "the sqlite change")
-    if (node := tree.get(FILE)) is None or node.kind != "file":
-        raise Malformed(f"the sqlite change needs the file {FILE!r}, which is not in the final state")
-    with closing(_memory()) as base, _named("the sqlite change"):
-        if node.data:
-            base.deserialize(node.data)
-        base.set_authorizer(_no_files)  # only now: to deserialize is to attach, for SQLite
-        base.execute(change["sql"], change.get("parameters", ()))
-        return FileTree({**tree, FILE: Node("file", data=base.serialize(), mode=node.mode)})
 
 
 def _create(base: sqlite3.Connection, name: str, table: Mapping[str, Any]) -> None:
@@ -99,22 +81,18 @@ def _create(base: sqlite3.Connection, name: str, table: Mapping[str, Any]) -> No
     if any(len(row) != len(columns) for row in rows):
         raise Malformed(f"{what} has a row that is not as long as its list of columns")
     described = ", ".join(f'"{column}" {kind}' for column, kind in columns)
-    with _named(what):
+    with refusals_named(what):
         base.execute(f'CREATE TABLE "{name}" ({described})')
         base.executemany(f'INSERT INTO "{name}" VALUES ({", ".join("?" * len(columns))})', rows)  # noqa: S608 (names fit their pattern)
 
 
-def _memory() -> sqlite3.Connection:
+def in_memory() -> sqlite3.Connection:
+    """Open an empty database in memory, in autocommit mode."""
     return sqlite3.connect(":memory:", isolation_level=None)
 
 
-def _no_files(action: int, *_: str | None) -> int:
-    """Keep a statement in memory: ATTACH and VACUUM INTO are the ways to a file."""
-    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
-
-
 @contextmanager
-def _named(what: str) -> Iterator[None]:
+def refusals_named(what: str) -> Iterator[None]:
     """Turn SQLite's refusal into a sentence; its own may quote values, so only its class is named."""
     try:
         yield

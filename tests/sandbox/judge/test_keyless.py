@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.judge.process import READER
+from sandbox.servers.registry import SERVERS
 from verifiers.states import READERS
 
 from ...patience import PATIENCE
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 MAY_READ = ("sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
-CHANGES = ("/mutators.py", "/mutations.py")
+CHANGES = ("/apply_mutation.py", "/proposed_mutations.py")
 """Where readers may be imported: in what only a reader process loads."""
 
 KEY_HOLDERS = (
@@ -51,9 +52,13 @@ def test_a_process_that_can_open_the_key_ring_has_loaded_no_reader():
     loaded = json.loads(subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True).stdout)
     assert "vault.keys.ring" in loaded, "it could open one"
     assert sorted(set(READERS) & set(loaded)) == []
-    assert not [
-        name for name in loaded if name.startswith("sandbox.mutations.") or name.endswith((".mutators", ".mutations"))
-    ]
+    changing = tuple(name.replace("/", ".").removesuffix(".py") for name in CHANGES)
+    assert not [name for name in loaded if name.startswith("sandbox.mutations.") or name.endswith(changing)]
+
+
+def test_each_server_has_both_modules_that_only_a_reader_process_loads():
+    for server in SERVERS:
+        assert all((ROOT / f"sandbox/servers/{server}{name}").is_file() for name in CHANGES), server
 
 
 def test_readers_are_imported_by_what_only_a_reader_process_loads():

@@ -8,9 +8,9 @@ import pytest
 
 from sandbox.mutations.make import mutants
 from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.memory import mutations as memory
-from sandbox.servers.postgres import mutations as postgres
-from sandbox.servers.redis import mutations as redis
+from sandbox.servers.memory import proposed_mutations as memory
+from sandbox.servers.postgres import proposed_mutations as postgres
+from sandbox.servers.redis import proposed_mutations as redis
 from sandbox.servers.registry import SERVERS
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE

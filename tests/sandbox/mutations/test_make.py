@@ -10,15 +10,15 @@ from sandbox.errors import Malformed
 from sandbox.mutations import answer
 from sandbox.mutations.make import mutants
 from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.calendar import mutations as calendar
+from sandbox.servers.calendar import proposed_mutations as calendar
 from sandbox.servers.common.texts import other, wrong
-from sandbox.servers.email import mutations as email
-from sandbox.servers.filesystem import mutations as filesystem
-from sandbox.servers.git import mutations as git
-from sandbox.servers.github import mutations as github
+from sandbox.servers.email import proposed_mutations as email
+from sandbox.servers.filesystem import proposed_mutations as filesystem
+from sandbox.servers.git import proposed_mutations as git
+from sandbox.servers.github import proposed_mutations as github
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.spreadsheet import mutations as spreadsheet
-from sandbox.servers.sqlite import mutations as sqlite
+from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
+from sandbox.servers.sqlite import proposed_mutations as sqlite
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.calendar import mutations as calendar
-from sandbox.servers.email import mutations as email
+from sandbox.servers.calendar import proposed_mutations as calendar
+from sandbox.servers.email import proposed_mutations as email
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.spreadsheet import mutations as spreadsheet
+from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
 
 
 def left(server, state, *changes):

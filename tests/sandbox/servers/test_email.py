@@ -9,8 +9,8 @@ import pytest
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
+from sandbox.servers.email.apply_mutation import mutate
 from sandbox.servers.email.manifest import STATE, seed
-from sandbox.servers.email.mutators import mutate
 from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

@@ -3,7 +3,8 @@
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.filesystem.manifest import FILESYSTEM, mutate, seed
+from sandbox.servers.filesystem.apply_mutation import mutate
+from sandbox.servers.filesystem.manifest import FILESYSTEM, seed
 
 
 def texts(tree):

@@ -6,8 +6,10 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
-from sandbox.servers.git.manifest import STATE, mutate, seed
+from sandbox.servers.git.apply_mutation import mutate
 from sandbox.servers.git.objects import InMemoryRepository
+from sandbox.servers.git.schema import STATE
+from sandbox.servers.git.seed import seed
 from verifiers.tree import FileTree
 
 from ..builders import unpack

@@ -14,8 +14,8 @@ from mcp import Client, MCPError, StdioServerParameters
 import sandbox.servers.github.forge
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
+from sandbox.servers.github.apply_mutation import mutate
 from sandbox.servers.github.manifest import GITHUB, STATE, seed
-from sandbox.servers.github.mutators import mutate
 from sandbox.servers.record import here
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
+from sandbox.servers.memory.apply_mutation import mutate
 from sandbox.servers.memory.manifest import STATE, seed
-from sandbox.servers.memory.mutators import mutate
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

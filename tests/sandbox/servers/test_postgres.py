@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
+from sandbox.servers.postgres.apply_mutation import mutate
 from sandbox.servers.postgres.manifest import STATE, seed
-from sandbox.servers.postgres.mutators import mutate
 from verifiers.formats.snapshot import FILE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

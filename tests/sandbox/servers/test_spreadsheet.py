@@ -10,8 +10,8 @@ from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
+from sandbox.servers.spreadsheet.apply_mutation import mutate
 from sandbox.servers.spreadsheet.manifest import STATE, seed
-from sandbox.servers.spreadsheet.mutators import mutate
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -7,7 +7,8 @@ import pytest
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import check
-from sandbox.servers.sqlite.manifest import STATE, mutate, seed
+from sandbox.servers.sqlite.apply_mutation import mutate
+from sandbox.servers.sqlite.manifest import STATE, seed
 
 STOCK = {
     "tables": {
