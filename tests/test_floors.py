@@ -51,7 +51,7 @@ GATES = {
     "starlette": ("quarterturn.http", "sandbox.gateway"),
     "typer": ("quarterturn",),
     "uvicorn": ("quarterturn.http", "sandbox.gateway.listener"),
-    "yaml": ("grammars", "quarterturn.http.describe"),
+    "yaml": ("grammars", "quarterturn.http.openapi_document"),
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.

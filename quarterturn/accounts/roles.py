@@ -1,7 +1,7 @@
 """Roles of API tokens and the scopes of each role, as one table.
 
 A token has a role, and all scopes of its role unless it was made with fewer. A route names the one scope that it needs
-(`quarterturn.http.answers.access`), so which role may do what follows from two tables and from nothing else.
+(`quarterturn.http.responses.access`), so which role may do what follows from two tables and from nothing else.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from vault.ledger.signatures.policy import Policy
 from vault.ledger.signatures.proof import Proof
 from vault.ledger.tree import merkle
 from vault.ledger.tree.tiles import HEAD
-from vault.ledger.write import fsck as folders
+from vault.ledger.write.fsck import fsck as check_log_folder
+from vault.ledger.write.fsck import rebuilt
 from vault.task import variant as variants
 from vault.task.document import Task
 
@@ -144,7 +145,7 @@ def tiles_root(document: Document) -> Answer:
     """{"dir", "keys"} to {"size", "root"}, rebuilt from the tiles of leaves; with keys the head has to say so too."""
     folder, keys = Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]]
     try:
-        size, root = folders.rebuilt(folder)
+        size, root = rebuilt(folder)
         head = open_checkpoint((folder / HEAD).read_bytes(), keys)[0] if keys else None
     except Broken as error:
         return {"ok": False, "error": str(error)}, False
@@ -157,7 +158,7 @@ def tiles_root(document: Document) -> Answer:
 def fsck(document: Document) -> Answer:
     """{"dir", "keys"} to {"ok", "problems"}."""
     try:
-        _, problems = folders.fsck(Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]])
+        _, problems = check_log_folder(Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]])
     except Broken as error:
         problems = [str(error)]
     return {"ok": not problems, "problems": problems}, not problems

@@ -19,19 +19,29 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from quarterturn.composition.wiring import House
-from quarterturn.http import describe
-from quarterturn.http.answers import answers, html, problems
-from quarterturn.http.answers.access import require_all
-from quarterturn.http.answers.log_view import LogView
-from quarterturn.http.answers.middleware import Guard
-from quarterturn.http.answers.rate import Rate
-from quarterturn.http.answers.response_cache import ResponseCache
-from quarterturn.http.answers.view import Document, PublicView
-from quarterturn.http.answers.watchers import Watchers
+from quarterturn.http import openapi_document
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
-from quarterturn.http.routes import account_pages, admin, explorer, feeds, health, log, months, public, submissions
-from quarterturn.http.routes import pages as for_people
+from quarterturn.http.responses import html, json_responses, problems
+from quarterturn.http.responses.access import require_all
+from quarterturn.http.responses.event_streams import Watchers
+from quarterturn.http.responses.middleware import Guard
+from quarterturn.http.responses.public_log import LogView
+from quarterturn.http.responses.public_view import Document, PublicView
+from quarterturn.http.responses.rate_limit import Rate
+from quarterturn.http.responses.response_cache import ResponseCache
+from quarterturn.http.routes import (
+    account_pages,
+    admin,
+    explorer,
+    feeds,
+    health,
+    log,
+    months,
+    pages,
+    public,
+    submissions,
+)
 from quarterturn.leaderboard import public_view
 from quarterturn.submissions.queue import Executor
 
@@ -39,19 +49,19 @@ TITLE, VERSION = "Quarterturn", "1"
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """No telemetry of the framework's: what it would carry away of a request was never looked at for words of a task."""
 
-pages = APIRouter(tags=["description"])
+description = APIRouter(tags=["description"])
 
 
-@pages.get("/openapi.json", response_class=Response, name="openapi")
+@description.get("/openapi.json", response_class=Response, name="openapi")
 def openapi(request: Request) -> Response:
     """Give this OpenAPI description."""
-    return answers.published(request, described()[0])
+    return json_responses.published(request, described()[0])
 
 
-@pages.get("/docs", response_class=HTMLResponse, name="docs")
+@description.get("/docs", response_class=HTMLResponse, name="docs")
 def docs() -> Response:
     """Show this description as a page, which loads nothing from elsewhere."""
-    return HTMLResponse(described()[1], headers={"cache-control": answers.PUBLIC, **html.PAGE})
+    return HTMLResponse(described()[1], headers={"cache-control": json_responses.PUBLIC, **html.PAGE})
 
 
 def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
@@ -68,9 +78,17 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
     )
-    for router in (public.router, months.router, log.router, submissions.router, admin.router, health.router, pages):
+    for router in (
+        public.router,
+        months.router,
+        log.router,
+        submissions.router,
+        admin.router,
+        health.router,
+        description,
+    ):
         app.include_router(router)
-    for router in (html.router, for_people.router, feeds.router, explorer.router, signin.router, account_pages.router):
+    for router in (html.router, pages.router, feeds.router, explorer.router, signin.router, account_pages.router):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)
@@ -82,8 +100,8 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
 @cache
 def described() -> tuple[Document, str]:
     """Give the description and the page that shows it; both are the same for every home, and made when first read."""
-    document = describe.describe(skeleton())
-    return Document.of(answers.written(document)), describe.page(document)
+    document = openapi_document.describe(skeleton())
+    return Document.of(json_responses.written(document)), openapi_document.page(document)
 
 
 def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
@@ -142,7 +160,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
         except problems.Problem as problem:
             return problems.answer(problem.code, problem.headers)
         return problems.answer("malformed")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", answers.JSON):
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", json_responses.JSON):
         return problems.answer("unsupported-media-type")
     wrong = [{"pointer": "/" + "/".join(map(str, one["loc"])), "reason": one["type"]} for one in found]
     return problems.answer("invalid", errors=wrong[:20])

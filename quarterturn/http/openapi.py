@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from quarterturn.http.app import skeleton
-from quarterturn.http.describe import as_yaml, describe
+from quarterturn.http.openapi_document import as_yaml, describe
 
 if __name__ == "__main__":
     sys.stdout.write(as_yaml(describe(skeleton())))

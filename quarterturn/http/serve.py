@@ -8,8 +8,8 @@ import uvicorn
 from sqlmodel import Session
 
 from quarterturn.composition.wiring import House
-from quarterturn.http.answers.listening import Listening
 from quarterturn.http.app import create
+from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.queue import Executor
 

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from sandbox.boxes.box import SOCKET_NAME
-from sandbox.endpoint.forward import READY
+from sandbox.endpoint.callback_listener import READY
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.isolation.forkserver import ENVIRONMENT
 
@@ -54,7 +54,7 @@ class Callbacks:
         with _listener(self._listen_on) as listener:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "sandbox.endpoint.forward", str(listener.fileno())],
+                [sys.executable, "-I", "-m", "sandbox.endpoint.callback_listener", str(listener.fileno())],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,  # a traceback in there might quote a task
@@ -73,7 +73,8 @@ class Callbacks:
         except Lost:
             self._end()
             raise Unavailable(
-                f"the callback listener on {self._listen_on} did not start; try `python -m sandbox.endpoint.forward`"
+                f"the callback listener on {self._listen_on} did not start; try "
+                "`python -m sandbox.endpoint.callback_listener`"
             ) from None
 
     def admit(self, sockets: Path) -> tuple[str, str]:

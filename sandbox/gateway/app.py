@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sandbox.boxes.box import PORT
 from sandbox.gateway.session import MAX_ANSWER, AgentSession
-from sandbox.model_gateway.front import PREFIX, Front
+from sandbox.model_gateway.agent_endpoints import PREFIX, Front
 from sandbox.servers.registry import wire_name
 from sandbox.strict_json import strict_object
 from sandbox.transcript import ToolCall

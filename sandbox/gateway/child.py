@@ -18,7 +18,7 @@ from sandbox.gateway.log_protocol import pack
 from sandbox.gateway.session import AgentSession
 from sandbox.gateway.spec import GatewaySpec
 from sandbox.gateway.upstream import WorldServers
-from sandbox.model_gateway.front import Front
+from sandbox.model_gateway.agent_endpoints import Front
 from sandbox.servers.registry import wire_name
 
 SPARE_SECONDS = 60  # of processor time beyond the wall clock, for starting and ending

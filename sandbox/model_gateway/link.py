@@ -2,7 +2,7 @@
 
     gateway -> model process   {"id", "wire", "request"}    {"id", "cancel": true}
     model process -> gateway   {"id", "status", "stream"}   {"id", "data": text}   {"id", "end": true}
-    model process -> runner    see `sandbox.model_gateway.record`
+    model process -> runner    see `sandbox.model_gateway.log_protocol`
 
 Either side may be lied to, so every reader caps what it holds; what the fields must be is checked where they are used.
 """

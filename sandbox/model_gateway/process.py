@@ -25,7 +25,7 @@ from typing import Self
 
 from sandbox.errors import Lost, Malformed, Unavailable
 from sandbox.model_gateway.link import CHUNK
-from sandbox.model_gateway.record import ModelCallLog
+from sandbox.model_gateway.log_protocol import ModelCallLog
 from sandbox.model_gateway.session import JUDGE_SECONDS
 from sandbox.model_gateway.spec import UpstreamSpec
 from sandbox.transcript import ModelCall

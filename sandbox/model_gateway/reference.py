@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sandbox.model_gateway import session, upstream
+from sandbox.model_gateway.agent_endpoints import MAX_BODY, SWITCHES
 from sandbox.model_gateway.budget import BYTES_A_TOKEN, DEFAULT_ANSWER
+from sandbox.model_gateway.formats.registry import WIRES
 from sandbox.model_gateway.formats.shape import MAX_MEDIA, MEDIA, Shape
-from sandbox.model_gateway.formats.wire import Wire
-from sandbox.model_gateway.formats.wires import WIRES
-from sandbox.model_gateway.front import MAX_BODY, SWITCHES
+from sandbox.model_gateway.formats.wire_format import Wire
 
 _SWITCHES = ", ".join(f"`{name}`" for name in SWITCHES)
 

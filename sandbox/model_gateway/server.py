@@ -27,7 +27,7 @@ from typing import Any
 
 from sandbox.isolation.confine import own_processes
 from sandbox.model_gateway.confine import confine
-from sandbox.model_gateway.formats.wires import BY_NAME
+from sandbox.model_gateway.formats.registry import BY_NAME
 from sandbox.model_gateway.link import pack
 from sandbox.model_gateway.session import UpstreamSession
 from sandbox.model_gateway.spec import UpstreamSpec

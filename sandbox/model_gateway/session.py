@@ -20,15 +20,15 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.model_gateway.budget import TokenBudget
-from sandbox.model_gateway.call import UpstreamCall
 from sandbox.model_gateway.formats import sse
+from sandbox.model_gateway.formats.registry import BY_NAME
 from sandbox.model_gateway.formats.shape import Unfit
-from sandbox.model_gateway.formats.wire import Document, Grant, Wire
-from sandbox.model_gateway.formats.wires import BY_NAME
+from sandbox.model_gateway.formats.wire_format import Document, Grant, Wire
 from sandbox.model_gateway.link import CHUNK, LinkReader, pack
-from sandbox.model_gateway.record import repeated
+from sandbox.model_gateway.log_protocol import repeated
 from sandbox.model_gateway.upstream import Upstream, UpstreamFailed, UpstreamResponse
 from sandbox.model_gateway.upstream_failure import SAID_NO, Judge
+from sandbox.model_gateway.upstream_request import UpstreamCall
 
 MAX_LOG = 16 * 1024 * 1024
 MAX_TOGETHER = 8
@@ -53,7 +53,7 @@ class UpstreamSession:
         upstream: where they go.
         cache_key: a random name of this task's run.
         link: the gateway's end of it is in a process that nobody trusts.
-        log: takes entries of the log (`sandbox.model_gateway.record`).
+        log: takes entries of the log (`sandbox.model_gateway.log_protocol`).
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sandbox.errors import Malformed
-from sandbox.model_gateway.formats.wire import Style
+from sandbox.model_gateway.formats.wire_format import Style
 
 MAX_KEY = 512
 

@@ -24,7 +24,7 @@ import httpx2
 
 from sandbox.errors import Malformed
 from sandbox.model_gateway.formats.sse import Parser
-from sandbox.model_gateway.formats.wire import Document, Wire
+from sandbox.model_gateway.formats.wire_format import Document, Wire
 from sandbox.model_gateway.spec import UpstreamSpec
 from vault.canonical import parse_object
 from vault.errors import Malformed as NotStrict

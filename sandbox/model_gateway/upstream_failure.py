@@ -11,8 +11,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 
-from sandbox.model_gateway.call import UpstreamCall
 from sandbox.model_gateway.upstream import Upstream, UpstreamFailed
+from sandbox.model_gateway.upstream_request import UpstreamCall
 from sandbox.transcript import ModelOutcome
 
 MAX_JUDGED = 3

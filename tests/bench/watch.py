@@ -28,7 +28,7 @@ import numpy as np
 from oracle import limits
 from report import Found, Table
 
-from quarterturn.findings import case_files
+from quarterturn.findings import case_file_scan
 from rotation.detection.detectors.scan import DETECTORS, judged
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -320,11 +320,11 @@ def _speed() -> Iterator[dict[str, Any]]:
         "50 submitters, one rotation judged": World(submitters=50, rotations=2),
         "1,000 submissions over six months": World(submitters=33, rotations=6, runs=5, again=0.05),
     }
-    everything, case_files.MUCH = case_files.MUCH, 10**12
+    everything, case_file_scan.MUCH = case_file_scan.MUCH, 10**12
     with tempfile.TemporaryDirectory() as folder:
         for name, world in sizes.items():
             path = worlds.write(play(world, 1), Path(folder) / "case.jsonl")
             start = time.process_time()
-            report = case_files.scan([path], Path(folder) / "flags")
+            report = case_file_scan.scan([path], Path(folder) / "flags")
             yield {"case": name, "tests": report.data["tests"], "seconds": f"{time.process_time() - start:.1f}"}
-    case_files.MUCH = everything
+    case_file_scan.MUCH = everything

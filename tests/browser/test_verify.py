@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Malformed
-from vault.ledger import browser as sources
+from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
@@ -28,7 +28,7 @@ KEY, KEYS = (VECTORS / "log.vkey").read_text().strip(), (VECTORS / "key-changed"
 @pytest.fixture
 def desk(new_page, tmp_path):
     """The page, opened from a file, and how a release is given to it."""
-    (tmp_path / "verify.html").write_bytes(sources.page())
+    (tmp_path / "verify.html").write_bytes(browser.page())
     page = new_page(base_url=None)
     page_url = (tmp_path / "verify.html").as_uri()
 
@@ -78,7 +78,7 @@ def test_a_folder_may_be_dropped(desk, drop, tmp_path):
 
 def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(page, drop):
     page.add_init_script("delete DataTransferItem.prototype.getAsFileSystemHandle")
-    page.route("**/page", lambda route: route.fulfill(body=sources.page(), content_type="text/html; charset=utf-8"))
+    page.route("**/page", lambda route: route.fulfill(body=browser.page(), content_type="text/html; charset=utf-8"))
     page.goto("/page")
     page.fill("#key", KEY)
     drop(page, "#release", GOOD)
@@ -151,7 +151,7 @@ def test_it_says_of_a_withdrawn_task_that_it_counts_no_more_and_that_its_text_is
 
 
 def test_everybody_can_read_it(new_page, barriers, tmp_path):
-    (tmp_path / "verify.html").write_bytes(sources.page())
+    (tmp_path / "verify.html").write_bytes(browser.page())
     for how in ({"color_scheme": "light"}, {"color_scheme": "dark", "viewport": {"width": 360, "height": 740}}):
         page = new_page(**how)
         page.goto((tmp_path / "verify.html").as_uri())
@@ -195,7 +195,7 @@ def parts(page):
     def call(function, what=None):
         if page.url == "about:blank":
             page.goto("/rotation")  # a page over http on this machine, so that it is given WebCrypto
-        return page.evaluate(f"(what) => {{ {sources.library()}; return ({function})(what); }}", what)
+        return page.evaluate(f"(what) => {{ {browser.library()}; return ({function})(what); }}", what)
 
     return call
 

@@ -28,7 +28,7 @@ from quarterturn.cli import run
 from quarterturn.keys import rekeying  # noqa: F401
 from quarterturn.month import monthly_turn  # noqa: F401
 from quarterturn.tasks import import_tasks, review  # noqa: F401
-from rotation.turn.turn import STEPS as TURN
+from rotation.turn.turn import STEPS
 
 from .children import Child, Said
 
@@ -209,7 +209,7 @@ def _callers() -> Iterator[str]:
 
 
 STEPS = {
-    **{f"rotation.turn.turn._{step}": f"{step}: " for step in ("begin", *TURN)},
+    **{f"rotation.turn.turn._{step}": f"{step}: " for step in ("begin", *STEPS)},
     **{f"vault.store.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
     "quarterturn.month.monthly_turn.run": "after: ",
 }

@@ -27,7 +27,7 @@ from quarterturn.submissions.queue import LEASE, Queue
 from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from rotation.errors import NotAllowed
 from sandbox import errors as sandbox_errors
-from sandbox.boxes.box import ExitFacts as Ends
+from sandbox.boxes.box import ExitFacts
 from sandbox.results.failure import RETRIES, STOPS, UNSERVED, AttemptFacts, Stage, classify
 from sandbox.results.outcome import unplayed
 from sandbox.results.unjudged import UnjudgedResult
@@ -42,8 +42,8 @@ pytestmark = pytest.mark.slow
 
 ACCOUNTS = {"ada": "ada", "countess": "ada", "bob": "bob"}
 QUOTA = 2
-ENDED, LOST = Ends(running=False, exit_code=0), Ends(running=False, lost=True)
-PLAYED = AttemptFacts(Stage.VERDICT, ended="answered", agent=ENDED, world=Ends(running=True))
+ENDED, LOST = ExitFacts(running=False, exit_code=0), ExitFacts(running=False, lost=True)
+PLAYED = AttemptFacts(Stage.VERDICT, ended="answered", agent=ENDED, world=ExitFacts(running=True))
 HELD = replace(PLAYED, ended="agent-exited")
 
 # How a serving may end, with the facts of its check: all but the first is what an agent would try, or what we might do.
@@ -52,8 +52,8 @@ ENDS = {
     "steps": (replace(PLAYED, ended="steps-exceeded"), None),
     "time": (replace(PLAYED, ended="time-exceeded"), None),
     "gateway": (replace(PLAYED, ended=None), None),
-    "relay": (replace(PLAYED, agent=Ends(running=False, relay_died=True)), None),
-    "world": (replace(PLAYED, world=Ends(running=False, exit_code=137)), HELD),
+    "relay": (replace(PLAYED, agent=ExitFacts(running=False, relay_died=True)), None),
+    "world": (replace(PLAYED, world=ExitFacts(running=False, exit_code=137)), HELD),
     "server": (replace(PLAYED, servers_missed=1), HELD),
     "too large": (replace(PLAYED, too_large=True), HELD),
     "judge": (replace(PLAYED, stage=Stage.FROZEN, unjudged=True), None),

@@ -38,8 +38,8 @@ from vault.errors import Refused, VaultError
 from vault.keys.ring import KeyRing
 from vault.keys.seal import rewrap
 from vault.store import access_log, blobs
-from vault.store.records import TaskRecord
 from vault.store.tables import SHREDDED, BlobRow, TaskRow
+from vault.store.task_record import TaskRecord
 
 PART_ROWS, PART_BYTES = 500, 8 << 20
 """How much one transaction wraps again: SQLite writes a row's ciphertext anew with it, though nobody reads it."""

@@ -32,8 +32,8 @@ from vault.store import access_log, blobs
 from vault.store.access_log import AccessEntry, Head
 from vault.store.blobs import BlindIndex, OwnKey
 from vault.store.opened_task import OpenedTask
-from vault.store.records import TaskRecord
 from vault.store.tables import SHREDDED, BlobRow, LeafRow, TaskRow
+from vault.store.task_record import TaskRecord
 from vault.task import variant
 from vault.task.document import Task
 from vault.task.lifecycle import FIRST, TaskEvent, TaskState, advance

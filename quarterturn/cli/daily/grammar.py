@@ -82,11 +82,11 @@ def grammar_import(
     as_json: Json = False,
 ) -> None:
     """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
-    from grammars.language.imported import GrammarSource as Texts
+    from grammars.language.imported import GrammarSource
     from grammars.language.load import texts
     from quarterturn.cli.terminal.secrets import open_house
 
-    read = Texts(*texts(source))
+    read = GrammarSource(*texts(source))
     with open_house(home) as house:
         grammar = house.imported.keep(read, who=who)
     data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}

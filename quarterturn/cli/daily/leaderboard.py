@@ -23,18 +23,17 @@ def leaderboard(
 ) -> None:
     """Show a month's runs with figures, intervals and ranks."""
     from quarterturn.cli.terminal.secrets import open_house
-    from quarterturn.leaderboard import caveats, standings
-    from quarterturn.leaderboard import linked_scores as linking
+    from quarterturn.leaderboard import caveats, linked_scores, standings
     from rotation.calendar import Month
 
     asked = Month.parse(month) if month else None
     with open_house(home) as house:
         chosen = asked or house.official.month()
         lines, public = standings.of_month(house, chosen), caveats.public_cohorts(house, chosen)
-        scores = linking.of_month(house, chosen) if linked else None
+        scores = linked_scores.of_month(house, chosen) if linked else None
     data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
     text = [*standings.table(lines), *caveats.lines(public)]
     if scores is not None:
         data = [line | {"compared": scores.get(line["run"])} for line in data]
-        text += ["", *linking.lines(lines, scores)]
+        text += ["", *linked_scores.lines(lines, scores)]
     Output(as_json=as_json).result(data, *text)

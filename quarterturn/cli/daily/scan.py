@@ -22,7 +22,7 @@ def scan(
     as_json: Json = False,
 ) -> None:
     """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
-    from quarterturn.findings import case_files
+    from quarterturn.findings import case_file_scan
 
-    found = case_files.scan(paths, out)
+    found = case_file_scan.scan(paths, out)
     Output(as_json=as_json).result(found.data, *found.lines)

@@ -124,7 +124,7 @@ def task_review(
     """Show tasks with their evidence, or record a second person's review decision."""
     from quarterturn.cli.terminal.secrets import open_house
     from quarterturn.tasks import review
-    from vault.task.lifecycle import TaskState as Life
+    from vault.task.lifecycle import TaskState
 
     decided = approve or reject is not None
     if approve and reject is not None:
@@ -136,12 +136,12 @@ def task_review(
     if one_by_one and (decided or batch or task_id or as_json):
         raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
     with open_house(home) as house:
-        waiting = [record.id for record in house.vault.records(Life.ADMITTED)]
+        waiting = [record.id for record in house.vault.records(TaskState.ADMITTED)]
         chosen = [task_id] if task_id else waiting
         if decided:
             found = review.decided(review.decide_all(house, chosen, who, reject))
         elif one_by_one:
-            others = [record.id for record in house.vault.records(Life.ADMITTED) if record.author != who]
+            others = [record.id for record in house.vault.records(TaskState.ADMITTED) if record.author != who]
             found = review.decided(review.one_by_one(house, others, who, _Terminal()))
         elif task_id or batch:
             found = review.shown(house, chosen, who)

@@ -6,7 +6,8 @@ Every room's root error has a `kind`; this table is the only place that knows th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+
+from quarterturn.errors import ApplicationError
 
 OK = 0
 NO = 1
@@ -25,13 +26,10 @@ EXITS: Mapping[str, int] = {
 }
 
 
-@runtime_checkable
-class _WithKind(Protocol):
-    """As in `vault.errors`, which cannot be imported where a foreign `vault` comes first on the path."""
-
-    kind: str
-
-
 def exit_code(error: BaseException) -> int | None:
     """Give the exit code of one of our own errors, or None for an error that is not ours."""
-    return EXITS.get(error.kind) if isinstance(error, _WithKind) else None
+    if isinstance(error, ApplicationError):  # also where a foreign `vault` stands before ours on the path
+        return EXITS[error.kind]
+    from vault.errors import kind_of
+
+    return EXITS.get(str(kind_of(error)))

@@ -13,10 +13,10 @@ from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts.accounts import Caller
 from quarterturn.composition.wiring import House
-from quarterturn.http.answers.access import ACCESS, PAGES
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.rate import Rate
 from quarterturn.http.identity import signin
+from quarterturn.http.responses.access import ACCESS, PAGES
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.rate_limit import Rate
 
 SCHEME = "bearer "
 OWNERS_SEE_MORE = {("GET", "/runs/{id}")}

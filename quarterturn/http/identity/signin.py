@@ -19,9 +19,9 @@ from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts.accounts import Caller
-from quarterturn.http.answers import answers, html
-from quarterturn.http.answers.problems import Problem
-from quarterturn.pages import sign_in as signing
+from quarterturn.http.responses import html, json_responses
+from quarterturn.http.responses.problems import Problem
+from quarterturn.pages import sign_in as sign_in_pages
 
 HOURS = 12
 FIRST = {"submit": "/mine", "findings:read": "/watch"}
@@ -50,7 +50,7 @@ def require_from_here(request: Request) -> None:
 @router.get("/sign-in", name="sign_in_page")
 def form(request: Request) -> Response:
     """Show the form."""
-    return html.own(signing.page(_secure(request)))
+    return html.own(sign_in_pages.page(_secure(request)))
 
 
 @router.post("/sign-in", name="sign_in")
@@ -60,7 +60,7 @@ async def sign_in(request: Request) -> Response:
     token = given.get("token", [""])[0].strip()
     caller: Caller | None = await run_in_threadpool(request.app.state.house.caller, token)
     if caller is None:
-        return html.own(signing.page(_secure(request), wrong=True), 422)
+        return html.own(sign_in_pages.page(_secure(request), wrong=True), 422)
     first = next((page for scope, page in FIRST.items() if scope in caller.scopes), "/")
     to = given.get("to", [""])[0]
     said = _to(to if _OURS.fullmatch(to) else first)
@@ -81,13 +81,13 @@ def sign_out(request: Request) -> Response:
 def kept_out(request: Request) -> Response:
     """Answer an unauthenticated request for a page with the form."""
     path = request.url.path
-    said = html.own(signing.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
+    said = html.own(sign_in_pages.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
     said.headers["www-authenticate"] = 'Bearer realm="quarterturn"'
     return said
 
 
 def _to(path: str) -> Response:
-    return RedirectResponse(path, 303, {"cache-control": answers.PRIVATE, **html.PAGE})
+    return RedirectResponse(path, 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
 def _secure(request: Request) -> bool:

@@ -14,8 +14,8 @@ from fastapi.responses import RedirectResponse
 from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound
 from quarterturn.findings import detection
-from quarterturn.http.answers import answers, html
 from quarterturn.http.identity.auth import Who
+from quarterturn.http.responses import html, json_responses
 from quarterturn.http.routes.submissions import Home, Id, listed
 from quarterturn.pages import findings, submission
 from quarterturn.pages.drawing.grid import Grid
@@ -65,7 +65,7 @@ def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A0
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission, and show its page."""
     submission_service.cancel(house, id, who.account)
-    return RedirectResponse(f"/submission/{id}", 303, {"cache-control": answers.PRIVATE, **html.PAGE})
+    return RedirectResponse(f"/submission/{id}", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
 @router.get("/watch", name="findings_page")
@@ -98,4 +98,4 @@ def _trace(house: House, name: str, account: str) -> dict[str, Any] | None:
 
 def _table(grids: Mapping[str, Grid], file: str) -> Response:
     data, media = html.chosen(grids, file)
-    return Response(data, 200, {"cache-control": answers.PRIVATE}, media)
+    return Response(data, 200, {"cache-control": json_responses.PRIVATE}, media)

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Path, Query, Response
 
 from quarterturn.accounts.accounts import Token
 from quarterturn.findings import detection
-from quarterturn.http.answers import answers, shapes
 from quarterturn.http.identity.auth import Who
+from quarterturn.http.responses import json_responses, models
 from quarterturn.http.routes.submissions import Home
 from quarterturn.month import monthly_turn
 
@@ -23,53 +23,53 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 @router.get("/findings", response_model=dict[str, Any], name="list_findings")
 def findings(
     house: Home,
-    month: Annotated[shapes.MonthName | None, Query(description="YYYY-MM (default: every month).")] = None,
+    month: Annotated[models.MonthName | None, Query(description="YYYY-MM (default: every month).")] = None,
     *,
     everything: Annotated[bool, Query(alias="all", description="Include clean results.")] = False,
 ) -> Response:
     """List the findings with their reviews, as `quarterturn watch list` does."""
-    return answers.plain(detection.listing(house, month, everything=everything).data)
+    return json_responses.plain(detection.listing(house, month, everything=everything).data)
 
 
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
-def review(house: Home, who: Who, number: Number, word: shapes.NewWord) -> Response:
+def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Response:
     """Set a finding's status. Scores do not change."""
-    return answers.plain(detection.review(house, number, word.state, word.note, who.account).data)
+    return json_responses.plain(detection.review(house, number, word.state, word.note, who.account).data)
 
 
-@router.get("/queue", response_model=shapes.QueueShape, name="queue")
+@router.get("/queue", response_model=models.QueueShape, name="queue")
 def queue(house: Home) -> Response:
     """List the submissions that are queued or running."""
     found = [
         {"id": one.id, "account": one.account, "set": one.tasks, "state": one.state, "attempt": one.attempt}
         for one in house.submissions.unfinished()
     ]
-    return answers.plain({"submissions": found})
+    return json_responses.plain({"submissions": found})
 
 
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
 def turn(house: Home) -> Response:
     """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
-    return answers.plain(monthly_turn.status(house).data)
+    return json_responses.plain(monthly_turn.status(house).data)
 
 
-@router.get("/tokens", response_model=shapes.Tokens, name="list_tokens")
+@router.get("/tokens", response_model=models.Tokens, name="list_tokens")
 def tokens(house: Home) -> Response:
     """List the tokens, without their secret text."""
-    return answers.plain({"tokens": [_token(one) for one in house.accounts.list()]})
+    return json_responses.plain({"tokens": [_token(one) for one in house.accounts.list()]})
 
 
-@router.post("/tokens", status_code=201, response_model=shapes.MadeToken, name="create_token")
-def create(house: Home, wanted: shapes.NewToken) -> Response:
+@router.post("/tokens", status_code=201, response_model=models.MadeToken, name="create_token")
+def create(house: Home, wanted: models.NewToken) -> Response:
     """Create a token; its text is shown only in this answer."""
     text, made = house.accounts.create(wanted.account, wanted.role, scopes=wanted.scopes, days=wanted.days)
-    return answers.plain(_token(made) | {"token": text}, 201)
+    return json_responses.plain(_token(made) | {"token": text}, 201)
 
 
-@router.delete("/tokens/{number}", response_model=shapes.TokenShape, name="revoke_token")
+@router.delete("/tokens/{number}", response_model=models.TokenShape, name="revoke_token")
 def revoke(house: Home, number: Number) -> Response:
     """Revoke a token; it is invalid from now on."""
-    return answers.plain(_token(house.accounts.revoke(number)))
+    return json_responses.plain(_token(house.accounts.revoke(number)))
 
 
 def _token(one: Token) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from quarterturn.http.answers import answers, html
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import html, json_responses
+from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.public import View
 from quarterturn.pages import explorer
 from vault.ledger import browser
@@ -29,12 +29,12 @@ def explorer_page(request: Request, view: View) -> Response:
 @router.get("/static/explorer.js", name="explorer_script")
 def explorer_script(request: Request) -> Response:
     """Give the explorer's script."""
-    return answers.published(request, script, JAVASCRIPT)
+    return json_responses.published(request, script, JAVASCRIPT)
 
 
 @router.get("/verify.html", name="verifier")
 def verifier_page(request: Request) -> Response:
     """Give the page that checks a release from a disk; it is for saving, so it is not shown here."""
-    found = answers.published(request, verifier, html.HTML)
+    found = json_responses.published(request, verifier, html.HTML)
     found.headers["content-disposition"] = 'attachment; filename="verify.html"'
     return found

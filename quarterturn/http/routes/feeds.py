@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from quarterturn.http.answers import answers
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import json_responses
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.log import TEXT, Log
 from quarterturn.http.routes.public import View
 from quarterturn.pages.feeds import Entry, Feed, written
@@ -43,7 +43,7 @@ def releases(request: Request, view: View, rotations: Rotations) -> Response:
             f"{turn['release']}: the cohort of {turn['month']} is published",
             datetime.fromisoformat(turn["started_at"]),
             f"/releases/{turn['release']}",
-            answers.JSON,
+            json_responses.JSON,
             "Its tasks with their hashes and salts, the leaves of the log and the results of every run on them: "
             "all that an audit needs.",
         )
@@ -66,4 +66,4 @@ def checkpoints(request: Request, log: Log, rotations: Rotations) -> Response:
 def _fed(request: Request, rotations: dict[str, Any], name: str, title: str, entries: list[Entry]) -> Response:
     of = rotations["benchmark"]
     feed = Feed(name, f"{of['origin']}: {title}", of["origin"], of["first_month"], entries)
-    return answers.published(request, Document.of(written(feed)), ATOM)
+    return json_responses.published(request, Document.of(written(feed)), ATOM)

@@ -10,8 +10,8 @@ from sqlmodel import Session, text
 
 from quarterturn import wall_clock
 from quarterturn.composition.wiring import House
-from quarterturn.http.answers import answers, shapes
-from quarterturn.http.answers.problems import Problem
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.problems import Problem
 from quarterturn.month import automatic_turn
 from vault.errors import VaultError
 
@@ -20,13 +20,13 @@ router = APIRouter(tags=["health"])
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@router.get("/healthz", response_model=shapes.State, name="healthz")
+@router.get("/healthz", response_model=models.State, name="healthz")
 def healthz() -> Response:
     """Say that the process answers."""
-    return answers.plain({"ok": True})
+    return json_responses.plain({"ok": True})
 
 
-@router.get("/readyz", response_model=shapes.State, name="readyz")
+@router.get("/readyz", response_model=models.State, name="readyz")
 def readyz(request: Request) -> Response:
     """Check that the database, the keys and the log can be used."""
     house: House = request.app.state.house
@@ -37,7 +37,7 @@ def readyz(request: Request) -> Response:
         house.writer.checkpoint()
     except (VaultError, OSError):
         raise Problem("unavailable") from None
-    return answers.plain({"ok": True})
+    return json_responses.plain({"ok": True})
 
 
 @router.get("/metrics", response_class=Response, name="metrics")
@@ -61,7 +61,9 @@ def metrics(request: Request) -> Response:
         *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),
     ]
     lines += _of_the_clock(house)
-    return Response("\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": answers.PRIVATE})
+    return Response(
+        "\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": json_responses.PRIVATE}
+    )
 
 
 def _of_the_clock(house: House) -> Iterator[str]:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from quarterturn.http.answers import answers, shapes
-from quarterturn.http.answers.log_view import LogView
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.public_log import LogView
+from quarterturn.http.responses.public_view import Document
 
 router = APIRouter(prefix="/log", tags=["log"])
 
@@ -29,28 +29,28 @@ Log = Annotated[LogView, Depends(log)]
 @router.get("/checkpoint", response_class=Response, name="checkpoint")
 def checkpoint(request: Request, log: Log) -> Response:
     """Give the newest signed checkpoint (C2SP checkpoint, a signed note)."""
-    return answers.published(request, _tagged(log.note()), TEXT)
+    return json_responses.published(request, _tagged(log.note()), TEXT)
 
 
 @router.get("/checkpoints/{size}", response_class=Response, name="checkpoint_of_size")
 def checkpoint_of_size(request: Request, log: Log, size: int) -> Response:
     """Give the checkpoint that was published when the log had so many leaves."""
-    return answers.published(request, _tagged(log.note(size)), TEXT)  # witnesses' lines come to stand under it
+    return json_responses.published(request, _tagged(log.note(size)), TEXT)  # witnesses' lines come to stand under it
 
 
 @router.get("/tile/{path:path}", response_class=Response, name="tile")
 def tile(request: Request, log: Log, path: str) -> Response:
     """Give a tile of hashes, or a bundle of leaves below `entries/`."""
-    return answers.published(request, _tagged(log.tile(path)), BYTES, keep=answers.FOR_EVER)
+    return json_responses.published(request, _tagged(log.tile(path)), BYTES, keep=json_responses.FOR_EVER)
 
 
-@router.get("/proof/inclusion", response_model=shapes.Inclusion, name="inclusion_proof")
+@router.get("/proof/inclusion", response_model=models.Inclusion, name="inclusion_proof")
 def inclusion(request: Request, log: Log, index: Count, size: Count | None = None) -> Response:
     """Prove that a leaf is in the log."""
     return _proof(request, log.inclusion(index, size))
 
 
-@router.get("/proof/consistency", response_model=shapes.Consistency, name="consistency_proof")
+@router.get("/proof/consistency", response_model=models.Consistency, name="consistency_proof")
 def consistency(
     request: Request,
     log: Log,
@@ -64,7 +64,7 @@ def consistency(
 def _proof(request: Request, found: object | None) -> Response:
     if found is None:
         raise Problem("not-found")
-    return answers.published(request, Document.of(answers.written(found)))
+    return json_responses.published(request, Document.of(json_responses.written(found)))
 
 
 def _tagged(data: bytes | None) -> Document | None:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 
-from quarterturn.http.answers import answers, shapes
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.public import View
 from vault.ledger.release import month
 
@@ -19,21 +19,21 @@ Signed = Literal["checkpoint", "checkpoint.sig", "attestation.dsse.json"]
 Key = Literal["log.vkey", "allowed_signers"]
 
 
-@router.get("/months", response_model=shapes.Months, name="list_months")
+@router.get("/months", response_model=models.Months, name="list_months")
 def months(request: Request, view: View) -> Response:
     """List the months whose turn was signed, the oldest first."""
     found = [{"month": name, "files": [f"/months/{name}/{file}" for file in month.FILES]} for name in view.signed()]
-    return answers.published(request, Document.of(answers.written({"months": found})))
+    return json_responses.published(request, Document.of(json_responses.written({"months": found})))
 
 
 @router.get("/months/{month}/{file}", response_class=Response, name="get_month_file")
-def month_file(request: Request, view: View, month: shapes.MonthName, file: Signed) -> Response:
+def month_file(request: Request, view: View, month: models.MonthName, file: Signed) -> Response:
     """Give a turn's final checkpoint, its SSH signature, or its attestation (in-toto in DSSE)."""
     media = JSON if file.endswith(".json") else TEXT
-    return answers.published(request, view.of_month(month, file), media, keep=answers.FOR_EVER)
+    return json_responses.published(request, view.of_month(month, file), media, keep=json_responses.FOR_EVER)
 
 
 @router.get("/keys/{file}", response_class=Response, name="get_key")
 def key(request: Request, view: View, file: Key) -> Response:
     """Give the log's verifier key, or the signers of months (OpenSSH). Compare them with a copy from elsewhere."""
-    return answers.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)
+    return json_responses.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)

@@ -8,9 +8,9 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from quarterturn.http.answers import answers, html
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import html, json_responses
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.public import View
 from quarterturn.pages import leaderboard, rotation
 from quarterturn.pages.drawing.grid import Grid
@@ -59,7 +59,7 @@ def _table(
     request: Request, grids: Callable[[Item], Mapping[str, Grid]], found: Document | None, file: str
 ) -> Response:
     data, media = html.chosen(grids(_read(found)), file)
-    return answers.published(request, Document.of(data), media)
+    return json_responses.published(request, Document.of(data), media)
 
 
 def _rotations(view: View) -> Item | None:

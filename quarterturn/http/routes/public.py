@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from quarterturn.http.answers import answers, shapes
-from quarterturn.http.answers.answers import MOST, PAGE
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.view import Document, PublicView
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.json_responses import MOST, PAGE
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.public_view import Document, PublicView
 
 router = APIRouter(tags=["public"])
 
@@ -26,7 +26,7 @@ def view(request: Request) -> PublicView:
 View = Annotated[PublicView, Depends(view)]
 
 
-@router.get("/tasks", response_model=shapes.TaskPage, name="list_tasks")
+@router.get("/tasks", response_model=models.TaskPage, name="list_tasks")
 def tasks(
     request: Request,
     view: View,
@@ -38,24 +38,24 @@ def tasks(
 
     def make() -> bytes:
         chosen = [task for task in view.tasks() if of in (None, task.of)]
-        found, more = answers.page(chosen, lambda task: task.id, cursor, limit)
-        return answers.written({"tasks": [task.item() for task in found], "next": more})
+        found, more = json_responses.page(chosen, lambda task: task.id, cursor, limit)
+        return json_responses.written({"tasks": [task.item() for task in found], "next": more})
 
-    return answers.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
+    return json_responses.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
 
 
-@router.get("/tasks/{id}", response_model=shapes.TaskDetail, name="get_task")
+@router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
     """Give a public task. The answer for a live task is the same as for an id that does not exist."""
     found = view.task(id)
-    return answers.published(request, Document.of(answers.written(found.whole())) if found else None)
+    return json_responses.published(request, Document.of(json_responses.written(found.whole())) if found else None)
 
 
 @router.get("/leaderboard", response_model=dict[str, Any], name="leaderboard")
 def leaderboard(
     request: Request,
     view: View,
-    month: Annotated[shapes.MonthName | None, Query(description="YYYY-MM (default: the newest).")] = None,
+    month: Annotated[models.MonthName | None, Query(description="YYYY-MM (default: the newest).")] = None,
     track: Annotated[
         Literal["docker", "docker-model-gateway", "endpoint", "unofficial"] | None, Query(description="One track.")
     ] = None,
@@ -66,38 +66,38 @@ def leaderboard(
     if found is not None and track is not None:
         body = found.body
         found = view.made(found.etag, ("board", track), lambda: _of_track(body, track))
-    return answers.published(request, found)
+    return json_responses.published(request, found)
 
 
 def _of_track(body: bytes, track: str) -> bytes:
     board = json.loads(body)
     board["lines"] = [line for line in board["lines"] if line["track"] == track]
-    return answers.written(board)
+    return json_responses.written(board)
 
 
 @router.get("/rotations", response_model=dict[str, Any], name="rotations")
 def rotations(request: Request, view: View) -> Response:
     """Give the turns, the cohorts with their sizes, and when the next turn is due."""
-    return answers.published(request, view.rotations())
+    return json_responses.published(request, view.rotations())
 
 
 @router.get("/findings", response_model=dict[str, Any], name="findings")
 def findings(request: Request, view: View) -> Response:
     """Count the findings of months that are over, by kind; nobody is named."""
-    return answers.published(request, view.findings())
+    return json_responses.published(request, view.findings())
 
 
-@router.get("/releases", response_model=shapes.Releases, name="list_releases")
+@router.get("/releases", response_model=models.Releases, name="list_releases")
 def releases(request: Request, view: View) -> Response:
     """List the releases, the oldest first."""
     found = [
         {"release": name, "month": name.removeprefix("Historical-"), "attestation": f"/attestations/{name}"}
         for name in view.releases()
     ]
-    return answers.published(request, Document.of(answers.written({"releases": found})))
+    return json_responses.published(request, Document.of(json_responses.written({"releases": found})))
 
 
-@router.get("/releases/{release}", response_model=shapes.ReleaseShape, name="get_release")
+@router.get("/releases/{release}", response_model=models.ReleaseShape, name="get_release")
 def release(request: Request, view: View, release: str) -> Response:
     """Give a release's manifest and files."""
     manifest, files = view.manifest(release), view.files(release)
@@ -108,7 +108,7 @@ def release(request: Request, view: View, release: str) -> Response:
         for name, path in files.items()
     ]
     whole = {"release": release, "manifest": json.loads(manifest.body), "files": listed}
-    return answers.published(request, Document.of(answers.written(whole)))
+    return json_responses.published(request, Document.of(json_responses.written(whole)))
 
 
 @router.get("/releases/{release}/files/{path:path}", response_class=Response, name="get_release_file")
@@ -119,11 +119,11 @@ def release_file(request: Request, view: View, release: str, path: str) -> Respo
         raise Problem("not-found")
     media = MEDIA.get(found.suffix, "application/octet-stream")
     document = Document.of(found.read_bytes())
-    return answers.published(request, document, media, keep=answers.FOR_EVER, name=found.name)
+    return json_responses.published(request, document, media, keep=json_responses.FOR_EVER, name=found.name)
 
 
 @router.get("/attestations/{release}", response_model=dict[str, Any], name="get_attestation")
 def attestation(request: Request, view: View, release: str) -> Response:
     """Give the in-toto statement of the tasks that a release published, with their hashes."""
     found = view.attestation(release)
-    return answers.published(request, found, "application/vnd.in-toto+json", keep=answers.FOR_EVER)
+    return json_responses.published(request, found, "application/vnd.in-toto+json", keep=json_responses.FOR_EVER)

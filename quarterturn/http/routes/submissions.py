@@ -13,11 +13,11 @@ from starlette.concurrency import run_in_threadpool
 
 from quarterturn.composition.wiring import House
 from quarterturn.errors import NotAllowed, Refused
-from quarterturn.http.answers import answers, shapes
-from quarterturn.http.answers.answers import MOST, PAGE
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.watchers import Look, Watchers
 from quarterturn.http.identity.auth import Perhaps, Who
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.event_streams import Look, Watchers
+from quarterturn.http.responses.json_responses import MOST, PAGE
+from quarterturn.http.responses.problems import Problem
 from quarterturn.runs import submission_service
 from quarterturn.submissions.queue import Executor
 from quarterturn.submissions.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
@@ -40,17 +40,17 @@ Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
 
-@router.post("/submissions", status_code=201, response_model=shapes.SubmissionShape, name="submit")
+@router.post("/submissions", status_code=201, response_model=models.SubmissionShape, name="submit")
 def submit(
-    request: Request, house: Home, who: Who, wanted: shapes.NewSubmission, idempotency_key: Key = None
+    request: Request, house: Home, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None
 ) -> Response:
     """Submit an agent."""
     wish = SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
     return _taken(request, house, who.account, wish, idempotency_key)
 
 
-@router.post("/checks", status_code=201, response_model=shapes.SubmissionShape, name="check")
-def check(request: Request, house: Home, who: Who, wanted: shapes.Agent, idempotency_key: Key = None) -> Response:
+@router.post("/checks", status_code=201, response_model=models.SubmissionShape, name="check")
+def check(request: Request, house: Home, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
     wish = SubmissionRequest("check", wanted.image, wanted.endpoint, wanted.model)
     return _taken(request, house, who.account, wish, idempotency_key)
@@ -70,12 +70,12 @@ def _taken(
         raise Problem("not-yours") from None
     except NotAllowed:
         raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
-    return answers.plain(
+    return json_responses.plain(
         submission_service.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
     )
 
 
-@router.get("/submissions", response_model=shapes.SubmissionPage, name="list_submissions")
+@router.get("/submissions", response_model=models.SubmissionPage, name="list_submissions")
 def submissions(
     house: Home,
     who: Who,
@@ -85,7 +85,9 @@ def submissions(
     """List the caller's submissions, the newest first."""
     found, more = listed(house, who.account, cursor, limit)
     line = submission_service.line(house, found)
-    return answers.plain({"submissions": [submission_service.shown(house, one, line) for one in found], "next": more})
+    return json_responses.plain(
+        {"submissions": [submission_service.shown(house, one, line) for one in found], "next": more}
+    )
 
 
 def listed(
@@ -96,17 +98,17 @@ def listed(
     Raises:
         Problem: the cursor is none that was given out.
     """
-    after = answers.opened(cursor) if cursor is not None else None
+    after = json_responses.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
         raise Problem("malformed")
     found = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
-    return found[:limit], answers.sealed(str(found[limit - 1].number)) if len(found) > limit else None
+    return found[:limit], json_responses.sealed(str(found[limit - 1].number)) if len(found) > limit else None
 
 
-@router.get("/submissions/{id}", response_model=shapes.SubmissionShape, name="get_submission")
+@router.get("/submissions/{id}", response_model=models.SubmissionShape, name="get_submission")
 def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Give a submission's state, and its figures once it is done."""
-    return answers.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
+    return json_responses.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
@@ -117,7 +119,7 @@ async def events(request: Request, house: Home, who: Who, id: Id) -> Response:  
     if watchers.crowded(who.token):
         raise Problem("rate", {"retry-after": str(BEAT)})
     first = await run_in_threadpool(looks, house, [found.id])
-    headers = {"cache-control": answers.PRIVATE, "x-accel-buffering": "no"}
+    headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
     return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
 
 
@@ -141,22 +143,22 @@ def looks(house: House, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
     found = house.submissions.some(names)
     line = submission_service.line(house, found)
-    return {one.id: (one.state, answers.written(submission_service.shown(house, one, line))) for one in found}
+    return {one.id: (one.state, json_responses.written(submission_service.shown(house, one, line))) for one in found}
 
 
-@router.post("/submissions/{id}/cancel", response_model=shapes.SubmissionShape, name="cancel")
+@router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    return answers.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
+    return json_responses.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
 
 
-@router.get("/quota", response_model=shapes.Quotas, name="quota")
+@router.get("/quota", response_model=models.Quotas, name="quota")
 def quota(house: Home, who: Who) -> Response:
     """Give the use and the rest of each quota."""
-    return answers.plain(submission_service.quotas(house, who.account))
+    return json_responses.plain(submission_service.quotas(house, who.account))
 
 
-@router.get("/runs/{id}", response_model=shapes.RunShape, name="get_run", tags=["public"])
+@router.get("/runs/{id}", response_model=models.RunShape, name="get_run", tags=["public"])
 def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
     """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
     found = submission_service.published_run(house, id)
@@ -164,16 +166,16 @@ def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
         found = submission_service.own_run(house, id, who.account)
     if found is None:
         raise Problem("not-found")
-    return answers.plain(found)
+    return json_responses.plain(found)
 
 
-@router.put("/runs/{id}/publication", response_model=shapes.RunShape, name="publish_run")
+@router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")
 def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Publish one of the caller's runs, as far as its tasks are public now."""
-    return answers.plain(submission_service.publish(house, id, who.account, public=True))
+    return json_responses.plain(submission_service.publish(house, id, who.account, public=True))
 
 
-@router.delete("/runs/{id}/publication", response_model=shapes.RunShape, name="withdraw_run")
+@router.delete("/runs/{id}/publication", response_model=models.RunShape, name="withdraw_run")
 def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Withdraw the publication of one of the caller's runs."""
-    return answers.plain(submission_service.publish(house, id, who.account, public=False))
+    return json_responses.plain(submission_service.publish(house, id, who.account, public=False))

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from quarterturn.http.answers.listening import Listening
+from quarterturn.http.responses.listening import Listening
 from vault.errors import VaultError
 from vault.ledger.write.witness import MAX_BODY, TEXT, LocalWitness
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rotation.detection.detectors.views import jump_z
+from rotation.detection.detectors.display_statistics import jump_z
 from rotation.detection.statistics.linking import Estimate, LinkedRuns, Scale
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from sandbox.results.interval import Z, proportion

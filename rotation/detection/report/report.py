@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri
 
-from rotation.detection.detectors import views
+from rotation.detection.detectors import display_statistics
 from rotation.detection.detectors.leaked_tasks import FEWEST, smallest
 from rotation.detection.detectors.scan import FIRST, CorrectedResult, judged
 from rotation.detection.report import figures
@@ -58,7 +58,7 @@ def report(table: ResultTable, rotation: int, tests: Sequence[CorrectedResult] |
         "views": {
             "fit": _fit(now, rotation),
             "best": _best(line, rotation),
-            "luck": [{"k": k, "points": number(views.best_of(_usual(line, rotation), k))} for k in MANY],
+            "luck": [{"k": k, "points": number(display_statistics.best_of(_usual(line, rotation), k))} for k in MANY],
         },
     }
 
@@ -102,7 +102,7 @@ def _fit(table: ResultTable, rotation: int) -> list[Item]:
     apart, chosen = ability.leave_one_out(table, ability.fit(table)), figures.firsts(table, rotation)
     slope = 1 / np.sqrt(1 + ability.LOGISTIC * apart.unknown[chosen])
     chance = expit((apart.theta[chosen, None] - apart.difficulty[chosen]) * slope)
-    fits = views.person_fit(table.passed[chosen], chance, table.taken[chosen], slope)
+    fits = display_statistics.person_fit(table.passed[chosen], chance, table.taken[chosen], slope)
     rows = zip(chosen, fits, strict=True)
     return [{"submitter": figures.whose(table, int(run)), "lz": number(fit)} for run, fit in rows]
 
@@ -123,7 +123,7 @@ def _best(line: LinkedRuns, rotation: int) -> list[Item]:
                 "k": len(runs),
                 "best": number(scores.max()),
                 "mean": number(scores.mean()),
-                "luck": number(views.best_of(chance, len(runs))),
+                "luck": number(display_statistics.best_of(chance, len(runs))),
             }
         )
     return rows

@@ -25,7 +25,7 @@ from sandbox.model_gateway.formats.shape import (
     passed,
     refused,
 )
-from sandbox.model_gateway.formats.wire import Document, Grant, Piece, Usage, Wire, count
+from sandbox.model_gateway.formats.wire_format import Document, Grant, Piece, Usage, Wire, count
 
 _SAID = Tagged("type", {"text": Object({"text": needed(TEXT)})})
 _SHOWN = Tagged(

@@ -25,7 +25,7 @@ from sandbox.model_gateway.formats.shape import (
     passed,
     refused,
 )
-from sandbox.model_gateway.formats.wire import Document, Grant, Piece, Usage, Wire, count
+from sandbox.model_gateway.formats.wire_format import Document, Grant, Piece, Usage, Wire, count
 
 _CACHE: dict[str, Field] = {"cache_control": refused(CACHE)}
 _TEXT = Object({"text": needed(TEXT), "citations": left_out(), "parsed_output": left_out()} | _CACHE)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from quarterturn.backup import backup as backing
+from quarterturn.backup import backup as backup_module
 from quarterturn.backup import rows
 from quarterturn.backup.backup import MANIFEST, backup
 from quarterturn.backup.restore import restore
@@ -209,7 +209,7 @@ def test_a_backup_that_breaks_off_leaves_nothing(live, tmp_path, opened, monkeyp
 
 
 def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path, opened, monkeypatch):
-    real, home = backing.sync_folder, opened(live)
+    real, home = backup_module.sync_folder, opened(live)
 
     def failing(folder: Path) -> None:
         if folder == tmp_path / "copies" and (folder / "one").exists():
@@ -217,7 +217,7 @@ def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path,
         real(folder)
 
     with monkeypatch.context() as patch:
-        patch.setattr(backing, "sync_folder", failing)
+        patch.setattr(backup_module, "sync_folder", failing)
         with pytest.raises(Unavailable, match="Input/output error; nothing is there"):
             backup(home, tmp_path / "copies" / "one", with_keys=False)
     assert list((tmp_path / "copies").iterdir()) == []

@@ -139,7 +139,7 @@ def suite(monkeypatch):
                 done(replace(attempt, control_succeeded=attempt.control_succeeded if controls else None))
 
         monkeypatch.setattr(doctor_checks.attacks, "attack", attack)
-        monkeypatch.setattr(doctor_checks.wire, "require", lambda: None)
+        monkeypatch.setattr(doctor_checks.network_link, "require", lambda: None)
 
     return put
 

@@ -20,7 +20,7 @@ from quarterturn.composition.wiring import House
 from quarterturn.composition.witnesses import MAX_ANSWER, WitnessClient
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.home import policies
-from quarterturn.http.answers.listening import Listening
+from quarterturn.http.responses.listening import Listening
 from quarterturn.http.routes.witness import create
 from quarterturn.settings import LedgerSettings, dump, load
 from rotation.calendar import Month

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.cli import run
-from quarterturn.findings import case_files
+from quarterturn.findings import case_file_scan
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def test_a_case_in_which_there_is_next_to_nothing_is_scanned_like_any_other(
     few = [row for row in rows if int(row["submitter"][3:]) < submitters and int(row["task_id"][1:]) < tasks]
     changed = {"all": {"passed": True}, "none": {"passed": False}, "some": {}}[passed]
     path.write_text("".join(json.dumps(row | changed | {"tool_calls": 3}) + "\n" for row in few))
-    case_files.scan([path], tmp_path / "flags")  # a warning of numpy's would fail this test
+    case_file_scan.scan([path], tmp_path / "flags")  # a warning of numpy's would fail this test
     lines = [json.loads(line) for line in (tmp_path / "flags").read_text().splitlines()]
     assert all(0 <= line["p_value"] <= line["p_adj"] <= 1 for line in lines)
 
@@ -123,7 +123,7 @@ def test_processes_give_the_bytes_that_one_gives(tmp_path: Path, monkeypatch: py
     cases = [str(case(tmp_path / f"{name}.jsonl", seed)) for seed, name in enumerate("cab")]
     found = []
     for much in (0, 10**9):
-        monkeypatch.setattr(case_files, "MUCH", much)
+        monkeypatch.setattr(case_file_scan, "MUCH", much)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
         assert run(["watch", "scan", *cases, "--out", str(tmp_path / "flags")]) == 0
         found.append((tmp_path / "flags").read_bytes())

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from quarterturn.accounts.roles import ROLES
-from quarterturn.http.answers.access import ACCESS, require_all, routes_of
 from quarterturn.http.app import skeleton
+from quarterturn.http.responses.access import ACCESS, require_all, routes_of
 
 pytestmark = pytest.mark.slow
 

@@ -10,22 +10,22 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from quarterturn.http import describe
-from quarterturn.http.answers.access import ACCESS, PAGES
-from quarterturn.http.answers.problems import PROBLEMS
+from quarterturn.http import openapi_document
 from quarterturn.http.app import skeleton
+from quarterturn.http.responses.access import ACCESS, PAGES
+from quarterturn.http.responses.problems import PROBLEMS
 
 WRITTEN = Path(__file__).resolve().parents[3] / "docs" / "reference" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
 def described():
-    return describe.describe(skeleton())
+    return openapi_document.describe(skeleton())
 
 
 def test_what_is_written_down_is_what_runs(described):
     again = "write it again: python -m quarterturn.http.openapi > docs/reference/openapi.yaml"
-    assert WRITTEN.read_text(encoding="utf-8") == describe.as_yaml(described), again
+    assert WRITTEN.read_text(encoding="utf-8") == openapi_document.as_yaml(described), again
 
 
 def test_it_is_openapi_three_one_and_plain_yaml(described):

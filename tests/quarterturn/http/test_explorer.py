@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from quarterturn.http.answers.middleware import SECURITY
+from quarterturn.http.responses.middleware import SECURITY
 from vault.ledger import browser
 
 pytestmark = pytest.mark.slow

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.http.answers.access import ACCESS
-from quarterturn.http.answers.html import PAGE
-from quarterturn.http.answers.middleware import SECURITY
-from quarterturn.http.answers.problems import KINDS, PROBLEMS
+from quarterturn.http.responses.access import ACCESS
+from quarterturn.http.responses.html import PAGE
+from quarterturn.http.responses.middleware import SECURITY
+from quarterturn.http.responses.problems import KINDS, PROBLEMS
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from quarterturn.http.answers.access import PAGES
-from quarterturn.http.answers.html import PAGE
+from quarterturn.http.responses.access import PAGES
+from quarterturn.http.responses.html import PAGE
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from quarterturn.http.answers.view import PublicView
+from quarterturn.http.responses.public_view import PublicView
 from vault.canonical import canonical
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig

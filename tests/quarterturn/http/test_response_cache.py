@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from quarterturn.http.answers import response_cache
-from quarterturn.http.answers.response_cache import ResponseCache
+from quarterturn.http.responses import response_cache
+from quarterturn.http.responses.response_cache import ResponseCache
 
 OLD = 1_000_000_000
 PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"content-length", b"4")]

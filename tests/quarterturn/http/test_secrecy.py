@@ -17,8 +17,8 @@ import pytest
 
 from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
-from quarterturn.http.answers.access import ACCESS
-from quarterturn.http.answers.answers import sealed
+from quarterturn.http.responses.access import ACCESS
+from quarterturn.http.responses.json_responses import sealed
 from quarterturn.settings import BenchmarkSettings, ServiceSettings, Settings
 from quarterturn.submissions.requests import SubmissionRequest
 from quarterturn.tasks import review

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from quarterturn.http.answers import watchers as module
-from quarterturn.http.answers.watchers import Watchers
+from quarterturn.http.responses import event_streams as module
+from quarterturn.http.responses.event_streams import Watchers
 
 from ...patience import PATIENCE, until
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.detection.detectors import leaked_family as room
+from rotation.detection.detectors import leaked_family
 from rotation.detection.detectors.leaked_family import family
 from rotation.detection.detectors.prediction import expected
 from rotation.detection.statistics.table import Bools, ResultTable
@@ -44,26 +44,26 @@ def test_one_broken_task_is_no_leaked_family():
     assert flagged(family, known(honest, np.arange(len(honest.tasks)) == broken, 1)) == []
 
 
-def _family(submitters: int = 12, tasks: int = 3) -> room._Family:
+def _family(submitters: int = 12, tasks: int = 3) -> leaked_family._Family:
     easiness = np.linspace(-2, 1, submitters)[:, None] + np.zeros(tasks)
     ones = np.ones((submitters, tasks))
-    return room._Family(easiness, ones, np.full(submitters, 0.2), np.eye(tasks) * 0.3 + 0.02, ones == 1)
+    return leaked_family._Family(easiness, ones, np.full(submitters, 0.2), np.eye(tasks) * 0.3 + 0.02, ones == 1)
 
 
 def test_the_likelihood_is_that_of_a_sum_over_all_that_is_unknown():
     here = _family(6, 1)
     passed = np.array([[False], [True], [False], [True], [True], [True]])
-    found = room._marginal(here, passed[None], np.zeros((1, 6)), 0.0, np.ones((1, 1), dtype=bool))[0]
+    found = leaked_family._marginal(here, passed[None], np.zeros((1, 6)), 0.0, np.ones((1, 1), dtype=bool))[0]
     easier = np.linspace(-6, 6, 2001)
-    odds = (here.easiness + 0.2 * room.NODES)[..., None] + easier  # (S, G, ...)
-    each = room.WEIGHTS @ expit(np.where(passed, 1, -1)[..., None] * odds)
+    odds = (here.easiness + 0.2 * leaked_family.NODES)[..., None] + easier  # (S, G, ...)
+    each = leaked_family.WEIGHTS @ expit(np.where(passed, 1, -1)[..., None] * odds)
     weight = np.exp(-(easier**2) / 2 / here.spread[0, 0])
     assert np.isclose(found, np.log(each.prod(axis=0) @ weight / weight.sum()), atol=0.02)
 
 
 def test_by_the_dice_a_factor_is_one_on_average_in_honest_results():
     here = _family()
-    factors = room._factor(here, room._leaked(here))
+    factors = leaked_family._factor(here, leaked_family._leaked(here))
     assert 0.4 < np.exp(-factors).mean() < 2.5
 
 
@@ -71,14 +71,16 @@ def test_who_passes_counts_beside_how_many():
     here = _family()
     strong, weak = np.zeros((2, 12, 3), dtype=bool)
     strong[8:], weak[:4] = True, True
-    able, knowing = room._factor(here, np.stack([strong, weak]))
+    able, knowing = leaked_family._factor(here, np.stack([strong, weak]))
     assert knowing > able + 5
 
 
 def test_a_bound_is_given_where_the_tail_is_of_no_use():
     here = _family()
-    assert room._p_value(here, np.zeros((12, 3), dtype=bool)) == 1
-    assert room._p_value(here, np.ones((12, 3), dtype=bool)) < np.exp(-float(room._factor(here, here.taken[None])[0]))
+    assert leaked_family._p_value(here, np.zeros((12, 3), dtype=bool)) == 1
+    assert leaked_family._p_value(here, np.ones((12, 3), dtype=bool)) < np.exp(
+        -float(leaked_family._factor(here, here.taken[None])[0])
+    )
 
 
 def test_families_of_one_task_or_of_fresh_tasks_only_are_not_tested():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rotation.detection.statistics import records
+from rotation.detection.statistics import case_files
 from rotation.detection.statistics.table import ResultTable
 from rotation.errors import Malformed
 
@@ -48,16 +48,16 @@ def rows() -> list[dict[str, Any]]:
 
 def test_the_order_of_lines_changes_nothing(tmp_path):
     lines = rows()
-    straight = records.read(file(tmp_path, *lines))
+    straight = case_files.read(file(tmp_path, *lines))
     random.Random(7).shuffle(lines)
-    mixed = records.read(file(tmp_path, *lines))
+    mixed = case_files.read(file(tmp_path, *lines))
     assert straight.runs == mixed.runs == ("a1", "b1") * 3
     for name in ("submitter", "rotation", "first", "cap", "taken", "passed", "calls", "exposed"):
         assert np.array_equal(getattr(straight, name), getattr(mixed, name))
 
 
 def test_a_task_is_exposed_once_it_was_live_in_an_earlier_rotation(tmp_path):
-    table = records.read(file(tmp_path, *rows()))
+    table = case_files.read(file(tmp_path, *rows()))
     assert table.tasks == ("t0", "t1", "t2", "t3")
     assert table.first.tolist() == [-1, 0, 1, 2]
     assert table.exposed[table.rotation == 1].tolist() == [[True, True, False, False]] * 2
@@ -67,23 +67,23 @@ def test_a_task_is_exposed_once_it_was_live_in_an_earlier_rotation(tmp_path):
 @pytest.mark.parametrize("world", [World(submitters=6, rotations=3), World(submitters=4, lab=0.5, tails=3, wave=2)])
 def test_a_world_that_is_written_and_read_is_the_same(world, tmp_path):
     table = play(world, 1, Wrong(known=0.2)).until(world.rotations)
-    again = records.read(write(table, tmp_path / "world.jsonl"))
+    again = case_files.read(write(table, tmp_path / "world.jsonl"))
     for name in ResultTable.__dataclass_fields__:
         assert np.array_equal(getattr(again, name), getattr(table, name)), name
 
 
 def test_a_later_cap_changes_nothing_before_it(tmp_path):
     later = {**ROW, "rotation": 2, "max_steps": 30}
-    assert records.read(file(tmp_path, ROW, later)).cap.tolist() == [9]
+    assert case_files.read(file(tmp_path, ROW, later)).cap.tolist() == [9]
 
 
 def test_other_fields_and_a_colon_in_a_name_are_let_be(tmp_path):
-    table = records.read(file(tmp_path, {**ROW, "task_id": 'a": b', "more": {"deep": [1]}}))
+    table = case_files.read(file(tmp_path, {**ROW, "task_id": 'a": b', "more": {"deep": [1]}}))
     assert table.tasks == ('a": b',)
 
 
 def test_an_empty_file_is_a_case_without_runs(tmp_path):
-    assert records.read(file(tmp_path)).runs == ()
+    assert case_files.read(file(tmp_path)).runs == ()
 
 
 def without(name: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ SECOND = {**ROW, "task_id": "t2"}
 def test_a_broken_line_is_named_with_its_file_and_number(line, what, tmp_path):
     path = file(tmp_path, ROW, line, {**ROW, "task_id": "t3"})
     with pytest.raises(Malformed) as refused:
-        records.read(path)
+        case_files.read(path)
     assert f"{path}, line 2: " in str(refused.value)
     assert what in str(refused.value)
 
@@ -138,22 +138,22 @@ def test_what_is_not_utf_8_is_named_with_its_line(tmp_path):
     path = file(tmp_path, ROW)
     path.write_bytes(path.read_bytes() + b"\xff\n")
     with pytest.raises(Malformed, match="line 2: it is not UTF-8"):
-        records.read(path)
+        case_files.read(path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [1, records.BLOCK, records.BLOCK + 1, records.BLOCK + 3])
+@pytest.mark.parametrize("line", [1, case_files.BLOCK, case_files.BLOCK + 1, case_files.BLOCK + 3])
 def test_of_many_lines_the_broken_one_is_named(line, tmp_path):
-    lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(records.BLOCK + 3)]
+    lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(case_files.BLOCK + 3)]
     lines[line - 1] = lines[line - 1].replace("true", "1")
     with pytest.raises(Malformed, match=f"line {line}: 'passed' has to be true or false"):
-        records.read(file(tmp_path, *lines))
+        case_files.read(file(tmp_path, *lines))
 
 
 def test_a_folder_means_its_case_files(tmp_path):
     for name in ("b.jsonl", "a.jsonl", "notes.txt"):
         (tmp_path / name).write_text("")
-    assert list(records.cases([tmp_path])) == ["a", "b"]
+    assert list(case_files.cases([tmp_path])) == ["a", "b"]
 
 
 def test_two_cases_of_one_name_are_refused_by_name(tmp_path):
@@ -161,25 +161,25 @@ def test_two_cases_of_one_name_are_refused_by_name(tmp_path):
     for path in (tmp_path / "a.jsonl", tmp_path / "sub" / "a.json"):
         path.write_text("")
     with pytest.raises(Malformed, match="a case called 'a' too"):
-        records.cases([tmp_path, tmp_path / "sub" / "a.json"])
+        case_files.cases([tmp_path, tmp_path / "sub" / "a.json"])
 
 
 def test_a_folder_without_cases_and_a_file_that_is_not_there_are_refused(tmp_path):
     with pytest.raises(Malformed, match=r"no \*\.jsonl"):
-        records.cases([tmp_path])
+        case_files.cases([tmp_path])
     with pytest.raises(Malformed, match=r"nothing\.jsonl: cannot be read"):
-        records.read(tmp_path / "nothing.jsonl")
+        case_files.read(tmp_path / "nothing.jsonl")
 
 
 def test_where_the_flags_go_is_no_case(tmp_path):
     for name in ("a.jsonl", "flags.jsonl"):
         (tmp_path / name).write_text("")
-    assert list(records.cases([tmp_path], tmp_path / "flags.jsonl")) == ["a"]
+    assert list(case_files.cases([tmp_path], tmp_path / "flags.jsonl")) == ["a"]
     with pytest.raises(Malformed, match="written over this case"):
-        records.cases([tmp_path / "a.jsonl"], tmp_path / "." / "a.jsonl")
+        case_files.cases([tmp_path / "a.jsonl"], tmp_path / "." / "a.jsonl")
 
 
 def test_a_case_whose_name_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "a\udcff.jsonl").write_text("")
     with pytest.raises(Malformed, match="not UTF-8"):
-        records.cases([tmp_path])
+        case_files.cases([tmp_path])

@@ -190,14 +190,14 @@ def test_runs_that_are_left_unsettled_again_and_again_are_a_finding(begun_home):
 
 
 def test_the_real_detectors_read_what_the_home_holds(months):
-    from rotation.detection.detectors.scan import judged as scan
+    from rotation.detection.detectors.scan import judged
 
-    watch(months, scan).run("test")
+    watch(months, judged).run("test")
     found = months.books.findings.all()
     assert {(one.kind, str(one.month)) for one in found} >= {("task", "2027-01"), ("copy", "2027-01")}
     assert all(one.p_value is not None and 0 < one.p_value <= one.p_adj <= 1 for one in found)
     before = found
-    watch(months, scan).run("test")
+    watch(months, judged).run("test")
     assert months.books.findings.all() == before
 
 

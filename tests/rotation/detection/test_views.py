@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rotation.detection.detectors.views import best_of, jump_z, largest, person_fit
+from rotation.detection.detectors.display_statistics import best_of, jump_z, largest, person_fit
 from rotation.detection.statistics.table import Bools, Floats
 
 

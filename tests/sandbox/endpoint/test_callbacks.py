@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.endpoint import Callbacks
-from sandbox.endpoint.forward import MAX_CALLERS
+from sandbox.endpoint.callback_listener import MAX_CALLERS
 from sandbox.errors import Lost, Malformed, Unavailable
 
 from ...patience import PATIENCE, until

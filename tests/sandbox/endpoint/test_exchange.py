@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
-from sandbox.endpoint.exchange import Caps, Exchange, tls
+from sandbox.endpoint.pinned_post import Caps, Exchange, tls
 from sandbox.errors import Malformed
 
 from ...patience import PATIENCE, until
@@ -220,7 +220,7 @@ def test_nobody_listening_is_theirs_and_no_way_out_is_ours(authority):
 ROUTED = "ip link set lo up; ip route add 192.0.2.0/24 dev lo"
 ASKED = """
 import errno, sys
-from sandbox.endpoint.exchange import NO_ROUTE, NOT_SENT, _is_ours
+from sandbox.endpoint.pinned_post import NO_ROUTE, NOT_SENT, _is_ours
 sys.exit(sum(1 << bit for bit, error in enumerate((errno.ENETUNREACH, errno.EPERM, errno.ENFILE)) if _is_ours(error)))
 """
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from sandbox.gateway.filter import CONDITIONS, NEEDED, session_filter
-from sandbox.isolation.filters import CONDITIONS as WALLS
+from sandbox.isolation.filters import CONDITIONS as BOX_CONDITIONS
 from sandbox.isolation.filters import LISTS
 from sandbox.isolation.seccomp import MACHINES
 
@@ -92,7 +92,7 @@ def test_without_the_filter_the_same_attempts_succeed():
 def test_the_filter_fits_into_the_kernel_and_lets_nothing_by_that_the_wall_denies(machine):
     assert len(session_filter(machine)) // 8 < 4096
     assert NEEDED.keys() < LISTS["agent"].keys()
-    looked_at = NEEDED.keys() & {rule.call for rule in WALLS}
+    looked_at = NEEDED.keys() & {rule.call for rule in BOX_CONDITIONS}
     assert {rule.call for rule in CONDITIONS} >= looked_at, "what both name is looked at more closely"
     assert not any(name.startswith(("exec", "open", "connect", "clone", "fork")) for name in NEEDED)
 

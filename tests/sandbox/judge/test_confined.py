@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.boxes import policy
 from sandbox.gateway import confine as gateway
-from sandbox.isolation.filters import CONDITIONS as WALLS
+from sandbox.isolation.filters import CONDITIONS
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.isolation.seccomp import MACHINES
 from sandbox.judge import JUDGING, message
@@ -168,7 +168,7 @@ def test_without_the_walls_the_same_attempts_succeed():
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_filter_fits_into_the_kernel_and_names_nothing_that_opens_or_makes(machine):
     assert len(reading_filter(machine)) // 8 < 4096
-    assert NEEDED.keys() & {rule.call for rule in WALLS} == {"madvise"}
+    assert NEEDED.keys() & {rule.call for rule in CONDITIONS} == {"madvise"}
     words = ("exec", "open", "connect", "clone", "fork", "socket", "pipe", "send", "recv", "accept", "kill", "ioctl")
     assert not [name for name in NEEDED if name.startswith(words)]
 

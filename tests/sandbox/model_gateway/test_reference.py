@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sandbox.model_gateway.formats.wires import WIRES
+from sandbox.model_gateway.formats.registry import WIRES
 from sandbox.model_gateway.reference import page
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "model-gateway.md"

@@ -9,7 +9,7 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from sandbox.model_gateway.record import repeated
+from sandbox.model_gateway.log_protocol import repeated
 
 from ...patience import PATIENCE, until
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.model_gateway.formats.registry import BY_NAME, WIRES
 from sandbox.model_gateway.formats.shape import Field, Object, Unfit
-from sandbox.model_gateway.formats.wire import Grant
-from sandbox.model_gateway.formats.wires import BY_NAME, WIRES
+from sandbox.model_gateway.formats.wire_format import Grant
 
 CHAT, RESPONSES, MESSAGES = (BY_NAME[name] for name in ("chat", "responses", "messages"))
 PNG = "data:image/png;base64,iVBORw0KGgo="

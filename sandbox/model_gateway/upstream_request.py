@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sandbox.model_gateway.budget import Reserved, estimate
-from sandbox.model_gateway.formats.wire import Document, Usage, Wire
+from sandbox.model_gateway.formats.wire_format import Document, Usage, Wire
 from sandbox.transcript import ModelOutcome
 
 

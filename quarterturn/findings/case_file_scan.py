@@ -32,12 +32,12 @@ MUCH = 200_000  # results; below, starting processes takes longer than it saves
 
 def scan(paths: Sequence[Path], out: Path) -> Report:
     """Test every case; write one line per test, in the order of case, rotation, kind and subject."""
-    from rotation.detection.statistics import records  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+    from rotation.detection.statistics import case_files  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if out.is_dir():
         raise Malformed(f"{out}: this is a folder; name a file with --out.")
-    cases = records.cases(paths, out)
-    tables = {case: records.read(path) for case, path in cases.items()}
+    cases = case_files.cases(paths, out)
+    tables = {case: case_files.read(path) for case, path in cases.items()}
     written, flags, told = [], 0, []
     for case, judged in _tests(tables):
         written.append(json.dumps(judged.line(case), ensure_ascii=False) + "\n")

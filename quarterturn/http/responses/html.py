@@ -16,11 +16,11 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 
-from quarterturn.http.answers import answers
-from quarterturn.http.answers.access import PAGES
-from quarterturn.http.answers.middleware import SECURITY
-from quarterturn.http.answers.problems import PROBLEMS, Problem, code_of
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses import json_responses
+from quarterturn.http.responses.access import PAGES
+from quarterturn.http.responses.middleware import SECURITY
+from quarterturn.http.responses.problems import PROBLEMS, Problem, code_of
+from quarterturn.http.responses.public_view import Document
 from quarterturn.pages import sign_in, templates
 from quarterturn.pages.drawing.grid import Grid
 
@@ -46,14 +46,14 @@ PAGE = policy()
 
 def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Response:
     """Give a public page."""
-    found = answers.published(request, Document.of(page.encode()), HTML)
+    found = json_responses.published(request, Document.of(page.encode()), HTML)
     found.headers.update(headers)
     return found
 
 
 def own(page: str, status: int = 200) -> Response:
     """Give a private page."""
-    return HTMLResponse(page, status, {"cache-control": answers.PRIVATE, **PAGE})
+    return HTMLResponse(page, status, {"cache-control": json_responses.PRIVATE, **PAGE})
 
 
 class Page(APIRoute):
@@ -101,10 +101,10 @@ def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:
     name, _, form = file.rpartition(".")
     if name not in grids or form not in ("json", "csv"):
         raise Problem("not-found")
-    return (grids[name].as_json(), answers.JSON) if form == "json" else (grids[name].as_csv(), CSV)
+    return (grids[name].as_json(), json_responses.JSON) if form == "json" else (grids[name].as_csv(), CSV)
 
 
 @router.get("/static/style.css", name="style")
 def style_sheet(request: Request) -> Response:
     """Give the style sheet of the pages."""
-    return answers.published(request, style, CSS)
+    return json_responses.published(request, style, CSS)

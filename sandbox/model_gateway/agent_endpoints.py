@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 from sandbox.errors import Malformed
+from sandbox.model_gateway.formats.registry import WIRES
 from sandbox.model_gateway.formats.shape import Unfit
-from sandbox.model_gateway.formats.wire import Document, Wire
-from sandbox.model_gateway.formats.wires import WIRES
+from sandbox.model_gateway.formats.wire_format import Document, Wire
 from sandbox.model_gateway.link import CHUNK, LinkReader, pack
 from sandbox.strict_json import strict_object
 from vault.errors import Malformed as NotStrict

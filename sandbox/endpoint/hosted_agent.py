@@ -33,7 +33,7 @@ from sandbox.boxes.box import PORT, SOCKET_NAME, ExitFacts, Program, ResourceLim
 from sandbox.boxes.output import CUT, printable
 from sandbox.endpoint.address import Exceptions, Pinned, parse, pin
 from sandbox.endpoint.callbacks import Callbacks
-from sandbox.endpoint.exchange import ACCEPTED, OK, Caps, Exchange, ExchangeOutcome, tls
+from sandbox.endpoint.pinned_post import ACCEPTED, OK, Caps, Exchange, ExchangeOutcome, tls
 from sandbox.endpoint.signature import Sender
 from sandbox.errors import Lost, Malformed, Refused
 

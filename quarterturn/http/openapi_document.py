@@ -12,9 +12,9 @@ import yaml
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from quarterturn.http.answers.access import ACCESS
-from quarterturn.http.answers.problems import MEDIA, PROBLEMS
 from quarterturn.http.identity.auth import OWNERS_SEE_MORE
+from quarterturn.http.responses.access import ACCESS
+from quarterturn.http.responses.problems import MEDIA, PROBLEMS
 from quarterturn.pages.templates import render
 
 HEAD = "# Written by `python -m quarterturn.http.openapi`; a test fails where the application differs.\n"

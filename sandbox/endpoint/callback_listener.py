@@ -1,4 +1,4 @@
-"""Callback listener for hosted agents: `python -I -m sandbox.endpoint.forward FD`, started by `callbacks`.
+"""Callback listener for hosted agents: `python -I -m sandbox.endpoint.callback_listener FD`, started by `callbacks`.
 
 It is exposed to the whole internet, so it holds nothing worth stealing: it is executed and not forked from the runner,
 drops the same privileges as a gateway, and holds only the listening socket and one to the runner, which it asks for

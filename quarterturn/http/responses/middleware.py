@@ -21,8 +21,8 @@ from functools import lru_cache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quarterturn.errors import where
-from quarterturn.http.answers import problems
-from quarterturn.http.answers.rate import WINDOW, Rate
+from quarterturn.http.responses import problems
+from quarterturn.http.responses.rate_limit import WINDOW, Rate
 
 SECURITY: Mapping[str, str] = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",

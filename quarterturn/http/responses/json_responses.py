@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
-from quarterturn.http.answers.problems import Problem
-from quarterturn.http.answers.view import Document
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.public_view import Document
 
 JSON = "application/json"
 PUBLIC = "public, max-age=30"

@@ -21,7 +21,7 @@ from quarterturn.leaderboard.public_view import BOARDS, DEV, FINDINGS, ROTATIONS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
-from vault.ledger.release.month import FILES as SIGNED
+from vault.ledger.release.month import FILES
 from vault.ledger.tree.tiles import KEPT
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
@@ -122,7 +122,7 @@ class PublicView:
 
     def of_month(self, month: str, file: str) -> Document | None:
         """Give a signed file of a turn."""
-        known = MONTH.fullmatch(month) and file in SIGNED
+        known = MONTH.fullmatch(month) and file in FILES
         return self._document(self._months / month / file) if known else None
 
     def months(self) -> Sequence[str]:

@@ -1,0 +1,1 @@
+"""Responses: problems, models, limits, caching, and the public files that are served."""
