@@ -1,4 +1,4 @@
-"""The house as drawn in the design: imports run downhill only, and each heavy package has one door."""
+"""Tests of the architecture: imports run downhill only, and each heavy package is imported in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guard against tests that depend on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
+"""Tests that no test depends on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
 
 from __future__ import annotations
 

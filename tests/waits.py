@@ -1,4 +1,4 @@
-"""Where tests sleep or wait for a time, and the few places where they may."""
+"""Allow-list of the places where tests sleep or wait for a fixed time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every shipped template keeps, over many seeds; and that its references solve, on the real servers."""
+"""Tests of every shipped template over many seeds, and of its reference solutions on the real servers."""
 
 import json
 import re

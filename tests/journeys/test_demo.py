@@ -1,4 +1,4 @@
-"""The whole month, as a newcomer plays it: the real command, real servers, a real box.
+"""Plays the whole demo month as a newcomer does: the real command, real servers, a real box.
 
 Each box plays it with a small set: two tasks in a cohort behind bubblewrap, a single one in Docker, where a task costs
 most. The whole set differs in nothing but its size and is played with `--exhaustive`.

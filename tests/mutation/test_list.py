@@ -1,4 +1,4 @@
-"""The list of mutants fits the code that it changes, so that it does not rot between the runs by hand."""
+"""Tests that every listed mutant still fits the code that it changes."""
 
 from __future__ import annotations
 

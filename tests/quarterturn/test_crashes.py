@@ -1,4 +1,4 @@
-"""Every verb is killed, and its disk fails, before each of its lasting changes: finished or undone, never half."""
+"""Tests of every verb killed, and its disk failing, before each lasting change: finished or undone, never half."""
 
 from __future__ import annotations
 

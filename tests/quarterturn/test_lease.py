@@ -1,4 +1,4 @@
-"""A lease: a job is its worker's until the last second of it, and nobody else's word counts meanwhile or afterwards."""
+"""Tests of leases: a job is its worker's until the lease ends, and no other worker may record for it."""
 
 from __future__ import annotations
 

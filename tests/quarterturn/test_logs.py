@@ -1,4 +1,4 @@
-"""The log: a line an event, and no word of a task in it, whichever way it tries to get there."""
+"""Tests of log files: one line per event, and no word of a task in it, whatever path it takes."""
 
 from __future__ import annotations
 

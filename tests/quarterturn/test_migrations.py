@@ -1,4 +1,4 @@
-"""Migrations: what they make is what the rooms say, up and down with data in it, and two processes at once."""
+"""Tests of migrations: they make the tables that the code declares, up and down with data, and in two processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings' file: every key known, every mistake named, and what is written reads back."""
+"""Tests of the settings file: every key is known, every mistake is named, and what is written reads back."""
 
 from __future__ import annotations
 

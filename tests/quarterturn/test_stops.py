@@ -1,4 +1,4 @@
-"""Runs that stop before each task has a result: each result stays, what was not served is played, nothing twice."""
+"""Tests of runs that stop early: each result stays, unserved tasks are played, and nothing twice."""
 
 from __future__ import annotations
 

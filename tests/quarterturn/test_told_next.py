@@ -1,4 +1,4 @@
-"""What a further run is told is compared with: the newest that was told of the same month, track and party."""
+"""Tests of disclosure of a further run: compared with the newest disclosed one of its month, track and submitter."""
 
 from __future__ import annotations
 

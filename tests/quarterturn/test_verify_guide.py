@@ -1,4 +1,4 @@
-"""The guide for auditors who run nothing of ours: it proves what a home published, and refuses what is false."""
+"""Runs the guide for auditors without our code: it proves what a home published, and refuses what is false."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What a server stands on: started before it, on demand like it, and stopped after it with time to write."""
+"""Tests of the servers' backends: started before their server, on demand, and stopped with time to write."""
 
 import json
 import sys

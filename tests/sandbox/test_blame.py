@@ -1,4 +1,4 @@
-"""What a failure costs, by injection: each is brought about, from outside or by an agent's own calls.
+"""Tests of what a failure costs, by fault injection: each is caused from outside, or by an agent's own calls.
 
 What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
 engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in

@@ -1,4 +1,4 @@
-"""Ranks: only a gap between two intervals puts one agent after another, and one pass more never makes a rank worse."""
+"""Tests of ranks: only a gap between two intervals separates ranks, and one more pass never worsens a rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A write is whole, durable and alone; a read takes no lock; an error shows no parameter."""
+"""Tests of the database layer: writes are atomic, durable and serial, reads take no lock, errors show no parameter."""
 
 import os
 import sqlite3

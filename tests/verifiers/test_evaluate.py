@@ -1,4 +1,4 @@
-"""Three values over a tree: whole evidence, unknowns that stay unknown, wreckage that helps nobody."""
+"""Tests of evaluation in three values: complete evidence, lasting unknowns, and broken states that win nothing."""
 
 import json
 from fractions import Fraction

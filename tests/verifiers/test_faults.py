@@ -1,4 +1,4 @@
-"""Three-valued verdicts under faults that are injected into the readers, whatever the predicate around them is."""
+"""Tests of three-valued verdicts with faults injected into the readers, under any predicate."""
 
 import itertools
 from unittest import mock

@@ -1,4 +1,4 @@
-"""Predicates over a forge: what they ask of the state file, what of git, and what wreckage comes to."""
+"""Tests of the GitHub predicates: on the state file, on git, and on broken states."""
 
 import json
 

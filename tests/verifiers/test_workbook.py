@@ -1,4 +1,4 @@
-"""Workbooks that hostile hands made: each is refused for what is wrong with it, at once, and counts against them."""
+"""Tests of hostile workbooks: each is refused at once, for its own fault, and counts against the agent."""
 
 import io
 import re

@@ -1,3 +1,5 @@
+"""Tests of the seven gates of admission: which drafts pass, and at which gate a bad one stops."""
+
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor

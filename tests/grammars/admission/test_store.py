@@ -1,3 +1,5 @@
+"""Tests of the store of drafts: sealed with their evidence, reviewed, rejected, and never in plaintext."""
+
 import hashlib
 import sqlite3
 from dataclasses import replace

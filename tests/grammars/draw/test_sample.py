@@ -1,3 +1,5 @@
+"""Tests of drawing a task from a grammar: repeatable bytes, constraints, skeletons and refusals."""
+
 import gc
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A draft with free parameters: its base stands among the others, and three variants more must hold."""
+"""Tests of drafts with free parameters: the base and three more variants must all pass admission."""
 
 import json
 

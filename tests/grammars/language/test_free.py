@@ -1,4 +1,4 @@
-"""Free parameters: a task drawn with its choices open, and refused where anything depends on them."""
+"""Tests of free parameters: tasks drawn with choices left open, and refused where anything depends on them."""
 
 import json
 from random import Random

@@ -1,4 +1,4 @@
-"""Maintainers who sign in elsewhere: a real provider on the loopback, and everything that a token may be wrong in."""
+"""Tests of OpenID Connect sign-in: a real provider on the loopback, and every way in which a token may be wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: their form, what opens with them, and that none is kept."""
+"""Tests of API tokens: their form, what they open, and that none is stored."""
 
 from __future__ import annotations
 

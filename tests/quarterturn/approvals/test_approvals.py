@@ -1,4 +1,4 @@
-"""What takes two maintainers: one of them is never enough, a signature is good for one thing once, and rules hold."""
+"""Tests of actions that need two maintainers: one is not enough, a signature counts once for one action."""
 
 from __future__ import annotations
 

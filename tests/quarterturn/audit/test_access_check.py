@@ -1,4 +1,4 @@
-"""The access log against the public log: what was promised of it cannot be cut off or made anew, whoever does it."""
+"""Tests of checking the access log against the public log: it cannot be cut off or rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing a box: the official one where it answers, else the other, else one sentence with what each lacks."""
+"""Tests of choosing a box: the official one where it answers, else the other, else one sentence on what each lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home with witnesses: real servers on the loopback, and nothing goes live that too few of them have cosigned."""
+"""Tests of a home with witnesses: nothing goes live without enough cosignatures, with real servers on the loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch in a home: what maintainers read and say, and that a look that fails stops nobody."""
+"""Tests of detection in a home: what maintainers read and set, and that a failed scan stops nobody."""
 
 from __future__ import annotations
 

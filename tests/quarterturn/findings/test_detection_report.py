@@ -1,4 +1,4 @@
-"""The report and the linked board of a home in which two months were played, through the command line."""
+"""Tests of the detection report and the linked leaderboard after two months, through the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a home: whole or to be gone on with, never over something else, closed to others."""
+"""Tests of making a home: whole or resumable, never over something else, closed to others."""
 
 from __future__ import annotations
 

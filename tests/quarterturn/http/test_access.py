@@ -1,4 +1,4 @@
-"""Every route and every role: who may do what is what the two tables say, and nothing else."""
+"""Tests of every route with every role: access is what the two tables say, and nothing else."""
 
 from __future__ import annotations
 

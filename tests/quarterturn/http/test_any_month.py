@@ -1,4 +1,4 @@
-"""Whatever happens in a month, in whatever order: what the design promises stays true.
+"""Model-based test of random months: whatever happens, in whatever order, the design's promises hold.
 
 Submitters submit, take back and publish; workers play, stall, die and come back from the dead; maintainers withdraw
 tasks, and die over it; the month turns. All of it is the real service over real rows; only the box is one in which

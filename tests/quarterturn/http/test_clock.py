@@ -1,4 +1,4 @@
-"""The clock beside the service: one process serves and turns, and says what it counts."""
+"""Tests of the monthly clock inside the service: one process serves and turns, and reports metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service on PostgreSQL: what SQLite would take is no mistake of ours here, and a database that is away is said."""
+"""Tests of the service on PostgreSQL: odd input is never a server error, and an unreachable database is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a request to the board: real agents, in a real box or hosted, through the queue and the ledger."""
+"""End-to-end test from a request to the leaderboard: real agents, boxed or hosted, through queue and ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around every route: headers, limits, and an end to errors."""
+"""Tests of the middleware around every route: headers, limits, and errors as problems."""
 
 from __future__ import annotations
 

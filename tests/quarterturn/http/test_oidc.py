@@ -1,4 +1,4 @@
-"""A maintainer who signs in elsewhere, at the service."""
+"""Tests of maintainers who sign in at the service with OpenID Connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages for people: drawn from what is public, linked to what is there, and nothing in them runs."""
+"""Tests of the HTML pages: drawn from public data, linked to what exists, and nothing in them runs."""
 
 from __future__ import annotations
 

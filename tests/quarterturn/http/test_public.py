@@ -1,4 +1,4 @@
-"""The public view over HTTP: tasks that count no more, boards, releases that an auditor can check, the log."""
+"""Tests of the public view over HTTP: retired tasks, leaderboards, releases that an auditor can check, the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shelf: what is public is given without asking again, until anything public changes."""
+"""Tests of the response cache: public answers are served without asking again until public data changes."""
 
 from __future__ import annotations
 

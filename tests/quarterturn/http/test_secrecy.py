@@ -1,4 +1,4 @@
-"""Of a live task nothing is told: no word, no hash, not even that it is there; of a run on it no more than figures."""
+"""Tests that no answer tells anything of a private task: no word, no hash, not whether it exists."""
 
 from __future__ import annotations
 

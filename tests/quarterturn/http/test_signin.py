@@ -1,4 +1,4 @@
-"""Signing in: a cookie that only our own pages are opened with, and forms that only our own pages send."""
+"""Tests of signing in on pages: a cookie for the service's own pages, and forms that no other site can send."""
 
 from __future__ import annotations
 

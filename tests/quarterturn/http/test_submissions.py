@@ -1,4 +1,4 @@
-"""Submitting over HTTP: once, within what is left, and told what may be told."""
+"""Tests of submitting over HTTP: idempotent, within the quotas, and shown only what may be disclosed."""
 
 from __future__ import annotations
 

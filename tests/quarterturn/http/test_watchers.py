@@ -1,4 +1,4 @@
-"""Watchers: one look for all of them, each change heard once, and a few at a time."""
+"""Tests of watching submissions: one query for all watchers, each change reported once, a limited number at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who can open a home, by its verbs: locks come, go, are split and joined, and each change stands in the access log."""
+"""Tests of the verbs on key locks: added, removed, split, restored, and each change in the access log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A home changes its log's key, killed after any step; then a whole turn is audited across the change."""
+"""Tests of changing a home's log key: killed after any step, and a whole turn audited across the change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cohort of a public grammar is marked in its `set` statement, on the board and by the doctor; another is not."""
+"""Tests of the public-grammar caveat on a cohort: in its `set` statement, on the leaderboard and in the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed a board: rows of the public log, each with its leaf, and none that is not there."""
+"""Tests of the leaderboard's changelog: rows of the public log, each with its leaf."""
 
 from __future__ import annotations
 

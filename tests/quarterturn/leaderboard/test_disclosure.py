@@ -1,4 +1,4 @@
-"""What is told of a private run: rounded, once, and nothing new where there is nothing new."""
+"""Tests of the disclosure of private scores: rounded, once, and nothing new where nothing is new."""
 
 from __future__ import annotations
 

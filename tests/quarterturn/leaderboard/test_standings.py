@@ -1,4 +1,4 @@
-"""The board: ranks within a track, over what stays sealed, rounded, each figure with its interval."""
+"""Tests of the standings: ranks within a track, over sealed tasks, rounded, each figure with its interval."""
 
 from __future__ import annotations
 

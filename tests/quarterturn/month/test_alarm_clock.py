@@ -1,4 +1,4 @@
-"""The month turns by itself: once, in order, whoever else turns; and what it lacks is told, not thrown."""
+"""Tests of the automatic monthly turn: once, in order, beside other processes; what it lacks is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The turn at the command line: what it would do, that it is done once, and that no kill can change that."""
+"""Tests of the turn at the command line: its plan, that it happens once, and that no kill changes that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Withdrawing at the desk: who may, what everybody is shown of it, and that whoever is killed leaves it to the next."""
+"""Tests of the verb that withdraws a task: who may, what the public sees, and resuming after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox and its channels: once each, tried again, signed, and over real sockets."""
+"""Tests of the outbox and its channels: delivered once each, retried, signed, over real sockets."""
 
 from __future__ import annotations
 

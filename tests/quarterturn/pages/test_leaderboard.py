@@ -1,4 +1,4 @@
-"""The board as a page: every figure drawn, ranks as they are, and no name that could be more than a name."""
+"""Tests of the leaderboard page: every figure drawn, ranks as given, and no markup out of a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission's page says what the desk says, and no more."""
+"""Tests of a submission's page: it shows what the submission service gives, and no more."""
 
 from __future__ import annotations
 

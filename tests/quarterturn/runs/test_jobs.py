@@ -1,4 +1,4 @@
-"""Jobs: played under a claim, gone on with by whoever comes next, and ended once."""
+"""Tests of jobs: run under a claim, resumed by the next worker, and ended once."""
 
 from __future__ import annotations
 

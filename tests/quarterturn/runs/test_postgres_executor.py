@@ -1,4 +1,4 @@
-"""Bells: rung with their row, lost and doubled without harm, and made anew by whoever tends them."""
+"""Tests of the PostgreSQL executor: one queued notification per row, harmless if lost or doubled, and replaced."""
 
 from __future__ import annotations
 

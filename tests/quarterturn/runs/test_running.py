@@ -1,4 +1,4 @@
-"""Running submissions: what is checked before, what is said after, and that every run ends in public."""
+"""Tests of running submissions: the checks before, the messages after, and that every run ends in public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue: fair, fenced, leased, and nothing is lost or ended twice."""
+"""Tests of the queue: fair, fenced, leased, and nothing is lost or ended twice."""
 
 from __future__ import annotations
 

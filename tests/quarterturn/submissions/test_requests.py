@@ -1,4 +1,4 @@
-"""Submissions: taken in once, paid for by quotas that are counted from rows, and taken back."""
+"""Tests of submission requests: accepted once, charged to quotas that are counted from rows, and cancelled."""
 
 from __future__ import annotations
 

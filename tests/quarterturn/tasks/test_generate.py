@@ -1,4 +1,4 @@
-"""Supplying a set: drawn in the order of a seed, proven, and gone on with where it was interrupted."""
+"""Tests of generating a set: drawn in the order of a seed, proven, and resumed where it was interrupted."""
 
 from __future__ import annotations
 

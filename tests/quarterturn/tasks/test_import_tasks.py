@@ -1,4 +1,4 @@
-"""Taking hand-written tasks in, on real servers: all of them or none."""
+"""Tests of importing hand-written tasks, on real servers: all of them or none."""
 
 from __future__ import annotations
 

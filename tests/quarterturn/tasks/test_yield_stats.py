@@ -1,4 +1,4 @@
-"""How good a template turns out to be, counted draw by draw."""
+"""Tests of the yield of a template, counted draw by draw."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Leaked families are found by who passes them; one broken task, or an easy fresh one, is no leaked family."""
+"""Tests of the detector of leaked families: a broken task or an easy fresh one is no leaked family."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Who knows tasks is found; who only got better is let be."""
+"""Tests of the leak detector: who knows tasks is found, who only improved is not flagged."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What was before says what to expect: abilities, leans and changes are told apart."""
+"""Tests of what earlier rotations predict: abilities, biases and changes are told apart."""
 
 from dataclasses import replace
 

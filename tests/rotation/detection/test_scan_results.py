@@ -1,4 +1,4 @@
-"""The watch over real runs in a real database: what is exposed to whom, and what becomes rows."""
+"""Tests of scanning real runs in a real database: who was exposed to what, and which findings become rows."""
 
 import random
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Tails of sums, dice that fall alike, and z-scores set right."""
+"""Tests of sums of outcomes: exact and approximate tail probabilities, uniform draws, and calibrated z-scores."""
 
 from itertools import product
 

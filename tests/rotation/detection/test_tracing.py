@@ -1,4 +1,4 @@
-"""Leaked texts: whole, reworded, cut, mixed by two, made up; who is named, and who never is."""
+"""Tests of tracing leaked texts: whole, reworded, cut, mixed by two, invented; who is named, and who never is."""
 
 import random
 from collections import Counter

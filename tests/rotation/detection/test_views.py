@@ -1,4 +1,4 @@
-"""What is shown beside the findings: each figure against simulation, or against a number that can be looked up."""
+"""Tests of the figures beside the findings, each compared with a simulation or with a published number."""
 
 import numpy as np
 import pytest

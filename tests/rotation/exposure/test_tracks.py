@@ -1,4 +1,4 @@
-"""Tracks: a hosted endpoint reads what it is sent, so it is sent the cohort that leaves next, and the books say so."""
+"""Tests of hosted endpoints' exposure: served the cohort that leaves next, and recorded as such."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Findings and reviews: figures may change, numbers and people's words never do."""
+"""Tests of the store of findings and reviews: figures may change, numbers and people's words never do."""
 
 from datetime import UTC, datetime, timedelta
 

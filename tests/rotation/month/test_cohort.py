@@ -1,3 +1,5 @@
+"""Tests of allocating tasks to cohorts and the reserve: the same mix everywhere, and no skeleton split."""
+
 import hashlib
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What comes between two steps of an official run, a turn or a withdrawal; what is served, and what never again."""
+"""Tests of official runs that a turn or a withdrawal interrupts: what is served, and what never again."""
 
 from collections import Counter
 from collections.abc import Iterator

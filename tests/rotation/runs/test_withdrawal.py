@@ -1,4 +1,4 @@
-"""Tasks that leave early: who takes their place, what of them is opened, and that no moment to die in breaks it."""
+"""Tests of withdrawn tasks: what replaces them, what of them is opened, and a kill at any step."""
 
 import json
 from collections.abc import Iterator

@@ -1,3 +1,5 @@
+"""Tests of the positive controls: each attack attempt succeeds once its one control is removed."""
+
 import base64
 import json
 import os

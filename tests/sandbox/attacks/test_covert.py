@@ -1,3 +1,5 @@
+"""Tests of the covert channels: their computed capacities, and the page that lists them."""
+
 import math
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hostile states that no box stands before: each is judged false, and each stops or deceives whoever is careless."""
+"""Tests of hostile states that no box stops: each is judged false, and each defeats the vulnerable baseline."""
 
 import pytest
 

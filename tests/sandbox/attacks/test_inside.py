@@ -1,3 +1,5 @@
+"""Tests of the attempts from inside a box: none succeeds in a real box, and each succeeds without one."""
+
 import contextlib
 import json
 import os

@@ -1,4 +1,4 @@
-"""Hostile agents in the whole machinery: what must hold, and that a hole would be seen."""
+"""Tests of the attack scenarios: hostile agents in whole runs; the controls hold, and a hole would be detected."""
 
 import json
 import runpy

@@ -1,4 +1,4 @@
-"""The whole suite: what is in it, what its page says, and that it cries out where a control is missing."""
+"""Tests of the whole attack suite: its contents, its reference page, and that a missing control is reported."""
 
 import contextlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is the fake's own; what it shares with the real boxes is in tests/contracts/test_boxes.py."""
+"""Tests of what is particular to the fake box; what all boxes share is in tests/contracts/test_boxes.py."""
 
 import tempfile
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests of captured output: capped, drained to its end, and escaped for terminals."""
+
 import io
 import threading
 

@@ -1,4 +1,4 @@
-"""Calling back: a token opens one run's gateway while that run is played, and nothing else, ever."""
+"""Tests of callbacks: a token opens one run's gateway while that run is played, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One POST over real TLS, in a network that the test made for itself: what goes out, and what hostile hands send back.
+"""Tests of the one POST to an endpoint, over real TLS: what is sent, and hostile answers.
 
 Nothing here leaves the namespace: its addresses are of RFC 5737 and RFC 3849, on its own loopback.
 """

@@ -1,4 +1,4 @@
-"""The agent's side of the gateway, spoken to by an agent that means harm: every request over a real connection."""
+"""Tests of the gateway's HTTP side against a hostile agent, over real connections."""
 
 import asyncio
 import itertools

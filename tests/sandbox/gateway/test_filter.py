@@ -1,4 +1,4 @@
-"""What a gateway's process can still do: tried in a process that has given everything else up."""
+"""Tests of the gateway's system call filter, in a process that runs under it."""
 
 import json
 import subprocess

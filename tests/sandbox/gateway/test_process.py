@@ -1,4 +1,4 @@
-"""The gateway as a process: what it has, what it lost, and what its runner keeps when it dies."""
+"""Tests of the gateway as a process: its privileges, and what its runner keeps when it dies."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a session counts, refuses, injects and logs, with servers that answer at once."""
+"""Tests of a session: what it counts, refuses, injects and logs, with servers that answer at once."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a world's server may write to the gateway: a server is lost by what it says, and nothing else is."""
+"""Tests of a world's server that writes hostile bytes: only that server is lost."""
 
 import asyncio
 import contextlib

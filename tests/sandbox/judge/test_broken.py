@@ -1,4 +1,4 @@
-"""Readers and judges that die, lie or do not end: what that does to a verdict, and to whom it is put down."""
+"""Tests of readers and judges that die, lie or hang: what that does to a verdict, and who is held responsible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of databases, keys and graphs, on what their readers write down."""
+"""Tests of mutations of databases, keys and graphs, on what their readers write down."""
 
 from __future__ import annotations
 

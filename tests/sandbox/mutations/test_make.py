@@ -1,4 +1,4 @@
-"""Mutants that nobody had to write: each broken conjunct fails, each typical mistake is made."""
+"""Tests of generated mutants: each conjunct broken fails, and each typical mutation is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typical mistakes with workbooks, calendars and mail follow from what the solution changed, and each can be made."""
+"""Tests of mutations of workbooks, calendars and mail: derived from what the solution changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of what a failure costs: each row, every combination of facts, and no way past a fail."""
+"""Tests of the failure tables: each row, every combination of facts, and nothing better than a fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of whole runs: a real gateway, and around it a box in memory; once each real servers behind a real wall."""
+"""Tests of whole runs: a real gateway around a box in memory, and once real servers in a real box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hostile agents leave in a database, played through the real servers and read back by the real readers."""
+"""Tests of databases that hostile agents leave, played through the real servers and read by the real readers."""
 
 from __future__ import annotations
 

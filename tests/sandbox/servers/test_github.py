@@ -1,4 +1,4 @@
-"""The GitHub server: its state made without git and checked by git; the unchanged package in front of the twin."""
+"""Tests of the GitHub server: state made without git and checked by git, and the unchanged package before the forge."""
 
 import asyncio
 import json

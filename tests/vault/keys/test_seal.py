@@ -1,4 +1,4 @@
-"""What is sealed opens under its own key and context, and otherwise not at all."""
+"""Tests of sealing: what is sealed opens under its own key and context, and otherwise not."""
 
 import base64
 import json

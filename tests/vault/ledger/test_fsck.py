@@ -1,4 +1,4 @@
-"""Re-hashing a log finds whatever was changed in it."""
+"""Tests of re-hashing a log: every change in it is found."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tree is that of RFC 6962: known vectors, every proof of every small tree, and another library's roots."""
+"""Tests of the Merkle tree of RFC 6962: known vectors, every proof of every small tree, another library's roots."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""Signed notes and checkpoints: what others signed is read, and no byte that counts can change."""
+"""Tests of signed notes and checkpoints: others' notes are read, and no byte that counts can change."""
 
 import base64
 import hashlib

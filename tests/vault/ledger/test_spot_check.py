@@ -1,4 +1,4 @@
-"""What is judged again: a share of the results, the same to everybody who knows seed and root, and counted so."""
+"""Tests of the spot check in an audit: the sample follows from seed and root, and is counted so."""
 
 import hashlib
 import hmac

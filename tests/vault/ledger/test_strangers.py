@@ -1,4 +1,4 @@
-"""Programs by others read what we write: Go's `x/mod/sumdb` the log, the npm package `canonicalize` our documents.
+"""Interoperability tests: Go's `x/mod/sumdb` reads the log, the npm package `canonicalize` our documents.
 
 What `openssl`, `sha256sum`, `ssh-keygen` and `securesystemslib` say is in `test_without_our_code.py`, in
 `test_signed_files.py`, and of what a home has published in `tests/quarterturn/test_verify_guide.py`. `test_merkle.py`

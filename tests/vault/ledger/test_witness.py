@@ -1,4 +1,4 @@
-"""A witness signs one history of a log, answers as tlog-witness says, and is not raced into signing another."""
+"""Tests of a witness: it signs one history of a log, answers as tlog-witness says, and wins every race."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What was never promised can be destroyed; what was promised cannot, and what is destroyed is in no file any more."""
+"""Tests of shredding: only what was never promised can be destroyed, and it is in no file afterwards."""
 
 import base64
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""A task goes in sealed and promised, comes out only as promised, and lives along the table."""
+"""Tests of stored tasks: sealed and promised, opened only as promised, and moved along the lifecycle table."""
 
 import hashlib
 from contextlib import closing, suppress

@@ -1,4 +1,4 @@
-"""What is bubblewrap's own; what every box does is in tests/contracts/test_boxes.py."""
+"""Tests of what is particular to bubblewrap; what all boxes share is in tests/contracts/test_boxes.py."""
 
 import contextlib
 import os

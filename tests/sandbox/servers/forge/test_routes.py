@@ -1,4 +1,4 @@
-"""What every call has in common: who calls, how often, with what; and what a failure leaves behind."""
+"""Tests of what all forge routes share: authentication, rate limits, malformed bodies, and what a failure leaves."""
 
 import json
 import os

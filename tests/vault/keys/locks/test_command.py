@@ -1,4 +1,4 @@
-"""A command in front of a key service is believed in what can be checked, and told nothing that it need not know."""
+"""Tests of the command lock: a key service's answers are checked, and it learns only what it needs."""
 
 import json
 import sys
