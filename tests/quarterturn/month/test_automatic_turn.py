@@ -181,7 +181,7 @@ def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")
     assert "interrupted (KeyError)" in said
-    assert "KeyError in <lambda> (test_alarm_clock.py" in caplog.text
+    assert "KeyError in <lambda> (test_automatic_turn.py" in caplog.text
     assert "a word of a task" not in said + caplog.text
     MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
