@@ -88,7 +88,7 @@ def test_the_demo_plays_a_month_of_the_whole_set(box: str, tmp_path: Path) -> No
 
 
 @pytest.mark.box
-def test_a_stranger_audits_the_release_with_the_folder_and_the_key(month: dict[str, Any]) -> None:
+def test_anybody_audits_the_release_with_the_folder_and_the_key(month: dict[str, Any]) -> None:
     done = quarterturn("audit", month["audit"]["bundle"], "--key", month["audit"]["key"], "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["ok"] is True

@@ -17,7 +17,7 @@ def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_the_list_has_150_mutants_spread_over_the_rooms():
+def test_the_list_has_150_mutants_spread_over_the_packages():
     assert Counter(one.room for one in MUTANTS) == SPREAD
     assert len({one.id for one in MUTANTS}) == len(MUTANTS) == 150
 

@@ -68,7 +68,7 @@ def test_what_is_written_reads_back(tmp_path):
     assert settings.load(tmp_path / "quarterturn.toml") == chosen
 
 
-def test_choices_are_those_of_the_rooms():
+def test_choices_are_those_of_the_code():
     assert set(get_args(choices.BoxName)) == {"auto", *BOXES}
     assert get_args(choices.Category) == get_args(DrawnCategory)
     assert get_args(choices.Difficulty) == get_args(DrawnDifficulty)

@@ -86,7 +86,7 @@ def test_wrecking_a_database_proves_nothing_on_either_side_of_a_not(document, ex
     assert judge(parse(document), WRECKED).verdict is expected
 
 
-def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
+def test_an_internal_defect_is_unknown_and_quotes_nothing(monkeypatch):
     def broken(data, expected):
         raise RuntimeError(data)
 

@@ -146,7 +146,7 @@ ASKED = {"issueState": {"issue": 1, "state": "open"}, "repositoryExists": {}, "b
     ],
     ids=["empty", "cut", "list", "schema", "deep", "twice", "nan", "digits", "bytes"],
 )
-def test_a_spoiled_state_file_wins_nothing(name, state):
+def test_a_broken_state_file_wins_nothing(name, state):
     views = with_state(forge(), lambda _: state)
     asked.wins_nothing(views, name, **ASKED[name])
 

@@ -17,7 +17,7 @@ from grammars.language.load import parse
 from vault.task.document import Task
 
 
-def test_the_same_dice_give_the_same_bytes(grammar):
+def test_the_same_seed_gives_the_same_bytes(grammar):
     def drawn(seed):
         made = sample(grammar, Random(seed))
         return json.dumps([made.task, made.provenance], sort_keys=True)

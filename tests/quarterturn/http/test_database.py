@@ -32,7 +32,7 @@ ASKED = [
 ]
 
 
-def test_an_odd_name_is_never_a_mistake_of_ours(site):
+def test_an_odd_name_is_never_a_server_error(site):
     answers = {
         (method, path, odd): site.ask(method, path.format(odd), "maintainer").status_code
         for method, path in ASKED

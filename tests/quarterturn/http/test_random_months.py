@@ -389,7 +389,7 @@ def homes(templates, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
-def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch, examples):
+def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(running, "run_set", nothing_happens)
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
     monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))

@@ -34,7 +34,7 @@ class NamedBox:
     official: bool = True
 
 
-def test_the_first_turn_is_planned_run_and_told(say, stocked):
+def test_the_first_turn_is_planned_run_and_reported(say, stocked):
     plan = say("turn", "plan", "--home", stocked, "--json").data
     assert (plan["month"], plan["retire"]) == ("2026-11", None)
     assert plan["enter"] == {"2026-12": 6, "2027-01": 6, "2027-02": 6, "2027-03": 6}

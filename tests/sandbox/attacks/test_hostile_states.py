@@ -13,5 +13,5 @@ def test_no_state_stops_the_verdict_or_turns_it():
 
 
 @pytest.mark.parametrize("name", hostile_states.ATTEMPTS)
-def test_somebody_careless_is_stopped_or_deceived(name):
+def test_the_vulnerable_baseline_is_stopped_or_deceived(name):
     assert hostile_states.controls(MemoryBox({}), [name]) == {name: True}

@@ -32,7 +32,7 @@ def test_the_first_bytes_are_kept_and_the_rest_is_drained():
     assert source.closed
 
 
-def test_the_end_is_told_also_where_reading_fails():
+def test_the_end_is_reported_also_where_reading_fails():
     class Broken:
         def read(self, size, /):
             raise OSError

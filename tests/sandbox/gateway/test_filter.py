@@ -89,7 +89,7 @@ def test_without_the_filter_the_same_attempts_succeed():
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_filter_fits_into_the_kernel_and_lets_nothing_by_that_the_wall_denies(machine):
+def test_the_filter_fits_into_the_kernel_and_allows_nothing_that_the_box_denies(machine):
     assert len(session_filter(machine)) // 8 < 4096
     assert NEEDED.keys() < LISTS["agent"].keys()
     looked_at = NEEDED.keys() & {rule.call for rule in WALLS}

@@ -197,7 +197,7 @@ HIDING = [
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_what_would_hide_or_stop_the_look_does_neither():
+def test_tricks_to_hide_from_or_stop_the_reader_fail():
     assert played_apart(HIDING, {"id": 1, "item": "lamp", "price": 5}) == dict.fromkeys(HIDING, Verdict.TRUE)
 
 

@@ -142,7 +142,7 @@ BECOMING = {"relay": ["SETUID", "SETGID", "NET_ADMIN"]}
 """What a relay has until it listens."""
 
 
-def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets):
+def test_agent_relay_and_world_are_isolated_alike(box, engine, sockets):
     world = box.world([SERVER], FileTree({"files": DIRECTORY}), LIMITS)
     try:
         with world.channel(), running(box, SLEEP, sockets) as agent:
