@@ -1,4 +1,4 @@
-"""What each test costs: processor seconds, and counts of what is started for it; a plugin of pytest.
+"""Pytest plugin that reports what each test costs: processor seconds, and counts of the processes it starts.
 
 Every run ends with a table by room. Seconds depend on the machine and are only shown; counts do not, so each room has a
 budget of them (`budgets.toml`), and a run that exceeds one fails. Counted is what the test's own process starts; what

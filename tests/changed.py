@@ -1,4 +1,4 @@
-"""`--changed [COMMIT]`: only test files that depend on what changed since a commit, read off the imports.
+"""`--changed [COMMIT]`: selects only the test files that depend on what changed since a commit, by their imports.
 
 1. What changed: `git diff` of the working tree with the commit (without one: where this branch left `main`), and files
    that git does not know yet.

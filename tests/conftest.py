@@ -1,4 +1,4 @@
-"""What holds for every test: it reaches nothing but this machine, and reads nothing of whoever runs it."""
+"""Fixtures and rules of all tests: no network beyond this machine, and nothing read from the user's environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DSSE envelopes opened by another's library, as whoever checks a month opens them."""
+"""Opens DSSE envelopes with another project's library, as an auditor of a month does."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What is in a frozen state, for tests: they parse in their own process what no runner does."""
+"""Parses frozen states for tests, in the test's own process; the product's runner never does."""
 
 from __future__ import annotations
 

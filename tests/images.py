@@ -1,4 +1,4 @@
-"""Container images of a test run: the launcher builds them while tests that need none run, and the others wait."""
+"""Container images of a test run: built while tests that need none run; the tests that need them wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests cannot run without, how to see whether it is there, and the command that mends it where it is not.
+"""What tests cannot run without: how to detect it, and the command that installs it.
 
 On CI everything must be there. Elsewhere a test whose need is missing is not run; the run counts it, says why, and ends
 with exit code 6.

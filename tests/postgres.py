@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own: a cluster in a folder, on a socket in it, that ends with whoever started it."""
+"""A PostgreSQL server for tests: a cluster in a temporary folder, on a socket in it, that ends with its parent."""
 
 from __future__ import annotations
 

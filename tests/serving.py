@@ -1,4 +1,4 @@
-"""What a worker does for each task of an official run right before its agent is let go, for all of them at once."""
+"""What a worker does for each task of an official run before its agent starts, for all tasks at once."""
 
 from rotation.runs.official import OfficialRuns, OpenRun
 from vault.task.document import Task

@@ -1,4 +1,4 @@
-"""The house as drawn in the design: imports run downhill only, and each heavy package has one door."""
+"""Tests of the architecture: imports run downhill only, and each heavy package is imported in one place."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def is_standard(item: Import) -> bool:
 
 
 @pytest.mark.slow
-def test_every_room_is_there() -> None:
+def test_every_package_is_there() -> None:
     assert {name.partition(".")[0] for name in modules()} == set(BELOW)
 
 
@@ -214,7 +214,7 @@ def test_no_packages_import_each_other_in_a_circle() -> None:
 
 
 @pytest.mark.parametrize("package", sorted(GATES))
-def test_a_gated_package_has_one_door(package: str) -> None:
+def test_a_gated_package_is_imported_in_one_place(package: str) -> None:
     astray = [str(item) for item in imports() if item.top == package and not within(item.module, GATES[package])]
     assert not astray
 
@@ -247,7 +247,7 @@ def test_programs_that_are_started_alone_need_the_standard_library_alone() -> No
     ]
 
 
-def test_rows_are_known_to_their_store_alone() -> None:
+def test_tables_are_imported_by_their_store_alone() -> None:
     """A package's `tables` are imported by its `store`, by tables that refer to them, and by the migrations."""
     astray = [
         str(item)
@@ -299,7 +299,7 @@ def test_what_is_imported_is_declared() -> None:
         ("quarterturn.launcher.verbs", {"cryptography", "pydantic", "docker", "rich"}),
     ],
 )
-def test_a_light_door_stays_light(module: str, kept_out: set[str]) -> None:
+def test_a_light_module_stays_light(module: str, kept_out: set[str]) -> None:
     program = f"import sys, json, {module}; print(json.dumps(sorted(name.partition('.')[0] for name in sys.modules)))"
     said = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr

@@ -1,4 +1,4 @@
-"""A set that is sampled says so where everybody looks."""
+"""Tests that every sampled set is listed in tests/README.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guard against tests that depend on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
+"""Tests that no test depends on the machine's speed: none sleeps, and none waits for less than `PATIENCE`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 
 @pytest.mark.slow
-def test_no_test_sleeps_or_waits_for_less_than_the_patience_of_the_house():
+def test_no_test_sleeps_or_waits_for_less_than_patience():
     found = {
         f"{path.relative_to(TESTS)}::{function}": f"{path.relative_to(TESTS)}:{line} {function} {what}"
         for path in sorted(TESTS.rglob("*.py"))

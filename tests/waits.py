@@ -1,4 +1,4 @@
-"""Where tests sleep or wait for a time, and the few places where they may."""
+"""Allow-list of the places where tests sleep or wait for a fixed time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALLOWED = {
     "patience.py::until": "the one loop that polls",
     "postgres.py::start": "polls a server that is starting",
     "browser/conftest.py::site": "polls a server that is starting, and sees if its thread has ended",
-    "sandbox/test_blame.py::watch": "looks at processes until it is told to stop",
+    "sandbox/test_failure_costs.py::watch": "looks at processes until it is told to stop",
     "sandbox/runs/test_run.py::watch": "looks at processes until it is told to stop",
     "sandbox/endpoint/test_exchange.py::drip": "sends drop by drop until it is told to stop",
     # What must still be so: on a slow machine less time passes, and the test is only weaker.

@@ -1,4 +1,4 @@
-"""A client: so many connections that stay open, each asking again as soon as it was answered."""
+"""Load-generating client: keeps many connections open and sends each its next request as soon as it is answered."""
 
 from __future__ import annotations
 

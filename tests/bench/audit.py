@@ -1,4 +1,4 @@
-"""Checking what was published: a log of a million leaves re-hashed, and releases audited.
+"""Measures auditing: re-hashing a log of a million leaves, and auditing releases.
 
 `fsck` reads every leaf and tile from files, in memory where the machine has a folder there; beside it, the same leaves
 are hashed into a root that is kept nowhere. An audit checks all that a release says; beside it every line and leaf of

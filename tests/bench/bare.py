@@ -1,4 +1,4 @@
-"""The floor of the service: a bare FastAPI route that returns the bytes of a file. `bare.py FILE MEDIA` says where."""
+"""The service's floor: a bare FastAPI route that returns the bytes of a file, started as `bare.py FILE MEDIA`."""
 
 from __future__ import annotations
 

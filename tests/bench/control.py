@@ -1,4 +1,4 @@
-"""The control: a function beside itself. Its ratio is one; how far the rounds stray is what this machine adds to all.
+"""The control measurement: one function compared with itself, which shows the machine's own noise.
 
 Nothing of ours is in it. A difference between two figures below that is smaller than the control's span says nothing.
 """

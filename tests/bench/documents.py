@@ -1,4 +1,4 @@
-"""The documents that the benches work on: tasks of a known size, and the task that is played in the boxes."""
+"""Task documents that the benchmarks work on: tasks of a known size, and the task that is played in the boxes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking whether a draft is nearly a task that there is, among many, beside looking among none.
+"""Measures the search for near duplicates of a draft in a large index, beside the search in an empty one.
 
 The draft is sketched and joined to the index each time, as the sixth gate of admission does. The tasks that there are
 have as many shingles as drafts have, of random bytes: what is compared is the search, and no search ends early.

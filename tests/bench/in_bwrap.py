@@ -1,4 +1,4 @@
-"""A task's whole run in the bwrap box, beside the same calls made to the server as a plain subprocess over stdio.
+"""Measures one task's whole run in the bwrap box, beside the same calls to the server as a plain subprocess.
 
 The bare pair is two processes of this machine: the installed server, and an agent under the agents' Python, with
 nothing around them.

@@ -1,4 +1,4 @@
-"""Appending to the log and proving from it at four sizes, beside bare `hashlib` and beside `pymerkle`.
+"""Measures appending to the log and proving from it at four sizes, beside bare `hashlib` and beside `pymerkle`.
 
 A tree of n leaves cannot be made with fewer than 2n - 1 hashes, and no proof be checked with fewer than its path has:
 that is the floor, `hashlib` in a plain loop. *In memory* is `vault.ledger.tree.merkle.MerkleTree`. *On disk* is

@@ -1,4 +1,4 @@
-"""Many tasks at a time in the Docker box, beside as many bare pairs: throughput, the time of one task, and memory.
+"""Measures many concurrent tasks in the Docker box, beside as many bare pairs: throughput, latency and memory.
 
 A *bare pair* is what `in_docker` has: the same two images under plain `docker run`, joined by stdio, making the same
 five calls; no wall, no log, no verdict. A round at N at a time is four things after each other, and each ratio is of

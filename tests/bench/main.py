@@ -1,4 +1,4 @@
-"""`./run bench [--json] [--rounds N] [NAME...]`: measure, and print tables, or one JSON object.
+"""`./run bench [--json] [--rounds N] [NAME...]`: runs the benchmarks and prints tables, or one JSON object.
 
 Exit codes: 0; 1 where what was to be measured did not do its work; 2 for a name that there is none of; 6 where
 something that a bench needs is missing. What could be measured is printed all the same, and one sentence on standard

@@ -1,4 +1,4 @@
-"""Ratios of two things that were measured side by side, in one run.
+"""Ratios of two functions that are measured in turns, side by side, in one run.
 
 A time alone says more about the machine than about the code, so none stands alone here. What is measured and its floor
 take turns, ours, floor, ours, floor, and each turn gives one ratio; a machine that is slow for a while is slow for

@@ -1,4 +1,4 @@
-"""What nobody can do better: how often a leak is found by whoever knows the world's true parameters.
+"""The upper bound of leak detection: the power of a detector that knows the world's true parameters.
 
 The oracle knows the suspect's ability and leans, each task's difficulty and usual effort, the share that would be known
 and what knowing does; it does not know which tasks are known. Of a task, the likelihood ratio of "known" to "not known"

@@ -1,4 +1,4 @@
-"""One task played in a box, beside the same calls made by a bare pair: a server and an agent joined by stdio.
+"""Measures one task played in a box, beside the same calls made by a bare pair of server and agent.
 
 Ours is everything that `run_task` does: world, gateway, relay, agent, log, freeze, verdict, removal. The floor starts
 the same server and the same agent and waits until both are gone; there is no wall, no log, no limit on what is called

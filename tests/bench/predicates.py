@@ -1,4 +1,4 @@
-"""Evaluating predicates, beside a direct check of the same fact on the same frozen state.
+"""Measures the evaluation of predicates, beside a direct check of the same fact on the same frozen state.
 
 One predicate of each namespace is evaluated with its evidence, on a state of a hundred files. The floor is what one
 would write by hand: it trusts the state, opens nothing with care and gives no evidence. For Git, that is one

@@ -1,4 +1,4 @@
-"""What the benches found: as data, as one JSON object, and as tables that can stand in a document."""
+"""Results of the benchmarks: as data, as one JSON object, and as Markdown tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing tasks from the shipped grammars, beside the canonical form of the very documents that were drawn.
+"""Measures drawing tasks from the shipped grammars, beside the canonical form of the documents that are drawn.
 
 The floor is `rfc8785.dumps` of each drawn document: whatever makes a task has to write it down at least once. The same
 seeds are drawn in every round, so each round does the same work. A draw that breaks a constraint is thrown away and

@@ -1,4 +1,4 @@
-"""Whether a home of a hundred thousand sealed tasks costs as much a task as one of a thousand, and as much memory.
+"""Measures whether a home of 100,000 sealed tasks costs as much time and memory per task as one of 1,000.
 
 A home of N small tasks is made, of which four cohorts of 200 are live and the others wait. (A `set` statement names all
 live tasks in one leaf of the log, so a live set ends at some three thousand.) Each piece of work is done by a process

@@ -1,4 +1,4 @@
-"""Sealing and opening a task of 2 KB, beside bare AES-GCM and bare canonicalisation.
+"""Measures sealing and opening a task of 2 KB, beside bare AES-GCM and bare canonicalisation.
 
 The floor is what nobody can leave out: `rfc8785.dumps` and AES-256-GCM of `cryptography` under a fresh key, and back
 through `json.loads`. Ours adds a data key that the ring wraps, the check that two readers understand the document

@@ -1,4 +1,4 @@
-"""The service beside what it cannot be faster than, over real sockets, with 10,000 submissions in its database.
+"""Measures the service over real sockets, with 10,000 submissions in its database, beside its floor.
 
 answers    the board, and a task, beside a bare FastAPI route that returns the same bytes; each server is a process of
            its own, the client is this one. 50 connections stay open.

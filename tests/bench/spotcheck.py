@@ -1,4 +1,4 @@
-"""What it costs to keep the states of a month until its turn, and to judge one result in twenty again.
+"""Measures the cost of spot checks: keeping a month's states, and judging one result in twenty again.
 
 Drafts of each shipped grammar, drawn with fixed seeds, are played by the reference agent in the bwrap box; what each
 left is packed as an official run seals it, and judged again as a turn does (`sandbox.runs.rejudge`). *Sealed* is what

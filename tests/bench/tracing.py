@@ -1,4 +1,4 @@
-"""Leaked texts of drawn tasks: how often the right run is named, how often two are told from one, and false names.
+"""Measures the tracing of leaked texts: how often the right run is named, two are told apart, or a name is false.
 
 Texts are those of `tests/rotation/leaking.py`: tasks of all shipped grammars, each served to every submitter in four
 months, so that a text has four times as many recipients as there are submitters. A leak is a goal, a goal with its

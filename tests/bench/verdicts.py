@@ -1,4 +1,4 @@
-"""A whole verdict, from a frozen state's bytes to its evidence, through a reader and a judge, beside one process.
+"""Measures a whole verdict through a reader and a judge process, beside the same work in one process.
 
 The floor is the same code in this process: the same parser, readers and predicates, with no process between. What the
 processes cost is the difference, which the title gives in milliseconds of this machine.

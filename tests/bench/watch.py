@@ -1,4 +1,4 @@
-"""The detectors on made-up benchmarks of which the truth is known: how often they are wrong, and what they find.
+"""Measures the detectors on simulated benchmarks whose truth is known: false flags, and power.
 
 Worlds are those of `tests/rotation/detection/worlds.py`: 20 submitters, 200 live tasks, lives of four months, and where
 nothing is wrong many others in turn (`HONEST`). A case is a world, a seed and what is wrong from rotation 3 on. In

@@ -1,4 +1,4 @@
-"""The whole benchmark made: drawn, proven by execution in the bwrap box, reviewed and live, in a home of its own.
+"""Makes the whole benchmark in a home of its own: draws, proves, reviews and turns all tasks, in the bwrap box.
 
 This is what a maintainer does with `init --set mcpbench`, `task admit`, `task review` and `turn run`, and then the
 public dev set through the same gates. It takes its time, so it is measured only where it is asked for; with

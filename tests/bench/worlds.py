@@ -1,4 +1,4 @@
-"""How long a world takes until its server has answered, for each server, and for one world that has all ten.
+"""Measures how long a world takes until its server has answered: for each server, and for one world with all ten.
 
 Each server is seeded as a task of its public grammar says, drawn with a fixed seed, and asked the first call of that
 task's reference solution, by a gateway that plays it; backends (PostgreSQL, Redis, Dovecot, Radicale) are started on

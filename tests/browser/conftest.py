@@ -1,4 +1,4 @@
-"""A browser that looks at the pages: Debian's chromium, and the service on a loopback port, over a month that is over.
+"""Fixtures for browser tests: Debian's chromium, and the service on a loopback port over a month that has ended.
 
 Of every page that a test opens it is asked that it reaches nothing but this machine and that the browser's console
 stays without an error. A page is added to what is walked by a line in `WALKED`.

@@ -1,4 +1,4 @@
-"""What holds for every page: everybody can read it, on a telephone too, in the dark too, and without a script."""
+"""Tests of every page: readable for everybody, on a phone, in dark mode, and without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer: what it says of a task, a hash and a file, and that it believes nobody."""
+"""Tests of the explorer: what it shows of a task, a hash and a file, and that it verifies instead of trusting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""verify.html on a disk: it says what the audit says about every frozen release, and names the place."""
+"""Tests of verify.html opened from a file: it agrees with the audit on every frozen release, and names the place."""
 
 from __future__ import annotations
 

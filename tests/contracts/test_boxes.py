@@ -1,4 +1,4 @@
-"""One suite for every box. What only a wall can do is left out for the fake, which has none, and says so here."""
+"""Conformance suite of all boxes; what only a sandbox can do is left out for the fake, and marked here."""
 
 import array
 import contextlib

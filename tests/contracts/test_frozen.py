@@ -1,4 +1,4 @@
-"""What the house does is what it did: made again under another zone, locale, account and hash seed, byte for byte."""
+"""Tests that today's behaviour is the frozen one, byte for byte, in another zone, locale, account and hash seed."""
 
 from __future__ import annotations
 

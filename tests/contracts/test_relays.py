@@ -1,4 +1,4 @@
-"""One suite for the relay and its twin: the static program of the image, and the one in Python."""
+"""Conformance suite of the two relays: the static program of the image, and the one in Python."""
 
 import contextlib
 import os

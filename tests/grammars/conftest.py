@@ -1,4 +1,4 @@
-"""A small grammar to break, and a prover that plays filesystem calls on a tree in memory."""
+"""Fixtures for the grammars' tests: a small grammar to break, and a prover over a file tree in memory."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The guide's whole grammar is one."""
+"""Tests that the guide's complete grammar is a valid one."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What every shipped template keeps, over many seeds; and that its references solve, on the real servers."""
+"""Tests of every shipped template over many seeds, and of its reference solutions on the real servers."""
 
 import json
 import re
@@ -179,7 +179,7 @@ def test_every_template_is_rich_enough_to_keep_a_secret(server, reach):
 
 @pytest.mark.slow
 @each_template
-def test_skeletons_that_are_told_alike_still_have_many_goals(server, name, reach):
+def test_skeletons_with_the_same_wording_still_have_many_goals(server, name, reach):
     """Only one task may have a goal, so skeletons that differ in what no goal says need values that it does say."""
     template, groups = GRAMMARS[server].templates[name], defaultdict(list)
     said = names_in(template.phrasings)

@@ -1,4 +1,4 @@
-"""Looks for words and keys that must be nowhere: in all that is written to a disk, and in what processes show.
+"""Looks for secret words and keys in all that is written to a disk, and in what processes show.
 
 `Files` is told by the kernel (fanotify(7)) of every file that is changed or closed after writing, and looks into it
 through the descriptor that comes with the news, so a file that lived for a moment, or never had a name, is looked at

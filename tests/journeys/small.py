@@ -1,4 +1,4 @@
-"""The command line where the demo's set holds fewer tasks: as a program, and for the length of a block.
+"""Runs the command line with a demo set of fewer tasks: as a program, or for the length of a block.
 
     python tests/journeys/small.py filesystem/single-tool/easy,git/recovery/hard VERB ...
 

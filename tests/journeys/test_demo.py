@@ -1,4 +1,4 @@
-"""The whole month, as a newcomer plays it: the real command, real servers, a real box.
+"""Plays the whole demo month as a newcomer does: the real command, real servers, a real box.
 
 Each box plays it with a small set: two tasks in a cohort behind bubblewrap, a single one in Docker, where a task costs
 most. The whole set differs in nothing but its size and is played with `--exhaustive`.
@@ -88,7 +88,7 @@ def test_the_demo_plays_a_month_of_the_whole_set(box: str, tmp_path: Path) -> No
 
 
 @pytest.mark.box
-def test_a_stranger_audits_the_release_with_the_folder_and_the_key(month: dict[str, Any]) -> None:
+def test_anybody_audits_the_release_with_the_folder_and_the_key(month: dict[str, Any]) -> None:
     done = quarterturn("audit", month["audit"]["bundle"], "--key", month["audit"]["key"], "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["data"]["ok"] is True

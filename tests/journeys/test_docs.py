@@ -1,4 +1,4 @@
-"""Every command that the README and the guides show is run, in their order, as they stand there."""
+"""Runs every command that the README and the guides show, in their order, as written."""
 
 import os
 import re

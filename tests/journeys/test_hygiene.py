@@ -1,4 +1,4 @@
-"""What a private task says, and every key, is nowhere but in memory: a whole month is played under watch."""
+"""Plays a whole month under watch: keys and the text of private tasks are in memory alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a private task says is in no word that anything of ours prints (`test_hygiene` looks at disks and processes)."""
+"""Tests that no text of a private task is printed anywhere (`test_hygiene` looks at disks and processes)."""
 
 from __future__ import annotations
 

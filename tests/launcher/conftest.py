@@ -1,4 +1,4 @@
-"""A package index on the loopback, and the tiny wheel that it serves."""
+"""Fixtures for the launcher's tests: a package index on the loopback, and the small wheel that it serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `./run test` says before it installs anything."""
+"""Tests of what `./run test` announces before it installs anything."""
 
 from __future__ import annotations
 

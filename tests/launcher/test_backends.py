@@ -1,4 +1,4 @@
-"""What worlds with databases need: said where it is missing, and a template that is made once."""
+"""Tests of the programs that worlds with databases need: reported where missing, and a template made once."""
 
 from __future__ import annotations
 

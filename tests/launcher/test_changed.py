@@ -1,4 +1,4 @@
-"""Which test files `--changed` selects, in a checkout of a few files."""
+"""Tests of `--changed`: which test files it selects, in a checkout of a few files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher's control group, read as each version of the kernel's interface tells it."""
+"""Tests of the launcher's control group, as each version of the kernel's interface reports it."""
 
 from __future__ import annotations
 

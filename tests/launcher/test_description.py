@@ -1,4 +1,4 @@
-"""The description of GitHub's API, taken out of a package that is not unpacked."""
+"""Tests of extracting the description of GitHub's API from a package that is not unpacked."""
 
 import base64
 import hashlib

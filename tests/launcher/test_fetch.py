@@ -1,4 +1,4 @@
-"""A pinned wheel comes from wherever pip would get it, and from a real server."""
+"""Tests of fetching a pinned wheel: from wherever pip would get it, from a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images: named by what they are built from, and silent about the machine that built them."""
+"""Tests of image builds: names follow the inputs, and nothing of the building machine is in an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file of a page may run here, and what is refused."""
+"""Tests of choosing a file from a package index: which one fits this machine, and which are refused."""
 
 from __future__ import annotations
 

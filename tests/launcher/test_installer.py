@@ -1,4 +1,4 @@
-"""Set-up where the only source of packages is a folder: made, repeated, interrupted, moved."""
+"""Tests of set-up from a folder of packages: made, repeated, interrupted, moved."""
 
 from __future__ import annotations
 

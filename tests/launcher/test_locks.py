@@ -1,4 +1,4 @@
-"""Every environment is pinned by digest, and no lock tells where its files came from."""
+"""Tests of the lock files: every environment is pinned by digest, and no lock names where its files came from."""
 
 from __future__ import annotations
 

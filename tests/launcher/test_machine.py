@@ -1,4 +1,4 @@
-"""What the machine must have: said in one line, or installed; and an engine that is ours to stop."""
+"""Tests of the machine's requirements: reported in one line or installed, and an engine that the launcher may stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Node is taken, and how it gets to where worlds look."""
+"""Tests of which Node is used, and how it gets to where worlds look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pip's settings, and nothing but pip's settings, reach uv."""
+"""Tests that pip's settings, and nothing else, reach uv."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file `run` itself, started as a person starts it."""
+"""Tests of the file `run` itself, started as a user starts it."""
 
 from __future__ import annotations
 

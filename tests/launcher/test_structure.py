@@ -1,4 +1,4 @@
-"""The report on structure: what is large or named twice is said, and nothing else."""
+"""Tests of the report on structure: it names what is large or defined twice, and nothing else."""
 
 from quarterturn.launcher import structure
 

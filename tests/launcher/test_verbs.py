@@ -1,4 +1,4 @@
-"""What the launcher makes of `./run test`'s words, and what runs beside the tests."""
+"""Tests of how the launcher reads the arguments of `./run test`, and of what runs beside the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of mutants fits the code that it changes, so that it does not rot between the runs by hand."""
+"""Tests that every listed mutant still fits the code that it changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_the_list_has_150_mutants_spread_over_the_rooms():
+def test_the_list_has_150_mutants_spread_over_the_packages():
     assert Counter(one.room for one in MUTANTS) == SPREAD
     assert len({one.id for one in MUTANTS}) == len(MUTANTS) == 150
 

@@ -1,4 +1,4 @@
-"""Work in a process of its own that is forked off this one, and gates at which processes wait for each other.
+"""Work in forked child processes, and gates at which processes wait for each other.
 
 A child knows everything that this process has imported, so it costs next to nothing. Whoever forks one has no database
 open that the child opens too: SQLite would take the locks of the one for those of the other.

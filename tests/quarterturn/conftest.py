@@ -1,4 +1,4 @@
-"""Homes to try verbs on: real ones, with hand-made tasks that need no world, and the command line as a function."""
+"""Fixtures for tests of verbs: real homes with hand-made tasks, and the command line as a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left when a verb dies or its disk fails, step by step; `python -m tests.quarterturn.crashes` prints the page.
+"""Kills a verb, or fails its disk, at each lasting change; `python -m tests.quarterturn.crashes` prints the page.
 
 A verb is run in a forked child, and struck right before the first lasting change that was not struck yet: a commit of
 the rows, or a file that gets its name. The blow is SIGKILL, or the answer that the disk is full. Then the same command

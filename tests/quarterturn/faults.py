@@ -1,4 +1,4 @@
-"""Lets a call to the disk fail behind each step of a verb, and looks at what whoever goes on makes of it.
+"""Fails one disk call behind each step of a verb, and checks that the next try recovers.
 
 The import of tasks needs a box, and is played in `test_crashes.py` alone.
 

@@ -1,4 +1,4 @@
-"""How-to guides at a desk: the blocks of a page, and its commands as a reader types them.
+"""Runs the how-to guides: the blocks of a page, and its commands as a reader types them.
 
 A command of ours that ends is played in this process. One that stays is a process, as is every other program.
 """

@@ -1,4 +1,4 @@
-"""Homes on which a verb of the crash table is about to be given, and what must hold of them afterwards."""
+"""Scenes of the crash table: homes on which a verb is about to run, and what must hold of them afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input: the right number, one sentence that names the place, and nothing half-written."""
+"""Tests of bad input to verbs: the right exit code, one sentence that names the place, and nothing half-written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measuring function of the benches, on a clock that stands where the story puts it, and one small real run."""
+"""Tests of the benchmarks' measuring function, on a simulated clock, and in one small real run."""
 
 from __future__ import annotations
 

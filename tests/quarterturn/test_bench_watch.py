@@ -1,4 +1,4 @@
-"""A small sample of what `./run bench watch` plays in full: the guilty are found, the honest let be."""
+"""Tests of the detectors on a small sample of `./run bench watch`: the guilty are found, the honest are not flagged."""
 
 from __future__ import annotations
 

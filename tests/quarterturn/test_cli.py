@@ -1,4 +1,4 @@
-"""The command line's own contract: one object, one sentence, the right number."""
+"""Tests of the command line's contract: one JSON object, one sentence, the right exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every verb is killed, and its disk fails, before each of its lasting changes: finished or undone, never half."""
+"""Tests of every verb killed, and its disk failing, before each lasting change: finished or undone, never half."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ ON_DISK = ["init", "task review", "turn run", "release path", "backup", "restore
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DISK)
 @pytest.mark.needs("root")
-def test_on_a_full_disk_a_verb_says_so_and_is_finished_when_there_is_room(name, tmp_path, templates, unharmed):
+def test_on_a_full_disk_a_verb_reports_it_and_is_finished_when_there_is_space(name, tmp_path, templates, unharmed):
     with disk(tmp_path / "disk", "48m") as base:
         scene, said = Scene(base, templates), None
         work = scene.set(name)

@@ -1,4 +1,4 @@
-"""What operators are given to run the service with: each file is read by the program that it is for."""
+"""Tests of the deployment files: each is read by the program that it is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls to the disk fail behind each step of each verb: a clear sentence, nothing forgotten, and finished once.
+"""Tests of failed disk calls behind each step of each verb: a clear sentence, nothing forgotten, finished once.
 
 The import of tasks, which needs a box, is in `test_crashes.py`.
 """

@@ -1,4 +1,4 @@
-"""The guide to hosting: every command of it is run, in its order, in a network where its ports are free."""
+"""Runs the hosting guide: every command, in its order, in a network where its ports are free."""
 
 from __future__ import annotations
 

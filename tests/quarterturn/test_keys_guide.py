@@ -1,4 +1,4 @@
-"""The guide to the keys: every command of it is run, in its order, with a token and with people of the test's own."""
+"""Runs the guide to keys: every command, in its order, with a token and SSH keys of the test's own."""
 
 from __future__ import annotations
 

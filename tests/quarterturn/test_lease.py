@@ -1,4 +1,4 @@
-"""A lease: a job is its worker's until the last second of it, and nobody else's word counts meanwhile or afterwards."""
+"""Tests of leases: a job is its worker's until the lease ends, and no other worker may record for it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_job_is_put_back_only_after_the_last_second_of_its_lease(house, clock,
     assert house.queue.reap() == 1
 
 
-def test_a_job_that_another_has_claimed_since_is_lost_to_whoever_had_it(house, clock):
+def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house, clock):
     dead = house.queue.claim("one")
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()

@@ -1,4 +1,4 @@
-"""The log: a line an event, and no word of a task in it, whichever way it tries to get there."""
+"""Tests of log files: one line per event, and no word of a task in it, whatever path it takes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_people_on_a_terminal_get_lines_to_read(written):
     assert not terminal.getvalue().startswith("{")
 
 
-def test_whatever_a_worker_meets_no_word_of_its_tasks_is_written(written, live, monkeypatch):
+def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypatch):
     """The error path of a real private run: tasks opened from the vault, and everything that breaks quotes them."""
     house, opened, tried = House(live, None), [], threading.Event()
     monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
@@ -147,7 +147,7 @@ def test_neither_a_thread_nor_a_forgotten_future_nor_a_warning_nor_a_broken_reco
 
 
 @pytest.mark.parametrize("key", sorted(KEYS))
-def test_what_stands_under_a_tasks_keys_is_dropped_whatever_it_is(key):
+def test_any_value_under_a_tasks_keys_is_dropped(key):
     event = Redactor()(None, "error", {"event": "look", key: "unknown words", "deep": {"down": [{key: 1}]}})
     assert event == {"event": "look", key: DROPPED, "deep": {"down": [{key: DROPPED}]}}
 

@@ -1,4 +1,4 @@
-"""Migrations: what they make is what the rooms say, up and down with data in it, and two processes at once."""
+"""Tests of migrations: they make the tables that the code declares, up and down with data, and in two processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_newest_revision_is_the_head_of_one_line():
     assert all(Path(revision.path).name.startswith(revision.revision) for revision in revisions)
 
 
-def test_the_migrations_make_what_the_rooms_say(engine):
+def test_the_migrations_make_the_tables_that_the_code_declares(engine):
     migrations.upgrade(engine)
     foreign = set(inspect(engine).get_table_names()) - tables(engine)
     with engine.connect() as connection:
@@ -56,7 +56,7 @@ def test_the_migrations_make_what_the_rooms_say(engine):
     assert tables(engine) == set(METADATA.tables)
 
 
-def test_constraints_of_the_rooms_are_in_the_database(engine):
+def test_declared_constraints_are_in_the_database(engine):
     """What a comparison does not look at: checks, and uniqueness of several columns."""
     migrations.upgrade(engine)
     found = inspect(engine)

@@ -1,4 +1,4 @@
-"""The guide to models: every command of it is run, in its order, against an upstream on this machine."""
+"""Runs the guide to models: every command, in its order, against an upstream on this machine."""
 
 from __future__ import annotations
 

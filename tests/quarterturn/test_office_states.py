@@ -1,4 +1,4 @@
-"""States of workbooks, calendars and mail given as folders: anybody can check a retired task."""
+"""Tests of workbook, calendar and mail states given as folders: anybody can check a retired task."""
 
 from __future__ import annotations
 

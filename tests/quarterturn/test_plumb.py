@@ -1,4 +1,4 @@
-"""The plumbing: one document or ten thousand lines, a yes, a no, or not understood."""
+"""Tests of `plumb`: one document or ten thousand lines; valid, invalid, or not understood."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What a run was shown, worked out again by anybody: from the published task and its key, one or many at a time."""
+"""Tests of `plumb variant`: recomputes from a published task and its key what a run was shown."""
 
 from __future__ import annotations
 

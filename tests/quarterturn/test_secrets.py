@@ -1,4 +1,4 @@
-"""Passphrases: taken out of the environment first, asked for where somebody is there, never in an argument."""
+"""Tests of passphrases: read from the environment first, asked for at a terminal, never in an argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide to the service: each of its commands is run, in order, from an empty folder."""
+"""Runs the guide to the service: every command, in its order, from an empty folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings' file: every key known, every mistake named, and what is written reads back."""
+"""Tests of the settings file: every key is known, every mistake is named, and what is written reads back."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_what_is_written_reads_back(tmp_path):
     assert settings.load(tmp_path / "quarterturn.toml") == chosen
 
 
-def test_choices_are_those_of_the_rooms():
+def test_choices_are_those_of_the_code():
     assert set(get_args(choices.BoxName)) == {"auto", *BOXES}
     assert get_args(choices.Category) == get_args(DrawnCategory)
     assert get_args(choices.Difficulty) == get_args(DrawnDifficulty)

@@ -1,4 +1,4 @@
-"""A month whose runs a real box played, and whose turn has every state judged again by real readers and judges."""
+"""End-to-end test of the spot check: runs in a real box, whose sealed states the turn judges again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tour is five journeys of at most ten stops; each stop is one file that exists, and says what happens there."""
+"""Tests of the tour: five journeys of at most ten stops, each stop a file that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide for two: every command of it is run, in its order; the one that is to be refused is."""
+"""Runs the guide for two maintainers: every command, in its order; the one that must be refused is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide for auditors who run nothing of ours: it proves what a home published, and refuses what is false."""
+"""Runs the guide for auditors without our code: it proves what a home published, and refuses what is false."""
 
 import base64
 import json
@@ -63,7 +63,7 @@ def published(memory):
     for name in ("log.vkey", "allowed_signers"):
         shutil.copy(public / name, desk)
     shutil.copy(public / "months" / "2026-11" / "checkpoint", desk / "older-checkpoint")
-    shutil.copy(ROOT / "tests" / "vault" / "ledger" / "strangers" / "tlog.go", desk)
+    shutil.copy(ROOT / "tests" / "vault" / "ledger" / "third_party" / "tlog.go", desk)
     return desk
 
 

@@ -1,4 +1,4 @@
-"""The guide to witnesses: every command of it is run, in its order, in a network where its port is free."""
+"""Runs the guide to witnesses: every command, in its order, in a network where its port is free."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thing has one name: in the API, on pages, in the guides, and in the glossary.
+"""Tests that one thing has one name: in the API, on pages, in the guides, and in the glossary.
 
 `WORDS` says which form is permitted, and which is not, where it stands as a name. `EXCEPTIONS` lists the places that
 still have, or have to have, the other form; each is there for a reason, and one that is no longer needed fails too.

@@ -1,4 +1,4 @@
-"""A small benchmark without worlds: real vault, real ledger, real database, and outcomes made by hand."""
+"""Fixtures of a small benchmark without worlds: real vault, ledger and database, and outcomes made by hand."""
 
 import copy
 import random

@@ -1,4 +1,4 @@
-"""Leaked texts of drawn tasks: who was shown what, and what becomes of it on its way into the open.
+"""Simulated leaks of drawn tasks: who was shown what, and how the text is altered on its way out.
 
 Tasks come from the shipped grammars. Each submitter is shown each task in each of the months that it lives, in the
 variant of that month. A leak is the goal alone, or the goal with all that stood in the world; it is cut, reworded, or

@@ -1,3 +1,5 @@
+"""Tests of months as values: parsing, arithmetic, and the names derived from them."""
+
 from datetime import UTC, datetime
 
 import pytest

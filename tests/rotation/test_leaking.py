@@ -1,4 +1,4 @@
-"""Leaks of tasks drawn from the shipped grammars, in a small sample; `./run bench tracing` makes the large one."""
+"""Tests of tracing on drawn tasks, in a small sample; `./run bench tracing` makes the large one."""
 
 from collections import Counter
 from random import Random

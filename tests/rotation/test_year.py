@@ -1,4 +1,4 @@
-"""The benchmark's set over a year, drawn from the shipped grammars as a home would, without proving anything."""
+"""Tests of drawing the benchmark's set for a year from the shipped grammars, without proving the tasks."""
 
 import hashlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What tests of this room share: tasks, solutions, agents of a few lines, and the box in memory with its tools."""
+"""Builders that the sandbox's tests share: tasks, solutions, small agents, and the box in memory with its tools."""
 
 from __future__ import annotations
 

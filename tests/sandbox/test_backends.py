@@ -1,4 +1,4 @@
-"""What a server stands on: started before it, on demand like it, and stopped after it with time to write."""
+"""Tests of the servers' backends: started before their server, on demand, and stopped with time to write."""
 
 import json
 import sys
@@ -91,7 +91,7 @@ def test_one_that_nobody_asked_for_has_touched_nothing(world):
         assert sorted(content(one.freeze(PATIENCE))) == ["kept"]
 
 
-def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
+def test_one_that_ends_before_it_is_ready_is_reported_and_so_is_its_server(world):
     one = world("import sys; sys.exit('no room')")
     with one.channel() as channel:
         channel.sendall(frames.pack(1, b"hello\n"))
@@ -101,7 +101,7 @@ def test_one_that_ends_before_it_is_ready_is_told_and_so_is_its_server(world):
         assert "no room" in one.exits[0].stderr
 
 
-def test_one_that_ends_later_is_told(world):
+def test_one_that_ends_later_is_reported(world):
     one = world("import pathlib; pathlib.Path('said').write_text('x'); print('ready', flush=True)")
     with one.channel() as channel:
         channel.sendall(frames.pack(1, json.dumps({}).encode() + b"\n"))

@@ -1,4 +1,4 @@
-"""Ranks: only a gap between two intervals puts one agent after another, and one pass more never makes a rank worse."""
+"""Tests of ranks: only a gap between two intervals separates ranks, and one more pass never worsens a rank."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_pass_more_never_makes_a_rank_worse(agents, data):
 
 
 @given(SETS)
-def test_whoever_passes_more_tasks_never_has_the_worse_rank(agents):
+def test_more_passes_never_give_a_worse_rank(agents):
     """Not where its passes are spread over skeletons and the others' are clumped in one, either."""
     sizes, passed = agents
     ranks = rank([scored(sizes, one) for one in passed])

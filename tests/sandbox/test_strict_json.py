@@ -1,3 +1,5 @@
+"""Tests of the strict JSON parser: values are counted before any is built."""
+
 import json
 import time
 

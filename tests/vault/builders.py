@@ -1,4 +1,4 @@
-"""Keys, changed files, turned bits and frozen releases, for the tests of the vault and of its ledger."""
+"""Builders that the vault's tests share: keys, changed files, flipped bits and frozen releases."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A home's parts, real ones: a SQLite file, a key ring, a clock that stands where the test puts it."""
+"""Fixtures of a home's parts: a SQLite file, a key ring, and a clock that the test sets."""
 
 import copy
 from collections import Counter

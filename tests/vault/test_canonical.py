@@ -1,4 +1,4 @@
-"""Two readers never understand one document differently, and a refusal says where without quoting what."""
+"""Tests of canonical JSON: no two readers understand a document differently, and a refusal quotes nothing."""
 
 import hashlib
 import json

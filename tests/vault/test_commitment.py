@@ -1,4 +1,4 @@
-"""A commitment hides, binds, and is checkable with tools that are not ours."""
+"""Tests of commitments: hiding, binding, and checkable with other tools."""
 
 import hashlib
 import subprocess

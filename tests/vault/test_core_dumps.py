@@ -1,4 +1,4 @@
-"""Nothing of a process becomes a file, however it ends, nor of what it starts."""
+"""Tests that no process, and none that it starts, leaves a core file."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A write is whole, durable and alone; a read takes no lock; an error shows no parameter."""
+"""Tests of the database layer: writes are atomic, durable and serial, reads take no lock, errors show no parameter."""
 
 import os
 import sqlite3
@@ -179,7 +179,7 @@ def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, mon
 
 
 @pytest.mark.parametrize("word", ["\x00", "xxxxx"])
-def test_what_no_column_holds_is_malformed_and_not_a_mistake_of_ours(postgres, word):
+def test_a_value_that_no_column_holds_is_malformed_and_no_server_error(postgres, word):
     with postgres.empty() as url:
         engine = open_engine(url)
         with transaction(engine) as session:
@@ -226,7 +226,7 @@ def test_without_the_driver_of_postgresql_a_sentence_says_so(tmp_path):
 
 
 @pytest.mark.both_databases
-def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(engine):
+def test_a_nested_transaction_is_an_error_and_not_a_long_wait(engine):
     with transaction(engine) as session:
         with pytest.raises(RuntimeError, match="pass its session on"), transaction(engine):
             pass
@@ -236,7 +236,7 @@ def test_a_transaction_inside_a_transaction_is_a_mistake_and_not_a_long_wait(eng
 
 
 @pytest.mark.both_databases
-def test_whoever_joins_a_transaction_shares_its_end(engine):
+def test_a_joined_transaction_shares_its_end(engine):
     with suppress(ZeroDivisionError), transaction(engine) as session:
         with join_or_begin(engine, session) as same:
             same.add(row(0))

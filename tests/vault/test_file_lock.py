@@ -1,4 +1,4 @@
-"""One at a time, on a file or a folder: who waits learns who is at it, and not for ever."""
+"""Tests of file locks: exclusive, on a file or a folder, with a timeout that names the holder."""
 
 import subprocess
 import sys

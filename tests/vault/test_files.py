@@ -1,4 +1,4 @@
-"""Files and folders that are whole after a crash."""
+"""Tests of files and folders that are whole after a crash."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is sealed is AES-256-GCM as everybody else makes it, and what is almost that is refused in our words.
+"""Interoperability tests of sealing: standard AES-256-GCM, and near misses refused in the vault's own words.
 
 The bad inputs are those of Wycheproof's AES-GCM tests by kind: tags with one bit changed or cut short, nonces of other
 lengths, swapped associated data; and what a vault adds to them: keys of another row, another ring, another use.

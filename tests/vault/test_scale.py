@@ -1,4 +1,4 @@
-"""What is asked of the database does not grow with the tasks that it is not about."""
+"""Tests that database queries do not grow with unrelated tasks."""
 
 from collections.abc import Callable
 from contextlib import closing

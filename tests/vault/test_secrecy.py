@@ -1,4 +1,4 @@
-"""Canaries: words of a private task that must be found nowhere that is not sealed."""
+"""Canary tests: words of a private task are found nowhere unsealed."""
 
 import base64
 import logging

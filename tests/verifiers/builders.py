@@ -1,4 +1,4 @@
-"""Questions that tests put to a state, one namespace of predicates at a time."""
+"""Builders that ask predicates of a state, one namespace at a time."""
 
 from typing import Any
 

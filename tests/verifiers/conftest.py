@@ -1,4 +1,4 @@
-"""A repository that git itself makes."""
+"""Fixture of a repository that git itself makes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""States that hostile hands leave, written out small: `tests/vectors/hostile/<kind>/<what is wrong>.<ext>`.
+"""States that hostile agents leave, as small files: `tests/vectors/hostile/<kind>/<what is wrong>.<ext>`.
 
     .venv/bin/python -m tests.verifiers.hostile        writes the files anew
 

@@ -1,4 +1,4 @@
-"""What counts as having said it."""
+"""Tests of the predicates on an agent's answer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is asked of calendars, and calendars that hostile hands made."""
+"""Tests of the calendar predicates, also on hostile calendars."""
 
 import datetime
 

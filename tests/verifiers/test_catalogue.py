@@ -1,4 +1,4 @@
-"""Every predicate explains itself, and its example is true."""
+"""Tests of the catalogue: every predicate is documented, and its example holds."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Databases as a crash or a hostile hand leaves them."""
+"""Tests of databases as a crash or a hostile agent leaves them."""
 
 import random
 import sqlite3

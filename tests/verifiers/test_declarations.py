@@ -1,4 +1,4 @@
-"""A column's declaration, as PostgreSQL would print what it makes."""
+"""Tests of column declarations, compared as PostgreSQL prints them."""
 
 import pytest
 

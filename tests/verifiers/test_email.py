@@ -1,4 +1,4 @@
-"""What is asked of mail, and mail that hostile hands wrote."""
+"""Tests of the email predicates, also on hostile mail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Three values over a tree: whole evidence, unknowns that stay unknown, wreckage that helps nobody."""
+"""Tests of evaluation in three values: complete evidence, lasting unknowns, and broken states that win nothing."""
 
 import json
 from fractions import Fraction
@@ -86,7 +86,7 @@ def test_wrecking_a_database_proves_nothing_on_either_side_of_a_not(document, ex
     assert judge(parse(document), WRECKED).verdict is expected
 
 
-def test_a_defect_of_ours_is_unknown_and_quotes_nothing(monkeypatch):
+def test_an_internal_defect_is_unknown_and_quotes_nothing(monkeypatch):
     def broken(data, expected):
         raise RuntimeError(data)
 

@@ -1,4 +1,4 @@
-"""Three-valued verdicts under faults that are injected into the readers, whatever the predicate around them is."""
+"""Tests of three-valued verdicts with faults injected into the readers, under any predicate."""
 
 import itertools
 from unittest import mock
@@ -52,7 +52,7 @@ def verdict(document, there, faults=None):
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
-def test_a_fault_of_ours_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
+def test_an_internal_fault_makes_a_verdict_unknown_or_leaves_it_as_it_is(document, there, faults):
     assert verdict(document, there, faults) in {Verdict.UNKNOWN, verdict(document, there)}
 
 
@@ -123,7 +123,7 @@ def breaking(error):
 
 
 @pytest.mark.parametrize("space", KINDS)
-def test_a_state_that_its_reader_breaks_on_counts_against_whoever_left_it(space):
+def test_a_state_that_breaks_its_reader_counts_against_the_agent(space):
     assert "broke" in read(space, breaking(KeyError)).unreadable
 
 

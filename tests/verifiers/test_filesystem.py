@@ -1,4 +1,4 @@
-"""Files as an agent may leave them, links and oddities included."""
+"""Tests of the filesystem predicates, links and odd files included."""
 
 import pytest
 

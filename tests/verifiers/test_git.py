@@ -1,4 +1,4 @@
-"""Repositories as real git leaves them: history, tags, the index, the work tree."""
+"""Tests of the git predicates on repositories that real git leaves: history, tags, index, work tree."""
 
 import shutil
 import subprocess

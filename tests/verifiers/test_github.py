@@ -1,4 +1,4 @@
-"""Predicates over a forge: what they ask of the state file, what of git, and what wreckage comes to."""
+"""Tests of the GitHub predicates: on the state file, on git, and on broken states."""
 
 import json
 
@@ -146,7 +146,7 @@ ASKED = {"issueState": {"issue": 1, "state": "open"}, "repositoryExists": {}, "b
     ],
     ids=["empty", "cut", "list", "schema", "deep", "twice", "nan", "digits", "bytes"],
 )
-def test_a_spoiled_state_file_wins_nothing(name, state):
+def test_a_broken_state_file_wins_nothing(name, state):
     views = with_state(forge(), lambda _: state)
     asked.wins_nothing(views, name, **ASKED[name])
 

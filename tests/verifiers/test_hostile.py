@@ -1,4 +1,4 @@
-"""Whatever hostile hands leave is read within its budget, sealed in, and judged: never unknown, never an exception."""
+"""Tests of hostile states: read within the budget, confined, and judged; never unknown, never an exception."""
 
 import json
 import subprocess

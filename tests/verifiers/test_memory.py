@@ -1,4 +1,4 @@
-"""What is asked of a knowledge graph."""
+"""Tests of the predicates on a knowledge graph."""
 
 import json
 

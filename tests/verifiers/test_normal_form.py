@@ -1,4 +1,4 @@
-"""The normal form as text: one text for one state, and nothing else is taken for one."""
+"""Tests of the normal form as text: one text for one state, and nothing else is parsed."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What is asked of a PostgreSQL database, on documents as its reader writes them."""
+"""Tests of the PostgreSQL predicates, on documents as their reader writes them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Parsing the predicate language: what is refused, where the message points, and what it never quotes."""
+"""Tests of parsing the predicate language: what is refused, where the message points, and what it never quotes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is asked of Redis, on documents as its reader writes them."""
+"""Tests of the Redis predicates, on documents as their reader writes them."""
 
 import pytest
 

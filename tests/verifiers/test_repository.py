@@ -1,4 +1,4 @@
-"""Repositories as a hostile hand leaves them: nothing runs, nothing is believed, nothing is unknown."""
+"""Tests of hostile repositories: nothing in them runs, nothing is believed, nothing is unknown."""
 
 import hashlib
 import random

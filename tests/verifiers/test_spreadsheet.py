@@ -1,4 +1,4 @@
-"""What is asked of workbooks."""
+"""Tests of the spreadsheet predicates."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tables and values: what is the same, what adds up, what a name means."""
+"""Tests of the SQLite predicates: equality of values, sums, and the meaning of names."""
 
 import pytest
 

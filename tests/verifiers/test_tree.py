@@ -1,4 +1,4 @@
-"""The frozen state: a tree in memory that no archive and no link can lead out of."""
+"""Tests of the frozen state: a tree in memory that no archive and no link can lead out of."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Workbooks that hostile hands made: each is refused for what is wrong with it, at once, and counts against them."""
+"""Tests of hostile workbooks: each is refused at once, for its own fault, and counts against the agent."""
 
 import io
 import re
@@ -181,7 +181,7 @@ def test_a_formula_comes_to(formula, value):
         "#REF!",
     ],
 )
-def test_a_formula_that_we_cannot_calculate_counts_against_whoever_put_it_there(formula):
+def test_a_formula_that_cannot_be_calculated_counts_against_the_agent(formula):
     data = write_workbook(Workbook((Sheet("S", {(1, 1): WorkbookCell("aaaa"), (1, 2): WorkbookCell(None, formula)}),)))
     views = JudgeInput({"spreadsheet": FileTree({"a.xlsx": Node("file", data)})})
     assert not asked(views, "cellEquals", cell="B1", value=1)

@@ -1,4 +1,4 @@
-"""What the bench's agents do: write three notes and read two of them, and say how long each call took."""
+"""The calls that the benchmark's agents make: write three notes, read two of them, and report each call's duration."""
 
 from __future__ import annotations
 

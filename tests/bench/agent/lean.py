@@ -1,4 +1,4 @@
-"""An agent of the standard library alone: it starts at once, so nothing of its own hides what the wall costs."""
+"""Agent that uses the standard library alone: it starts at once, so its own start-up hides none of the box's cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent with the official client: MCP over HTTP behind the wall, over standard input and output in a bare pair."""
+"""Agent that uses the official client: MCP over HTTP in a box, over standard input and output in a bare pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: every `--help`, and one answer of each verb to a program, on the home of the small month.
+"""Freezes the command line: every `--help`, and one JSON answer of each verb, on the home of the small month.
 
 Each verb is called in this process with time and randomness begun anew, so that one more verb changes no other. What
 would start a box, reach a model or wait for a person is given what it refuses: the refusal is its answer.

@@ -1,4 +1,4 @@
-"""The detectors' flags, over case files that are kept.
+"""Freezes the detectors' flags, over case files that are kept.
 
 The cases are an input, as the corpus of states is: made once from made-up worlds in which something is wrong, and then
 only read, for another numpy would draw another world. A line is a submission; what the detectors do not look at (errors

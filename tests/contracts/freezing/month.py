@@ -1,4 +1,4 @@
-"""A small benchmark of two months, made by the product's own rooms from fixed time, keys and randomness.
+"""Freezes a small benchmark of two months, made by the product itself from fixed time, keys and randomness.
 
     turn 2026-11   four cohorts enter
     2026-12        three submissions are played, a task that leaked is withdrawn

@@ -1,4 +1,4 @@
-"""Rounding of what was estimated: processors differ in the last digits of an exponential or of a long sum."""
+"""Rounds estimated figures: processors differ in the last digits of an exponential or of a long sum."""
 
 from __future__ import annotations
 

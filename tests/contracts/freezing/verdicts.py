@@ -1,4 +1,4 @@
-"""Verdicts with their evidence, over a corpus of states that is kept.
+"""Freezes verdicts with their evidence, over a corpus of states that is kept.
 
 The corpus is an input: states as an earlier house wrote them, byte for byte, with the predicates to ask of them. It is
 made once, from the examples in the catalogue and from the wrecks below, and from then on only read: other versions of

@@ -1,3 +1,5 @@
+"""Tests of coverage and runway: skeletons counted per template, and how many months the unseen ones last."""
+
 import pytest
 
 from grammars.admission.coverage import check, runway

@@ -1,4 +1,4 @@
-"""Which tasks are nearly one and the same."""
+"""Tests of the near-duplicate search between tasks."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,3 +1,5 @@
+"""Tests of the seven gates of admission: which drafts pass, and at which gate a bad one stops."""
+
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -89,7 +91,7 @@ def test_a_mutant_that_survives_stops_at_the_fourth_and_so_does_an_unknown(draft
     assert shut(admit(draft, prover)) == {4: "mutants.removed gets unknown; mutants.emptied gets unknown"}
 
 
-def test_a_conjunct_that_can_be_broken_unnoticed_stops_at_the_fourth_and_a_mistake_only_lowers_the_score(draft, prover):
+def test_a_conjunct_broken_unnoticed_stops_at_the_fourth_and_a_surviving_mutation_lowers_the_score(draft, prover):
     prover.more = [MutantResult("wrong case", "mistake", Verdict.TRUE)]
     admission = admit(draft, prover)
     assert admission.ok
@@ -149,7 +151,7 @@ def test_goals_are_compared_as_they_were_drawn_with_their_free_values_open(draft
     assert around.told(second) == "t-0"
 
 
-def test_of_two_that_are_told_alike_at_the_same_moment_one_gets_in(draft, changed):
+def test_of_two_concurrent_drafts_with_the_same_wording_one_is_admitted(draft, changed):
     around, start = TaskIndex(), Barrier(8)
     twins = [changed(draft, {"id": f"t-{number}"}, {}) for number in range(8)]
 

@@ -1,3 +1,5 @@
+"""Tests of the rules of review: a second person, a complete checklist, and no self-approval."""
+
 from datetime import UTC, datetime
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests of the store of drafts: sealed with their evidence, reviewed, rejected, and never in plaintext."""
+
 import hashlib
 import sqlite3
 from dataclasses import replace
@@ -74,7 +76,7 @@ def twin(draft):
 
 
 @pytest.mark.both_databases
-def test_whoever_is_told_in_the_same_words_is_named_and_nothing_is_opened(kept, twin):
+def test_a_task_with_the_same_wording_is_named_and_nothing_is_opened(kept, twin):
     vault, drafts, draft = kept
     assert drafts.told(twin) == draft.id
     assert drafts.told(draft) is None, "no draft is in its own way"

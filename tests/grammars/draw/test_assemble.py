@@ -1,4 +1,4 @@
-"""What a task lists says nothing of how its conditions turn out."""
+"""Tests that a task's list of tools tells nothing of how its conditions turn out."""
 
 from random import Random
 

@@ -1,3 +1,5 @@
+"""Tests of the check that no value that a solution must produce already stands in the task."""
+
 import pytest
 
 from grammars.draw import leaks as leak_check

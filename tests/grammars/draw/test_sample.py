@@ -1,3 +1,5 @@
+"""Tests of drawing a task from a grammar: repeatable bytes, constraints, skeletons and refusals."""
+
 import gc
 import json
 from collections import Counter
@@ -15,7 +17,7 @@ from grammars.language.load import parse
 from vault.task.document import Task
 
 
-def test_the_same_dice_give_the_same_bytes(grammar):
+def test_the_same_seed_gives_the_same_bytes(grammar):
     def drawn(seed):
         made = sample(grammar, Random(seed))
         return json.dumps([made.task, made.provenance], sort_keys=True)

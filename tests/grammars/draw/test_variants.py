@@ -1,4 +1,4 @@
-"""A draft with free parameters: its base stands among the others, and three variants more must hold."""
+"""Tests of drafts with free parameters: the base and three more variants must all pass admission."""
 
 import json
 
@@ -68,7 +68,7 @@ def test_with_too_few_variants_the_base_alone_is_played_for_all_are_served_that(
     assert len(counted.played) == 2
 
 
-def test_choices_that_could_be_mistaken_keep_the_first_gate_shut(free, prover):
+def test_choices_that_could_be_confused_stop_at_the_first_gate(free, prover):
     twice = {**FREE, "barn": {"from": [*FREE["barn"]["from"][:-1], "ledge 7"]}}
     admission = admit(Draft({**free.task, "free": twice}, free.provenance), prover, TaskIndex())
     assert [gate.number for gate in admission.failed] == [1]

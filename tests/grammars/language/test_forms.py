@@ -1,3 +1,5 @@
+"""Tests of values and texts with expressions in them: compiled, filled, and refused with their place."""
+
 import pytest
 
 from grammars.errors import Malformed

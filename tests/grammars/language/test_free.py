@@ -1,4 +1,4 @@
-"""Free parameters: a task drawn with its choices open, and refused where anything depends on them."""
+"""Tests of free parameters: tasks drawn with choices left open, and refused where anything depends on them."""
 
 import json
 from random import Random
@@ -54,7 +54,7 @@ def test_no_choice_stands_in_another_or_in_the_task(small):
     assert len(set(plain)) == len(plain) == 2048
 
 
-def test_the_same_dice_give_the_same_choices_and_the_rest_is_drawn_as_if_nothing_were_free(small, grammar):
+def test_the_same_seed_gives_the_same_choices_and_the_rest_is_drawn_as_if_nothing_were_free(small, grammar):
     free = variant_of(small)
     one, again = (json.dumps([d.task, d.provenance]) for d in (sample(free, Random(5)), sample(free, Random(5))))
     assert one == again

@@ -1,4 +1,4 @@
-"""A benchmark's own grammars, kept as secret as its tasks."""
+"""Tests of imported grammars: a benchmark's own grammars are as secret as its tasks."""
 
 from datetime import UTC, datetime
 

@@ -1,3 +1,5 @@
+"""Tests of loading a grammar: its digest, its dictionaries, and one sentence for each mistake."""
+
 import re
 
 import pytest

@@ -1,3 +1,5 @@
+"""Tests of parameter ranges: integers, picks, rows, and ranges that depend on difficulty or on other names."""
+
 from random import Random
 
 import pytest

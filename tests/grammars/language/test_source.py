@@ -1,3 +1,5 @@
+"""Tests of reading a grammar's YAML: plain booleans and texts, and one sentence for each trap."""
+
 import pytest
 
 from grammars.errors import Malformed

@@ -1,4 +1,4 @@
-"""Maintainers who sign in elsewhere: a real provider on the loopback, and everything that a token may be wrong in."""
+"""Tests of OpenID Connect sign-in: a real provider on the loopback, and every way in which a token may be wrong."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_nobody_is_believed_who_is_not_signed_for(issuer, provider):
     assert issuer.asked == ["/.well-known/openid-configuration", "/keys"], "and nobody made us ask anywhere"
 
 
-def test_keys_are_kept_and_strangers_cannot_make_us_ask(issuer, provider, clock):
+def test_keys_are_cached_and_unknown_key_ids_force_no_requests(issuer, provider, clock):
     for number in range(20):
         assert provider.caller(token(issuer, headers={"kid": f"new-{number}"})) is None
     assert issuer.asked.count("/keys") == 1

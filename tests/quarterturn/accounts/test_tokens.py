@@ -1,4 +1,4 @@
-"""Tokens: their form, what opens with them, and that none is kept."""
+"""Tests of API tokens: their form, what they open, and that none is stored."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_use_is_written_down_to_the_hour(accounts, clock):
     assert accounts.list()[0].used_at == clock.now
 
 
-def test_linked_accounts_are_one_party(accounts):
+def test_linked_accounts_are_one_submitter(accounts):
     first, _ = accounts.create("ada", "submitter")
     second, _ = accounts.create("countess", "submitter")
     accounts.link("countess", "ada")

@@ -1,4 +1,4 @@
-"""What takes two maintainers: one of them is never enough, a signature is good for one thing once, and rules hold."""
+"""Tests of actions that need two maintainers: one is not enough, a signature counts once for one action."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_a_maintainer_signs_with_ssh_keygen_and_another_with_a_key_file(stocked,
 
 
 @pytest.mark.slow
-def test_mistakes_of_whoever_signs_are_named(house, say, tmp_path):
+def test_errors_of_a_signer_are_named(house, say, tmp_path):
     one = asked(house)
     sign = ("approval", "sign", one.id, "--home", house.home)
     assert "give your --key, or a --signature" in say(*sign).sentence
@@ -315,7 +315,7 @@ def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     assert all(item["root"].encode() in says for item in one.detail["enters"]), "what was signed is what is promised"
 
 
-def test_a_turn_that_was_broken_off_goes_on_under_what_was_signed(stocked, opened, monkeypatch):
+def test_an_interrupted_turn_is_resumed_under_the_same_signatures(stocked, opened, monkeypatch):
     time = Time(START)
     house = opened(guard(stocked, "ada", "bob"), time)
     with pytest.raises(Unapproved):

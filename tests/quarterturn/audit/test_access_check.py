@@ -1,4 +1,4 @@
-"""The access log against the public log: what was promised of it cannot be cut off or made anew, whoever does it."""
+"""Tests of checking the access log against the public log: it cannot be cut off or rewritten."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_a_log_that_was_made_anew_is_found_though_its_chain_holds(house, say):
     assert f"Entry 3 of the access log is not the one that the set statement of {MONTH} commits to" in said.sentence
 
 
-def test_whoever_seals_another_opening_for_it_is_found_too(house):
+def test_a_substituted_opening_is_found_too(house):
     forged = made_anew(house)[2]
     rewrite(house, lambda database: database.execute("DELETE FROM vault_blob WHERE name = ?", [BLOB]))
     with pytest.raises(Broken, match=r"sealed opening of the access-log head .* is missing"):

@@ -1,4 +1,4 @@
-"""Backups: whole or not there, taken while others write, and no copy of a home signs what contradicts the log."""
+"""Tests of backups: whole or absent, taken while others write, and a restored home never contradicts the log."""
 
 from __future__ import annotations
 

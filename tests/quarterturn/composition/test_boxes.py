@@ -1,4 +1,4 @@
-"""Choosing a box: the official one where it answers, else the other, else one sentence with what each lacks."""
+"""Tests of choosing a box: the official one where it answers, else the other, else one sentence on what each lacks."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_controls_are_refused_where_nobody_can_make_them(there, say, monkeypatch
     assert "run them as root, or leave them out" in said.err
 
 
-def test_controls_without_an_attack_are_a_mistake(there, say):
+def test_controls_without_an_attack_are_a_usage_error(there, say):
     there()
     assert say("doctor", "--with-controls").code == 2
 
@@ -199,7 +199,7 @@ def test_controls_without_an_attack_are_a_mistake(there, say):
 @pytest.mark.slow
 @pytest.mark.box
 @pytest.mark.parametrize("groups", [{"kernel"}, pytest.param(None, marks=pytest.mark.exhaustive)], ids=str)
-def test_the_wall_of_this_machine_holds(say, monkeypatch, groups):
+def test_the_box_of_this_machine_holds(say, monkeypatch, groups):
     monkeypatch.setattr(doctor_checks.attacks, "attack", partial(doctor_checks.attacks.attack, groups=groups))
     said = say("doctor", "--attack", "--box", "bwrap", "--json")
     assert said.code == 0, said.out

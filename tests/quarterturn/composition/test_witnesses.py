@@ -1,4 +1,4 @@
-"""A home with witnesses: real servers on the loopback, and nothing goes live that too few of them have cosigned."""
+"""Tests of a home with witnesses: nothing goes live without enough cosignatures, with real servers on the loopback."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_what_is_no_witness_key(say: Callable, tmp_path: Path) -> None:
             witness_keys.read(tmp_path / "bad")
 
 
-def test_a_witness_is_told_what_it_lacks(say: Callable, tmp_path: Path) -> None:
+def test_a_witness_is_sent_what_it_lacks(say: Callable, tmp_path: Path) -> None:
     key, state = tmp_path / "w.key", tmp_path / "state"
     say("log", "witness-key", "w.example", "--out", key)
     words = ["log", "witness", "--key", key, "--state", state]

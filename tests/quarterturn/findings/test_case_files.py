@@ -1,4 +1,4 @@
-"""Case files go in, one line per test comes out; nothing where a case is broken."""
+"""Tests of scanning case files: one line per test comes out, and nothing where a case is broken."""
 
 import json
 import os

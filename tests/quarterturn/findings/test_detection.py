@@ -1,4 +1,4 @@
-"""The watch in a home: what maintainers read and say, and that a look that fails stops nobody."""
+"""Tests of detection in a home: what maintainers read and set, and that a failed scan stops nobody."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_status_says_how_many_wait(say, flagged):
     assert "1 findings wait for a review" in say("turn", "status", "--home", flagged).out
 
 
-def test_a_look_that_fails_stops_no_turn_and_is_said_where_a_maintainer_looks(say, live, monkeypatch):
+def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monkeypatch):
     def broken(self, why):
         raise ValueError("the goal of a task")
 
@@ -75,7 +75,7 @@ def test_who_was_served_a_task_can_be_read(say, live):
     assert say("watch", "exposure", "--task", task, "--home", live, "--json").data == {"tasks": [], "servings": []}
 
 
-def test_a_look_at_a_home_without_runs_finds_nothing(live):
+def test_a_scan_of_a_home_without_runs_finds_nothing(live):
     house = House(live, None)
     detection.after(house, "test")
     assert house.books.findings.scans() == []

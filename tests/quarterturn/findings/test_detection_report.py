@@ -1,4 +1,4 @@
-"""The report and the linked board of a home in which two months were played, through the command line."""
+"""Tests of the detection report and the linked leaderboard after two months, through the command line."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def months(two_months: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(two_months, tmp_path / "home"))
 
 
-def test_looks_come_by_themselves_and_their_findings_are_rows(say, months):
+def test_scans_run_by_themselves_and_their_findings_are_rows(say, months):
     """Nobody asked for a look: they came after each run."""
     data = say("watch", "list", "--all", "--home", months, "--json").data
     assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
@@ -163,7 +163,7 @@ def test_linked_scores_stand_beside_the_raw_ones(say, months):
     assert "linked" not in say(*words).out
 
 
-def test_a_later_month_moves_no_linked_score_of_an_earlier_board(say, months):
+def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, months):
     words = ("leaderboard", "--month", "2026-12", "--home", months, "--linked", "--json")
     before = say(*words).data
     house = House(months, None)
@@ -172,7 +172,7 @@ def test_a_later_month_moves_no_linked_score_of_an_earlier_board(say, months):
     assert say(*words).data == before
 
 
-def test_few_peers_are_told_the_smallest_leak_that_could_be_seen(say, tmp_path):
+def test_with_few_peers_the_smallest_detectable_leak_is_reported(say, tmp_path):
     home = played(tmp_path / "home", PEERS[:3])
     look = say("watch", "list", "--month", "2027-01", "--home", home, "--json").data["looks"][0]
     assert look["too_few_peers"]

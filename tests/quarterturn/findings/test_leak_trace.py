@@ -1,4 +1,4 @@
-"""`watch trace`: what a maintainer reads about a leaked text, and what never stands in it."""
+"""Tests of `watch trace`: what a maintainer reads about a leaked text, and what never stands in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making a home: whole or to be gone on with, never over something else, closed to others."""
+"""Tests of making a home: whole or resumable, never over something else, closed to others."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ STEPS = [
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("place", "step"), STEPS, ids=[step for _, step in STEPS])
-def test_a_half_made_home_is_gone_on_with(place, step, after, tmp_path, monkeypatch):
+def test_a_half_made_home_is_resumed(place, step, after, tmp_path, monkeypatch):
     real = getattr(place, step)
 
     def killed(*arguments, **named):
@@ -85,7 +85,7 @@ def test_a_half_made_home_is_gone_on_with(place, step, after, tmp_path, monkeypa
     assert usable(folder)
 
 
-def test_what_was_begun_with_one_passphrase_is_not_gone_on_with_by_another(tmp_path, monkeypatch):
+def test_what_was_begun_with_one_passphrase_is_not_resumed_with_another(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "upgrade", lambda _: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -201,7 +201,7 @@ def test_init_says_what_to_do_next(say, tmp_path):
     assert (again.code, again.object["ok"]) == (8, False)
 
 
-def test_a_foreign_room_on_the_path_is_named(tmp_path):
+def test_a_foreign_package_on_the_path_is_named(tmp_path):
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault" / "__init__.py").write_text("")
     program = Path(sys.executable).parent / "quarterturn"

@@ -1,4 +1,4 @@
-"""Sites to ask: the real application over real homes, and a token for each role."""
+"""Fixtures for HTTP tests: the real application over real homes, and a token for each role."""
 
 from __future__ import annotations
 

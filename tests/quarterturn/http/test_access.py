@@ -1,4 +1,4 @@
-"""Every route and every role: who may do what is what the two tables say, and nothing else."""
+"""Tests of every route with every role: access is what the two tables say, and nothing else."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_table_has_every_route_and_nothing_else():
     assert routes_of(skeleton()) == set(ACCESS)
 
 
-def test_an_application_with_a_route_beside_the_table_does_not_start():
+def test_an_application_with_a_route_missing_in_the_table_does_not_start():
     app = skeleton()
     app.get("/forgotten")(lambda: None)
     with pytest.raises(RuntimeError, match="/forgotten"):
@@ -80,7 +80,7 @@ def test_what_is_no_good_token_is_nobody(site, problem, header):
     assert said.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_revoked_expired_and_unknown_tokens_are_told_the_same(site, problem):
+def test_revoked_expired_and_unknown_tokens_get_the_same_answer(site, problem):
     gone = site.house.accounts.create("gone", "submitter")
     site.house.accounts.revoke(gone[1].id)
     said = [

@@ -1,4 +1,4 @@
-"""The clock beside the service: one process serves and turns, and says what it counts."""
+"""Tests of the monthly clock inside the service: one process serves and turns, and reports metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...patience import PATIENCE
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 
 
-def test_the_metrics_say_when_the_next_turn_is_due_and_what_was_not_told(site):
+def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
     MonthlyClock(site.house).look()
     said = site.get("/metrics", "runner").text
     assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01

@@ -1,4 +1,4 @@
-"""The service on PostgreSQL: what SQLite would take is no mistake of ours here, and a database that is away is said."""
+"""Tests of the service on PostgreSQL: odd input is never a server error, and an unreachable database is reported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ASKED = [
 ]
 
 
-def test_an_odd_name_is_never_a_mistake_of_ours(site):
+def test_an_odd_name_is_never_a_server_error(site):
     answers = {
         (method, path, odd): site.ask(method, path.format(odd), "maintainer").status_code
         for method, path in ASKED

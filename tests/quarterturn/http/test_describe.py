@@ -1,4 +1,4 @@
-"""The description is the application's, and says of every route who may and how it says no."""
+"""Tests that the OpenAPI description is the application's, with each route's permissions and errors."""
 
 from __future__ import annotations
 

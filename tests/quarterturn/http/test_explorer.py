@@ -1,4 +1,4 @@
-"""What the service gives to browsers that check it: a page with a narrow policy, its script, a page to take away."""
+"""Tests of the explorer as served: a page with a narrow content security policy, its script, and a page to download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A maintainer who signs in elsewhere, at the service."""
+"""Tests of maintainers who sign in at the service with OpenID Connect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_whoever_has_a_role_does_what_it_may(site, ask, problem):
     assert problem(ask("GET", "/admin/turn", aud="another-client")) == "unauthenticated"
 
 
-def test_they_submit_nothing_and_ours_are_good_beside(site, ask, problem):
+def test_they_cannot_submit_and_api_tokens_keep_working(site, ask, problem):
     assert problem(ask("POST", "/submissions", json={"image": "a:1"})) == "forbidden"
     assert site.get("/quota", site.account("ada")).status_code == 200
 

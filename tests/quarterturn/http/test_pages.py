@@ -1,4 +1,4 @@
-"""Pages for people: drawn from what is public, linked to what is there, and nothing in them runs."""
+"""Tests of the HTML pages: drawn from public data, linked to what exists, and nothing in them runs."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_table_is_json_and_csv_too_with_as_many_rows(populated):
         assert all(rows[0] == list(row) for row in listed)
 
 
-def test_who_has_a_public_page_is_told_nothing_new_and_nobody_keeps_a_private_one(populated):
+def test_an_unchanged_public_page_answers_304_and_a_private_one_is_not_stored(populated):
     for path in ("/", "/rotation", "/leaderboard/2026-12/docker.csv", "/feeds/releases.atom", "/static/style.css"):
         first = populated.get(path)
         assert first.headers["cache-control"].startswith("public")

@@ -1,4 +1,4 @@
-"""The public view over HTTP: tasks that count no more, boards, releases that an auditor can check, the log."""
+"""Tests of the public view over HTTP: retired tasks, leaderboards, releases that an auditor can check, the log."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_query_that_is_wrong_is_named_by_its_place(site, problem, query):
     assert query.partition("=")[2] not in said.text.replace("200", "")
 
 
-def test_who_has_a_version_is_told_nothing_new(site):
+def test_a_known_version_answers_304(site):
     for path in ("/tasks", "/leaderboard", "/rotations", "/findings", "/log/checkpoint", "/openapi.json"):
         first = site.get(path)
         tag = first.headers["etag"]
@@ -85,7 +85,7 @@ def test_head_is_get_without_a_body(site):
         assert head.headers["content-length"] == got.headers["content-length"]
 
 
-def test_the_board_is_that_of_the_command_line(site, played, say):
+def test_the_leaderboard_is_that_of_the_command_line(site, played, say):
     played(site.house, 20, "ada")
     played(site.house, 3, "bob")
     board = site.get("/leaderboard").json()
@@ -210,7 +210,7 @@ def test_of_what_the_log_has_not_it_says_so(site, path, status):
     assert site.get(path).status_code == status
 
 
-def test_a_house_with_nothing_in_it_serves_nothing(home):
+def test_an_empty_home_serves_nothing(home):
     view = PublicView(home / "public")
     assert (list(view.tasks()), view.task("t-aaaaaaaaaaaaaaaa"), view.board("2026-12")) == ([], None, None)
     assert (list(view.releases()), view.months(), view.rotations()) == ([], [], None)

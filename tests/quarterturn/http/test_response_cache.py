@@ -1,4 +1,4 @@
-"""The shelf: what is public is given without asking again, until anything public changes."""
+"""Tests of the response cache: public answers are served without asking again until public data changes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_public_is_asked_for_once(place):
     assert place.app.asked == 3
 
 
-def test_a_page_is_given_in_gzip_to_whoever_takes_that(place):
+def test_a_page_is_compressed_for_clients_that_accept_gzip(place):
     place.app.headers.append((b"content-type", b"text/html; charset=utf-8"))
     place.ask()
     status, headers, body, _ = place.ask(accept_encoding=b"br, gzip;q=0.8")
@@ -138,7 +138,7 @@ def test_what_is_asked_for_with_a_token_or_in_another_way_passes(place):
     assert place.app.asked == 3
 
 
-def test_whoever_invents_queries_fills_no_memory(place, monkeypatch):
+def test_invented_queries_fill_no_memory(place, monkeypatch):
     monkeypatch.setattr(response_cache, "MOST", 10)
     monkeypatch.setattr(response_cache, "MOST_BYTES", 24)
     for number in range(50):

@@ -1,4 +1,4 @@
-"""Of a live task nothing is told: no word, no hash, not even that it is there; of a run on it no more than figures."""
+"""Tests that no answer tells anything of a private task: no word, no hash, not whether it exists."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_private_run_shows_no_trace_and_cannot_be_published_while_its_tasks_li
     assert problem(site.ask("PUT", f"/runs/{own}/publication", "ada")) == "conflict"
 
 
-def test_metrics_and_the_houses_routes_show_no_word_of_a_task_either(planted):
+def test_metrics_and_maintainers_routes_show_no_word_of_a_task_either(planted):
     site, tasks, _, _ = planted
     secret = set().union(*map(spellings, (CANARY, SAID, *(task.goal for task, _ in tasks))))
     for (method, path), scope in ACCESS.items():
@@ -225,7 +225,7 @@ def test_metrics_and_the_houses_routes_show_no_word_of_a_task_either(planted):
             assert not [word for word in secret if word in said.content], path
 
 
-def test_a_mistake_of_ours_tells_where_and_not_what(planted, problem, caplog, monkeypatch):
+def test_a_server_error_names_the_place_and_no_content(planted, problem, caplog, monkeypatch):
     site, _, own, _ = planted
     monkeypatch.setattr(site.house.submissions, "get", lambda *_: {}[CANARY])
     said = site.get(f"/submissions/{own}", "ada")

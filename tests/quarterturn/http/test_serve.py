@@ -1,4 +1,4 @@
-"""The service as it is started: a process on a port, asked over a socket."""
+"""Tests of the service as a process: on a port, asked over a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in: a cookie that only our own pages are opened with, and forms that only our own pages send."""
+"""Tests of signing in on pages: a cookie for the service's own pages, and forms that no other site can send."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sign_in(browser, token, to="", **how):
     return browser.post("/sign-in", data={"token": token, "to": to}, headers=how.pop("headers", HERE), **how)
 
 
-def test_whoever_is_kept_out_signs_in_and_goes_on_to_where_they_were(site, browser):
+def test_after_signing_in_a_user_returns_to_the_page_that_was_refused(site, browser):
     said = browser.get("/mine")
     assert (said.status_code, said.headers["content-type"]) == (401, "text/html; charset=utf-8")
     assert 'name="to" value="/mine"' in said.text
@@ -69,7 +69,7 @@ def test_it_opens_pages_and_nothing_of_the_interface(site, browser, problem):
         {"sec-fetch-site": "none"},
     ],
 )
-def test_a_form_from_elsewhere_is_refused_whatever_it_is_for(site, browser, headers):
+def test_every_cross_site_form_is_refused(site, browser, headers):
     sign_in(browser, site.tokens["ada"])
     made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
     for path in ("/sign-in", "/sign-out", f"/submission/{made}/cancel"):
@@ -78,7 +78,7 @@ def test_a_form_from_elsewhere_is_refused_whatever_it_is_for(site, browser, head
     assert site.get(f"/submissions/{made}", "ada").json()["state"] == "queued"
 
 
-def test_what_is_taken_back_by_its_button_costs_nothing(site, browser):
+def test_a_submission_cancelled_on_its_page_costs_nothing(site, browser):
     sign_in(browser, site.tokens["ada"])
     made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
     assert "first in the queue" in browser.get(f"/submission/{made}").text
@@ -91,7 +91,7 @@ def test_what_is_taken_back_by_its_button_costs_nothing(site, browser):
 
 
 @pytest.mark.parametrize("token", ["", "qt_", "qt_" + "a" * 36, "\x00", "é" * 40, "x" * 4000])
-def test_a_token_that_opens_nothing_is_told_so_and_not_repeated(browser, token):
+def test_an_invalid_token_is_refused_and_not_repeated(browser, token):
     said = sign_in(browser, token)
     assert (said.status_code, "set-cookie" in said.headers) == (422, False)
     assert "Invalid token" in said.text
@@ -101,7 +101,7 @@ def test_a_token_that_opens_nothing_is_told_so_and_not_repeated(browser, token):
 @pytest.mark.parametrize(
     "to", ["https://evil.example/", "//evil.example", "/\\evil.example", "/mine?x=1", "/mine\n", "x"]
 )
-def test_it_leads_to_no_place_but_a_page_of_ours(site, browser, to):
+def test_it_redirects_only_to_pages_of_the_service(site, browser, to):
     assert sign_in(browser, site.tokens["ada"], to).headers["location"] == "/mine"
 
 

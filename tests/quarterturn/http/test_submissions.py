@@ -1,4 +1,4 @@
-"""Submitting over HTTP: once, within what is left, and told what may be told."""
+"""Tests of submitting over HTTP: idempotent, within the quotas, and shown only what may be disclosed."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, probl
     assert site.get(f"/runs/{made}").json()["public"] is True
 
 
-def test_the_houses_own_routes_are_the_verbs(site, ada, say):
+def test_maintainers_routes_give_what_the_verbs_give(site, ada, say):
     site.post("/submissions", AGENT, ada)
     assert [one["account"] for one in site.get("/admin/queue", "runner").json()["submissions"]] == [ada]
     assert (
@@ -222,6 +222,6 @@ def test_the_houses_own_routes_are_the_verbs(site, ada, say):
     assert made["token"] not in site.get("/admin/tokens", "maintainer").text
 
 
-def test_a_wish_reads_as_what_was_asked_for():
+def test_a_request_has_a_digest_of_its_content_and_hides_the_endpoint_in_its_repr():
     assert SubmissionRequest("dev", image="a").digest() != SubmissionRequest("private", image="a").digest()
     assert "a.example" not in repr(SubmissionRequest("dev", endpoint="https://a.example/secret"))

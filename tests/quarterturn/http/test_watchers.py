@@ -1,4 +1,4 @@
-"""Watchers: one look for all of them, each change heard once, and a few at a time."""
+"""Tests of watching submissions: one query for all watchers, each change reported once, a limited number at a time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hear(queue):
     return asyncio.wait_for(queue.get(), PATIENCE)
 
 
-def test_all_who_watch_are_told_of_a_change_by_one_look():
+def test_all_watchers_learn_of_a_change_by_one_query():
     async def story():
         rows, others = Rows(), set(threading.enumerate())
         watchers = Watchers(rows)
@@ -63,7 +63,7 @@ def test_all_who_watch_are_told_of_a_change_by_one_look():
     asyncio.run(story())
 
 
-def test_where_nobody_watches_nobody_looks():
+def test_without_watchers_nothing_is_queried():
     async def story():
         rows, others = Rows(), set(threading.enumerate())
         watchers = Watchers(rows)
@@ -77,7 +77,7 @@ def test_where_nobody_watches_nobody_looks():
     asyncio.run(story())
 
 
-def test_a_look_that_fails_is_not_the_last_one(caplog):
+def test_a_failed_query_is_retried(caplog):
     async def story():
         rows = Rows()
         rows.broken = True

@@ -1,4 +1,4 @@
-"""Who can open a home, by its verbs: locks come, go, are split and joined, and each change stands in the access log."""
+"""Tests of the verbs on key locks: added, removed, split, restored, and each change in the access log."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_person_is_asked_for_what_opens_the_home(locked, say, monkeypatch):
 
 
 @pytest.mark.parametrize("words", [("list",), ("restore-from-shares", "--as", "bob")], ids=" ".join)
-def test_whoever_ends_the_input_at_a_prompt_has_interrupted(words, locked, split, say, monkeypatch):
+def test_end_of_input_at_a_prompt_is_an_interrupt(words, locked, split, say, monkeypatch):
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     monkeypatch.setattr(getpass, "getpass", lambda _: (_ for _ in ()).throw(EOFError))
     said = say("keys", *words, "--home", locked)
@@ -224,7 +224,7 @@ def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, t
     assert "keys restore-from-shares" in say("keys", "list", "--home", home).sentence
 
 
-def test_whoever_leaves_a_home_to_its_custodians_alone_is_told(split, keys):
+def test_leaving_a_home_to_its_custodians_alone_gives_a_warning(split, keys):
     said = keys("remove", "passphrase")
     assert (said.code, said.out.splitlines()[-1]) == (0, key_locks.SHUT)
 

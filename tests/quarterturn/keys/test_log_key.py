@@ -1,4 +1,4 @@
-"""A home changes its log's key, killed after any step; then a whole turn is audited across the change."""
+"""Tests of changing a home's log key: killed after any step, and a whole turn audited across the change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def keys(home: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("done", range(len(log_key.STEPS) + 1))
-def test_broken_off_after_any_step_it_goes_on_and_changes_once(live: Path, say: Callable, done: int) -> None:
+def test_interrupted_after_any_step_it_is_resumed_and_changes_once(live: Path, say: Callable, done: int) -> None:
     (old,) = keys(live)
     with opened(live) as house:
         size = house.writer.size

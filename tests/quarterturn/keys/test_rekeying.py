@@ -1,4 +1,4 @@
-"""The ring's key is changed in a whole home: rows and key files, by one verb that goes on where it was broken off."""
+"""Tests of changing the ring's key in a whole home: rows and key files, resumed where it was interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks are shredded from the command line: what was never promised, all of it or nothing, and said as it is."""
+"""Tests of shredding tasks from the command line: only what was never promised, all of it or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cohort of a public grammar is marked in its `set` statement, on the board and by the doctor; another is not."""
+"""Tests of the public-grammar caveat on a cohort: in its `set` statement, on the leaderboard and in the doctor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def promised(house, month):
     return json.loads(house.ledger.leaf(house.ledger.find(f"set/{month}")))["predicate"]
 
 
-def test_the_set_statement_the_board_and_the_doctor_say_it(house, say):
+def test_the_set_statement_the_leaderboard_and_the_doctor_show_it(house, say):
     names = [FIRST.plus(n).cohort for n in range(4)]
     assert promised(house, FIRST)["public_grammar"] is True
     assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST) == names

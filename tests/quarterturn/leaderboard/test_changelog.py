@@ -1,4 +1,4 @@
-"""What changed a board: rows of the public log, each with its leaf, and none that is not there."""
+"""Tests of the leaderboard's changelog: rows of the public log, each with its leaf."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(ho
     assert live.tasks[1] not in repr(rows), "of the task in its place nothing is told"
 
 
-def test_a_change_belongs_to_the_board_of_its_month_alone(house):
+def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
     told(house, withdrawn(house, "2026-12", "of december"))
     house.rotation.run(FIRST)
     told(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
@@ -91,7 +91,7 @@ def test_a_log_that_is_not_there_has_none(tmp_path):
     assert changelog.of_month(tmp_path, FIRST) == []
 
 
-def test_the_board_of_a_month_that_ended_has_what_its_turn_did(house):
+def test_the_leaderboard_of_an_ended_month_lists_what_its_turn_did(house):
     public_view.refresh(house)
     told(house, withdrawn(house, "2026-12", "late"))
     house.rotation.run(FIRST)

@@ -1,4 +1,4 @@
-"""What is told of a private run: rounded, once, and nothing new where there is nothing new."""
+"""Tests of the disclosure of private scores: rounded, once, and nothing new where nothing is new."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def told_of(value, error, earlier=None):
     return disclosure.ladder(earlier, {"whole": whole(value, error), "sealed": whole(value, error)})
 
 
-def test_the_first_figure_is_told_to_half_a_point():
+def test_the_first_figure_is_disclosed_to_half_a_point():
     first = told_of(0.5138, 0.05)
     assert first["whole"]["success_rate"]["value"] == 0.515
     assert first["sealed"]["success_rate"]["low"] == round((0.5138 - 0.098) * 200) / 200
@@ -55,7 +55,7 @@ def test_small_steps_do_not_add_up_to_an_answer():
     assert {one["whole"]["success_rate"]["value"] for one in said} == {0.5}
 
 
-def test_what_has_no_value_yet_is_told_when_it_has():
+def test_a_missing_value_is_disclosed_once_it_exists():
     none = disclosure.ladder(None, {"whole": score([]), "sealed": score([])})
     assert none["whole"]["success_rate"]["value"] is None
     assert told_of(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
@@ -94,7 +94,7 @@ def played(house, passes, submitter="ada"):
 
 @pytest.mark.slow
 @pytest.mark.both_databases
-def test_runs_are_told_in_their_order_and_once(house):
+def test_runs_are_disclosed_in_their_order_and_once(house):
     first, second = played(house, 12), played(house, 13)
     later = disclosure.figures(house, second)
     assert later == disclosure.figures(house, first), "one task more is within the noise"
@@ -106,14 +106,14 @@ def test_runs_are_told_in_their_order_and_once(house):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_not_scored_is_told_nothing(house):
+def test_a_run_that_is_not_scored_has_no_disclosure(house):
     submitted = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
     assert disclosure.figures(house, opened.record.number) is None
 
 
 @pytest.mark.slow
-def test_the_board_has_one_line_a_submitter_and_says_how_many_runs_they_made(house):
+def test_the_leaderboard_has_one_line_a_submitter_with_the_number_of_their_runs(house):
     first, second = played(house, 3), played(house, 20)
     other = played(house, 10, "bob")
     lines = standings.of_month(house, house.official.month())
@@ -122,7 +122,7 @@ def test_the_board_has_one_line_a_submitter_and_says_how_many_runs_they_made(hou
 
 
 @pytest.mark.slow
-def test_a_board_and_what_is_told_open_each_new_run_once_and_none_again(house):
+def test_the_leaderboard_and_disclosures_open_each_new_run_once(house):
     played(house, 3), played(house, 10, "bob")
     before = len(house.vault.access_log())
     first = standings.of_month(house, house.official.month())

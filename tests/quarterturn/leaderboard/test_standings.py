@@ -1,4 +1,4 @@
-"""The board: ranks within a track, over what stays sealed, rounded, each figure with its interval."""
+"""Tests of the standings: ranks within a track, over sealed tasks, rounded, each figure with its interval."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
     assert standings.table([line])[1].endswith("endpoint, unofficial")
 
 
-def test_whoever_has_the_board_can_rank_it_again():
+def test_ranks_can_be_recomputed_from_the_leaderboard():
     """Bounds that differ by less than what is shown part nobody."""
     board = lines([(record(n, f"a{n}"), results(n, passes)) for n, passes in enumerate((0, 5, 9, 10, 16, 18), 1)])
     rates = [line.as_json()["sealed"]["success_rate"] for line in board]

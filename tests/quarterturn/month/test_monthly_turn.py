@@ -1,4 +1,4 @@
-"""The turn at the command line: what it would do, that it is done once, and that no kill can change that."""
+"""Tests of the turn at the command line: its plan, that it happens once, and that no kill changes that."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NamedBox:
     official: bool = True
 
 
-def test_the_first_turn_is_planned_run_and_told(say, stocked):
+def test_the_first_turn_is_planned_run_and_reported(say, stocked):
     plan = say("turn", "plan", "--home", stocked, "--json").data
     assert (plan["month"], plan["retire"]) == ("2026-11", None)
     assert plan["enter"] == {"2026-12": 6, "2027-01": 6, "2027-02": 6, "2027-03": 6}

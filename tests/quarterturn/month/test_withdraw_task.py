@@ -1,4 +1,4 @@
-"""Withdrawing at the desk: who may, what everybody is shown of it, and that whoever is killed leaves it to the next."""
+"""Tests of the verb that withdraws a task: who may, what the public sees, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     assert disclosure.figures(house, run.number) == first, "what was told was told"
 
 
-def test_the_boards_of_all_months_that_had_the_task_say_so(house):
+def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     task = of_fresh(house)
     played(house, task)
     house.rotation.run(FIRST)
@@ -135,7 +135,7 @@ def test_the_boards_of_all_months_that_had_the_task_say_so(house):
     assert linked_scores.of_month(house, FIRST.plus(1))
 
 
-def test_the_board_of_a_month_that_never_had_it_does_not(house):
+def test_the_leaderboard_of_a_month_that_never_had_it_does_not(house):
     house.rotation.run(FIRST)
     fresh = of_fresh(house)
     gone(house, fresh)
@@ -143,7 +143,7 @@ def test_the_board_of_a_month_that_never_had_it_does_not(house):
     assert next(row["kind"] for row in changelog.of_month(house.places.log, FIRST.plus(1))) == "withdraw"
 
 
-def test_maintainers_are_told_once_on_every_channel(house):
+def test_maintainers_are_notified_once_on_every_channel(house):
     leaf = gone(house, of_fresh(house)).data[0]["leaf"]
     clock = automatic_turn.MonthlyClock(house)
     clock.look()

@@ -1,4 +1,4 @@
-"""The outbox and its channels: once each, tried again, signed, and over real sockets."""
+"""Tests of the outbox and its channels: delivered once each, retried, signed, over real sockets."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def box(url):
 
 
 @pytest.mark.both_databases
-def test_a_notice_is_sent_once_on_each_channel_whoever_makes_it_how_often(box):
+def test_a_notice_is_sent_once_on_each_channel_however_often_it_is_made(box):
     one, two = Heard(), Heard()
     for _ in range(2):
         for outbox in (box(one=one, two=two), box(one=one, two=two)):
@@ -75,7 +75,7 @@ def test_a_notice_is_sent_once_on_each_channel_whoever_makes_it_how_often(box):
     assert (one.messages[0].subject, one.messages[0].lines) == (NOTICE.subject, NOTICE.lines)
 
 
-def test_a_channel_that_is_named_later_is_told_too(box):
+def test_a_channel_that_is_added_later_gets_the_notice_too(box):
     one, two = Heard(), Heard()
     box(one=one).add(NOTICE)
     box(one=one).deliver()
@@ -396,7 +396,7 @@ def test_mail_goes_encrypted_to_whoever_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_password_is_never_said_to_a_stranger_or_in_the_open(tmp_path):
+def test_a_password_is_never_sent_to_an_unverified_server_or_unencrypted(tmp_path):
     with tls_mail(certificate(tmp_path)) as (port, heard), pytest.raises(Undelivered, match=r"^SSL\w*Error$"):
         mail(port, tmp_path).send(MESSAGE)
     assert [str(line).split()[0].upper() for line in heard] == ["EHLO", "STARTTLS"]
@@ -406,7 +406,7 @@ def test_a_password_is_never_said_to_a_stranger_or_in_the_open(tmp_path):
 
 
 @pytest.mark.slow
-def test_this_machines_own_server_may_be_told_without(tmp_path):
+def test_a_server_on_this_machine_may_be_used_without_tls(tmp_path):
     with tls_mail(None) as (port, heard):
         mail(port, tmp_path, password=False).send(MESSAGE)
     assert any(b"One line." in line for line in heard if isinstance(line, bytes))

@@ -1,4 +1,4 @@
-"""Figures to draw pages from, out of the made-up worlds that the detectors are tried on."""
+"""Fixtures for page tests: figures from the simulated worlds that the detectors are tested on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a file: whole, closed to the outside, safe against names, and told in words as well as in pictures."""
+"""Tests of the detection report as a file: self-contained, safe against names, in words as well as in charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feeds: Atom as RFC 4287 requires it, with ids that stay."""
+"""Tests of the feeds: Atom as RFC 4287 requires it, with stable ids."""
 
 from __future__ import annotations
 

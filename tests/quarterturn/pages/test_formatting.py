@@ -1,4 +1,4 @@
-"""Names and numbers as a page writes them."""
+"""Tests of how pages format names and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables for people, programs and spreadsheets: the same rows, and nothing that a spreadsheet would run."""
+"""Tests of tables as HTML, JSON and CSV: the same rows, and nothing that a spreadsheet would execute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board as a page: every figure drawn, ranks as they are, and no name that could be more than a name."""
+"""Tests of the leaderboard page: every figure drawn, ranks as given, and no markup out of a name."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_no_name_is_more_than_a_name(name):
     assert leaderboard.grids(document(line(name)))["docker"].as_csv()
 
 
-def test_a_board_with_nobody_on_it_and_a_benchmark_without_a_month_say_so():
+def test_an_empty_leaderboard_and_a_benchmark_without_a_month_say_so():
     assert "No runs yet" in drawn()
     assert "No month yet" in leaderboard.empty(None)
     assert "2027-02-01" in leaderboard.empty(ROTATIONS)

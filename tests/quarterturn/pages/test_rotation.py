@@ -1,4 +1,4 @@
-"""The rotation as a page: each cohort from fresh to sunset to published, and the date of the next turn."""
+"""Tests of the rotation page: each cohort from fresh to sunset to published, and the date of the next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission's page says what the desk says, and no more."""
+"""Tests of a submission's page: it shows what the submission service gives, and no more."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def page(waits=None, trace=None, **more):
         ("own", "your party already has as many submissions running"),
     ],
 )
-def test_what_waits_says_why_and_can_be_taken_back(waits, says):
+def test_a_waiting_submission_says_why_and_can_be_cancelled(waits, says):
     shown = page(waits)
     assert says in shown
     assert f'<form method="post" action="/submission/{ONE["id"]}/cancel">' in shown
@@ -61,7 +61,7 @@ def test_every_code_has_its_hint_and_says_whether_it_costs_anything(code):
     assert ("It does not count against a quota" in shown) is CODES[code].ours
 
 
-def test_figures_are_drawn_as_they_were_told():
+def test_figures_are_drawn_as_they_were_disclosed():
     shown = page(state="done", place=None, run=7, figures={"whole": PART, "sealed": PART})
     assert shown.count("<circle") == 8
     assert "54.0" in shown

@@ -1,4 +1,4 @@
-"""A hosted endpoint from the command line: the whole way, over HTTPS, in a network that the test made for itself."""
+"""End-to-end test of a hosted endpoint from the command line, over HTTPS, in a network of the test's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: played under a claim, gone on with by whoever comes next, and ended once."""
+"""Tests of jobs: run under a claim, resumed by the next worker, and ended once."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class After:
         return "held" if self.looks >= 0 else self.then
 
 
-def test_a_run_that_was_lost_is_left_as_it_is_and_gone_on_with(house):
+def test_a_lost_run_is_left_as_it_is_and_resumed(house):
     numbers = []
 
     def note(_session, number):
@@ -165,7 +165,7 @@ def test_who_was_thought_dead_writes_nothing_into_the_run(house):
     assert not house.runs.held(opened.record.number, opened.attempt)
 
 
-def test_a_run_is_not_gone_on_with_another_submission(house):
+def test_a_run_is_not_resumed_with_another_submission(house):
     opened = house.official.open(AGENT, NoWorld())
     other = submissions.command("false", submitter="ada", name="other")
     with pytest.raises(Refused, match="another submitter, submission"):
@@ -237,7 +237,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
 
 
 @pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
-def test_a_run_that_the_database_failed_is_given_back_and_gone_on_with(house, clock, monkeypatch, place, name):
+def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, monkeypatch, place, name):
     made = submit(house)
 
     def gone(*_args, **_how):
@@ -267,7 +267,7 @@ def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monke
 
 
 @pytest.mark.both_databases
-def test_a_private_job_is_played_told_and_ended(house):
+def test_a_private_job_is_played_disclosed_and_ended(house):
     made = submit(house)
     jobs.work(house, house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)

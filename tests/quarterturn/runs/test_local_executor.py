@@ -1,4 +1,4 @@
-"""Executors, the embedded one and the one with bells: each job is taken once, and an error ends no worker."""
+"""Tests of both executors, local and PostgreSQL: each job is taken once, and an error ends no worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that agents may ask: what the settings say, whose keys are where, and what a run with one leaves behind."""
+"""Tests of language models for agents: the settings, the upstream keys, and what a run with a model leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bells: rung with their row, lost and doubled without harm, and made anew by whoever tends them."""
+"""Tests of the PostgreSQL executor: one queued notification per row, harmless if lost or doubled, and replaced."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def tend(house) -> None:
     bells._tend()
 
 
-def test_a_bell_says_which_row_waits_and_comes_the_later_the_more_of_its_party_wait(house):
+def test_a_notification_names_its_row_and_has_a_lower_priority_the_more_its_submitter_has_waiting(house):
     house.accounts.link("bob", "ada")
     house.accounts.create("carl", "submitter")
     numbers = [submit(house, name) for name in ("ada", "ada", "bob", "carl")]
     assert rung(house) == [(numbers[0], -1), (numbers[3], -1), (numbers[1], -2), (numbers[2], -3)]
 
 
-def test_a_bell_is_rung_with_its_row_or_not_at_all(house):
+def test_a_notification_is_committed_with_its_row_or_not_at_all(house):
     with suppress(ZeroDivisionError):
         house.submissions.take(
             "ada",
@@ -79,7 +79,7 @@ def test_a_bell_is_rung_with_its_row_or_not_at_all(house):
     assert (rung(house), house.submissions.unfinished()) == ([], [])
 
 
-def test_what_has_no_bell_is_rung_for_once_however_many_tend(house):
+def test_a_row_without_a_notification_gets_one_however_many_threads_maintain(house):
     numbers = [submit(house) for _ in range(4)]
     sql(house, "DELETE FROM procrastinate_jobs")
     threads = [threading.Thread(target=tend, args=(house,)) for _ in range(4)]
@@ -124,7 +124,7 @@ def test_a_worker_of_one_class_answers_with_that_class_alone(house, only, heard)
     assert taken == [numbers[heard]]
 
 
-def test_a_bell_that_a_dead_worker_had_is_taken_away_and_rung_again(house):
+def test_a_notification_that_a_dead_worker_held_is_replaced(house):
     number = submit(house)
     sql(house, "UPDATE procrastinate_jobs SET status = 'doing'")
     tend(house)
@@ -133,7 +133,7 @@ def test_a_bell_that_a_dead_worker_had_is_taken_away_and_rung_again(house):
         assert connection.exec_driver_sql("SELECT count(*) FROM procrastinate_jobs").scalar() == 1
 
 
-def test_a_bell_of_a_row_that_waits_no_more_is_answered_with_what_does(house):
+def test_a_notification_of_a_row_that_no_longer_waits_takes_one_that_does(house):
     first, second = submit(house), submit(house)
     sql(house, f"DELETE FROM procrastinate_jobs WHERE queueing_lock = '{second}'")
     house.queue.finish(house.queue.claim("somebody"), None)

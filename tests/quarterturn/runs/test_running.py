@@ -1,4 +1,4 @@
-"""Running submissions: what is checked before, what is said after, and that every run ends in public."""
+"""Tests of running submissions: the checks before, the messages after, and that every run ends in public."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
 
 
-def test_a_wall_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
+def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
     monkeypatch.setattr(running, "selfcheck", lambda box: [hole])
     monkeypatch.setattr("quarterturn.composition.wiring.choose_box", lambda *_: NoWorld())
@@ -206,7 +206,7 @@ def test_an_image_is_known_by_what_the_engine_calls_its_content():
     assert (submitted.kind, submitted.name, submitted.digest[-1]) == ("image", "mine", "5")
 
 
-def test_a_wall_that_holds_is_no_obstacle(monkeypatch):
+def test_a_box_that_holds_lets_a_run_begin(monkeypatch):
     blocked = Attempt("tcp", "network", "no route", "blocked", "")
     monkeypatch.setattr(running, "selfcheck", lambda box: [blocked])
     running.require_wall(NoWorld())

@@ -1,4 +1,4 @@
-"""The queue: fair, fenced, leased, and nothing is lost or ended twice."""
+"""Tests of the queue: fair, fenced, leased, and nothing is lost or ended twice."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_waits_for_another_class_stands_in_nobodys_way_but_what_runs_counts
 
 
 @both
-def test_only_so_many_of_one_party_run_at_once(house, clock, submit):
+def test_only_so_many_of_one_submitter_run_at_once(house, clock, submit):
     queue = Queue(house.engine, clock, at_once=1)
     for _ in range(3):
         submit("ada")
@@ -171,7 +171,7 @@ def test_who_was_thought_dead_writes_nothing_any_more(house, submit, queue, cloc
     assert house.submissions.get(alive.id).code is None
 
 
-def test_what_dies_again_and_again_is_given_up_and_refunded(house, submit, queue, clock):
+def test_a_job_that_dies_repeatedly_is_given_up_and_refunded(house, submit, queue, clock):
     made = submit("ada")
     for _ in range(TRIES):
         assert queue.claim("w") is not None

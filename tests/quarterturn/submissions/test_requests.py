@@ -1,4 +1,4 @@
-"""Submissions: taken in once, paid for by quotas that are counted from rows, and taken back."""
+"""Tests of submission requests: accepted once, charged to quotas that are counted from rows, and cancelled."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_newest_comes_first_and_pages_follow(house, take):
         {"image": "a", "counts": True},
     ],
 )
-def test_what_could_never_be_run_is_refused_at_the_door(wish):
+def test_a_request_that_could_never_be_run_is_refused(wish):
     with pytest.raises((Malformed, NoImage, Refused)):
         SubmissionRequest("dev", **wish)
 
@@ -185,7 +185,7 @@ def test_what_is_cancelled_while_it_runs_is_paid_for(house, take):
 
 
 @pytest.mark.parametrize("code", sorted(set(CODES) - {"cancelled"}))
-def test_failures_of_ours_are_refunded_and_others_are_not(house, take, code):
+def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take, code):
     take()
     work_off(house, code)
     assert house.submissions.quotas("ada", MONTH)["dev"].used == (0 if CODES[code].ours else 1)
@@ -220,7 +220,7 @@ NAMED = SubmissionRequest("private", image="agent:1", counts=True)
 
 @both
 @pytest.mark.slow
-def test_a_run_is_named_before_any_of_its_party_has_begun_or_never(house, take):
+def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(house, take):
     take()
     work_off(house)  # the dev set serves nothing private
     take(wish=PRIVATE)
@@ -235,7 +235,7 @@ def test_a_run_is_named_before_any_of_its_party_has_begun_or_never(house, take):
 
 
 @both
-def test_what_is_named_is_played_first_and_the_partys_others_wait_until_it_has_ended(house, take):
+def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until_it_has_ended(house, take):
     """So the run that was named is the first that is served a task, or nothing was served when it ended."""
     house.accounts.link("countess", "ada")
     plain, other, named = take(wish=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)

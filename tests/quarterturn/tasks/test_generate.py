@@ -1,4 +1,4 @@
-"""Supplying a set: drawn in the order of a seed, proven, and gone on with where it was interrupted."""
+"""Tests of generating a set: drawn in the order of a seed, proven, and resumed where it was interrupted."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
     assert len({draft.skeleton for draft in asked if draft.id in tally.admitted}) == 3
 
 
-def test_no_two_tasks_of_a_home_are_told_in_the_same_words(house, grammars):
+def test_no_two_tasks_of_a_home_have_the_same_wording(house, grammars):
     """Four skeletons and three goals: no draw knows of the one before but by the home, and the fourth ends."""
     git, goals = grammars["git"], ("Do the first.", "Do the second.", "Do the third.")
     whole = git.templates["two-commits"]

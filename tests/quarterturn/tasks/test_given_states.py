@@ -1,4 +1,4 @@
-"""Checking a predicate against a state that somebody keeps in files."""
+"""Tests of checking a predicate against a state that the user keeps in files."""
 
 from __future__ import annotations
 

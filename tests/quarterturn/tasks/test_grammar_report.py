@@ -1,4 +1,4 @@
-"""Grammars from the command line: counted for a home, watched beside an editor, imported and drawn from."""
+"""Tests of the grammar verbs: counted for a home, watched beside an editor, imported and drawn from."""
 
 from __future__ import annotations
 

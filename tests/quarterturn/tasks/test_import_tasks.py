@@ -1,4 +1,4 @@
-"""Taking hand-written tasks in, on real servers: all of them or none."""
+"""Tests of importing hand-written tasks, on real servers: all of them or none."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_task_that_is_kept_already_stays_out_under_another_id(house, drafts):
         take_in(house, drafts(1, reworded))
 
 
-def test_two_tasks_of_one_file_that_are_told_in_the_same_words_stay_out(house, drafts):
+def test_two_tasks_of_one_file_with_the_same_wording_are_not_imported(house, drafts):
     def same(line):
         line["task"]["goal"] = "Make a folder."
 

@@ -1,4 +1,4 @@
-"""Reviewing: what a second person is shown, and that a decision stands for all it names or for none."""
+"""Tests of the review verb: what a second person is shown, and that a decision holds for all named tasks or none."""
 
 from __future__ import annotations
 

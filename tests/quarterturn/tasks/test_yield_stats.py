@@ -1,4 +1,4 @@
-"""How good a template turns out to be, counted draw by draw."""
+"""Tests of the yield of a template, counted draw by draw."""
 
 from types import SimpleNamespace
 
@@ -30,7 +30,7 @@ def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
     ]
 
 
-def test_the_mutation_score_is_the_share_of_spoiled_states_that_fail():
+def test_the_mutation_score_is_the_share_of_mutated_states_that_fail():
     tally = YieldStats()
     assert tally.mutation_score is None
     tally.count(*fared("git/glance", made=30))

@@ -1,4 +1,4 @@
-"""Abilities and difficulties: found again where they are known, and without a submitter as if they had never run."""
+"""Tests of estimated abilities and difficulties: recovered where known, also with a submitter left out."""
 
 from dataclasses import replace
 

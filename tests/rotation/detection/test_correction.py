@@ -1,4 +1,4 @@
-"""p-values corrected for their number."""
+"""Tests of p-values corrected for multiple testing."""
 
 import numpy as np
 from scipy.stats import false_discovery_control

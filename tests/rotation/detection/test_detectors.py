@@ -1,4 +1,4 @@
-"""What is wrong in a made-up world is found; the honest are let be."""
+"""Tests of all detectors on simulated worlds: what is wrong is found, and the honest are not flagged."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What passes take: found again in a world whose truth is known, through rounding and caps."""
+"""Tests of the expected number of calls of a pass: recovered in a known world, through rounding and caps."""
 
 import numpy as np
 import pytest

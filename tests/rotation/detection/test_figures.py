@@ -1,3 +1,5 @@
+"""Tests of the figures behind the detection report."""
+
 import json
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""From the serving of variants to the naming of a run, and to an audit that checks the keys: no worlds, real books."""
+"""End-to-end test of tracing: variants served, a run named, and an audit that checks the keys; no worlds."""
 
 import json
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests of linked scores: comparable across months whose cohorts differ in difficulty."""
+
 from dataclasses import replace
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Means over margins are what means over all outcomes are."""
+"""Tests of the projection: means over margins equal means over all outcomes."""
 
 import math
 

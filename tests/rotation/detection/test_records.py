@@ -1,4 +1,4 @@
-"""Case files are read strictly, in any order of their lines."""
+"""Tests of reading case files: strict, and in any order of lines."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The document behind a maintainer's report: whole, causal, and plain."""
+"""Tests of the document behind a maintainer's report: whole, causal, and plain JSON."""
 
 import json
 from dataclasses import replace

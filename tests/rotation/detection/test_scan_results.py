@@ -1,4 +1,4 @@
-"""The watch over real runs in a real database: what is exposed to whom, and what becomes rows."""
+"""Tests of scanning real runs in a real database: who was exposed to what, and which findings become rows."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -99,7 +99,7 @@ def test_a_leaky_submitter_becomes_a_finding_with_a_review_and_the_honest_do_not
     ]
 
 
-def test_looking_again_changes_nothing_and_every_look_is_one_entry_in_the_access_log(months):
+def test_scanning_again_changes_nothing_and_every_scan_is_one_entry_in_the_access_log(months):
     for _ in range(2):
         watch(months).run("results of run 10")
     before = months.books.findings.all()
@@ -116,7 +116,7 @@ def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(be
     assert not [entry for entry in begun_home.books.vault.access_log() if entry.who == "watch"]
 
 
-def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_stands(months):
+def test_a_scan_tests_the_newest_month_and_unscanned_runs_and_the_rest_stands(months):
     asked: list[int] = []
 
     def scan(table, rotation):
@@ -138,7 +138,7 @@ def test_a_look_tests_the_newest_month_and_what_no_look_took_in_and_the_rest_sta
     assert months.books.findings.all(FIRST.plus(1)) == before
 
 
-def test_the_smallest_leak_that_few_peers_show_is_kept_with_the_look(months):
+def test_the_smallest_leak_that_few_peers_show_is_stored_with_the_scan(months):
     for share in (0.3, None):
         Scanner(months.books, ExposureLimits(), gap, lambda table, rotation, share=share: share).run("test")
         looks = months.books.findings.scans()

@@ -1,4 +1,4 @@
-"""What earlier runs promise draws a run that is near it, and lets one be that is far off."""
+"""Tests of the submitter prior: earlier runs shrink a near run's estimate, and leave a far one alone."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Tails of sums, dice that fall alike, and z-scores set right."""
+"""Tests of sums of outcomes: exact and approximate tail probabilities, uniform draws, and calibrated z-scores."""
 
 from itertools import product
 
@@ -24,7 +24,7 @@ def test_of_many_variables_the_tail_is_near():
     assert np.isclose(tail, binom.sf(seen.sum() - 1, many, 0.3), rtol=0.5)
 
 
-def test_dice_fall_alike_and_evenly():
+def test_uniform_draws_are_repeatable_and_even():
     fallen = uniform_draws(500, 40)
     assert (fallen == uniform_draws(500, 40)).all()
     assert 0 < fallen.min() < 0.001

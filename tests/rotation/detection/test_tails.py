@@ -1,4 +1,4 @@
-"""Tails of sums, held against every outcome there is."""
+"""Tests of the tails of sums, compared with an enumeration of all outcomes."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Leaked texts: whole, reworded, cut, mixed by two, made up; who is named, and who never is."""
+"""Tests of tracing leaked texts: whole, reworded, cut, mixed by two, invented; who is named, and who never is."""
 
 import random
 from collections import Counter
@@ -97,7 +97,7 @@ def test_a_text_of_which_a_third_is_missing_mostly_names_its_recipient_and_hardl
     assert said["false"] <= 6
 
 
-def test_two_who_mix_their_texts_are_told_from_one_and_no_third_is_named():
+def test_two_who_mix_their_texts_are_distinguished_from_one_and_no_third_is_named():
     found = []
     for _ in range(100):
         served = [task(number) for number in DICE.sample(range(50), 3)]
@@ -134,7 +134,7 @@ def test_values_that_nobody_was_shown_together_accuse_nobody():
         assert tuple(values.values()) in taken or said.verdict != "one"
 
 
-def test_the_unvaried_task_is_told_from_what_runs_were_shown():
+def test_the_unvaried_task_is_distinguished_from_what_runs_were_shown():
     assert trace(filled(variant.first(FREE)), [task()]).verdict == "unvaried"
 
 

@@ -1,4 +1,4 @@
-"""What is shown beside the findings: each figure against simulation, or against a number that can be looked up."""
+"""Tests of the figures beside the findings, each compared with a simulation or with a published number."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_jump_is_the_textbook_z_of_two_proportions():
 
 
 @pytest.mark.parametrize(("passed", "taken"), [((0, 0), (10, 10)), ((10, 10), (10, 10)), ((0, 5), (0, 10))])
-def test_no_jump_is_told_where_none_can_be(passed, taken):
+def test_no_jump_is_given_where_none_can_be(passed, taken):
     assert jump_z(passed, taken) is None
 
 

@@ -1,4 +1,4 @@
-"""Made-up benchmarks of which the truth is known: honest ones, and ones in which something is wrong.
+"""Simulated benchmarks whose truth is known: honest ones, and ones in which something is wrong.
 
 Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. Nothing
 here is what the detectors assume; every knob may be turned. What most worlds lack has dice of its own, so that turning

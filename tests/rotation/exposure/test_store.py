@@ -1,4 +1,4 @@
-"""The exposure ledger: who was served what, when and through which channel, and what was shown too often."""
+"""Tests of the exposure ledger: who was served what, when, through which channel, and what is overexposed."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Tracks: a hosted endpoint reads what it is sent, so it is sent the cohort that leaves next, and the books say so."""
+"""Tests of hosted endpoints' exposure: served the cohort that leaves next, and recorded as such."""
 
 from collections import Counter
 from dataclasses import replace
@@ -76,7 +76,7 @@ def test_each_serving_is_an_exposure_and_its_skeleton_is_seen(begun_home, attemp
     assert again.tasks == run.tasks
 
 
-def test_a_run_that_breaks_off_has_shown_its_tasks_all_the_same(begun_home):
+def test_an_aborted_run_has_exposed_its_tasks(begun_home):
     run = begun_home.official.open(HOSTED, NamedBox())
     begun_home.serve(run)
     begun_home.official.stop(run, "mistake")
@@ -84,7 +84,7 @@ def test_a_run_that_breaks_off_has_shown_its_tasks_all_the_same(begun_home):
     assert begun_home.books.months.seen() == tags(begun_home, run.tasks)
 
 
-def test_a_run_behind_the_wall_shows_nobody_anything(begun_home):
+def test_a_boxed_run_exposes_nothing_to_anybody(begun_home):
     begun_home.play("sealed", 0.5)
     assert {channel for _, _, channel, _ in begun_home.books.exposures.totals()} == {"docker"}
     assert begun_home.books.months.seen() == set()

@@ -1,4 +1,4 @@
-"""Findings and reviews: figures may change, numbers and people's words never do."""
+"""Tests of the store of findings and reviews: figures may change, numbers and people's words never do."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -94,7 +94,7 @@ def test_a_finding_that_fades_keeps_its_review(findings):
     assert (found.status, found.p_adj, found.state) == ("clean", None, "open")
 
 
-def test_an_older_look_does_not_overwrite_a_newer_one(findings):
+def test_an_older_scan_does_not_overwrite_a_newer_one(findings):
     findings.keep([scan(7)], [leak(0.001)], NOW)
     findings.keep([scan(6)], [leak(0.4), leak(0.003, "ada")], NOW)
     assert [(one.subject, one.p_adj) for one in findings.all()] == [("mallory", 0.001)]
@@ -117,7 +117,7 @@ def test_a_finding_that_is_not_there_is_named(findings):
     assert findings.all() == []
 
 
-def test_a_failed_look_is_written_down_without_its_words_until_one_succeeds(findings):
+def test_a_failed_scan_is_recorded_without_its_message_until_one_succeeds(findings):
     findings.failed(JANUARY, ValueError("a secret goal"), NOW)
     assert [(one.month, one.failed) for one in findings.scans()] == [(JANUARY, "ValueError")]
     findings.keep([scan()], [], NOW)

@@ -1,3 +1,5 @@
+"""Tests of allocating tasks to cohorts and the reserve: the same mix everywhere, and no skeleton split."""
+
 import hashlib
 from collections import Counter
 from dataclasses import replace
@@ -55,7 +57,7 @@ def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
     st.sampled_from([0, 1000]),
     st.dictionaries(st.integers(0, 40), st.booleans()),
 )
-def test_whoever_stops_reading_early_chooses_the_same(count, reserve, each, apart, barred):
+def test_stopping_early_chooses_the_same_tasks(count, reserve, each, apart, barred):
     spec = replace(SPEC, reserve=reserve)
     pool = pool_of(count, each, apart)
     read = iter(pool)

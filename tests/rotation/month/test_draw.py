@@ -1,3 +1,5 @@
+"""Tests of drawing a set's drafts by seed, stratum by stratum."""
+
 from collections.abc import Iterator
 from itertools import islice
 

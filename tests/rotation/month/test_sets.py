@@ -1,3 +1,5 @@
+"""Tests of the shipped sets: their strata, sizes and names."""
+
 from collections import Counter
 
 import pytest

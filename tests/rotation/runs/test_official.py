@@ -1,4 +1,4 @@
-"""What comes between two steps of an official run, a turn or a withdrawal; what is served, and what never again."""
+"""Tests of official runs that a turn or a withdrawal interrupts: what is served, and what never again."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -214,7 +214,7 @@ def test_a_cause_is_forgotten_once_the_run_is_played_on(home):
     assert set(verdicts(home, 1).values()) == {"false turn"}
 
 
-def test_whoever_takes_a_run_back_fails_what_is_left(home):
+def test_cancelling_a_run_fails_what_is_left(home):
     run = home.open()
     home.official.serve(run, run.tasks[0])
     home.official.record(run, home.done(run.tasks[0]))

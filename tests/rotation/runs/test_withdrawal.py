@@ -1,4 +1,4 @@
-"""Tasks that leave early: who takes their place, what of them is opened, and that no moment to die in breaks it."""
+"""Tests of withdrawn tasks: what replaces them, what of them is opened, and a kill at any step."""
 
 import json
 from collections.abc import Iterator
@@ -151,7 +151,7 @@ def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
 
 @pytest.mark.parametrize("finisher", ["a run", "a turn"])  # the verb: tests/quarterturn/month/test_withdraw_task.py
 @pytest.mark.parametrize("step", withdrawal.STEPS[:2])
-def test_killed_after_any_step_it_is_finished_once_by_whoever_comes_next(home, step, finisher):
+def test_killed_after_any_step_it_is_finished_once_by_the_next_process(home, step, finisher):
     task = members(home)[0]
     refill = spare(home, task)
 

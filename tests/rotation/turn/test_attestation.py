@@ -1,4 +1,4 @@
-"""What a turn leaves signed: by the key that the log names, whole or not at all, and the same bytes whenever made."""
+"""Tests of a turn's signed files: by the key that the log names, all or none, and reproducible bytes."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Results that are judged again: a worker that lied is found, and nothing is judged in vain or kept for long."""
+"""Tests of the spot check at a turn: a worker that lied is found, and states are not kept for long."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The month, with a real vault, a real ledger and a real database; only the worlds are left out."""
+"""Tests of the turn, with a real vault, ledger and database; only the worlds are left out."""
 
 import json
 import shutil

@@ -1,3 +1,5 @@
+"""Tests of the positive controls: each attack attempt succeeds once its one control is removed."""
+
 import base64
 import json
 import os
@@ -158,7 +160,7 @@ print(json.dumps([interfaces(), ways_out(), said]))
 
 @pytest.mark.parametrize("control", [True, False])
 @pytest.mark.needs("root")
-def test_a_wire_leads_to_a_namespace_of_ours_and_is_a_way_out_to_all_but_a_control(control):
+def test_a_test_link_leads_to_our_own_namespace_and_is_a_way_out_for_all_but_a_control(control):
     environment = dict(os.environ) | ({"PROBE_CONTROL": "x"} if control else {})
     with sleeper() as place:
         try:

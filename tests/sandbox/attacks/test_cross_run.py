@@ -1,4 +1,4 @@
-"""Two runs on one machine: what a sealed one leaves, and what a later one with an exit reads of it."""
+"""Tests of two runs on one machine: what a sealed run leaves, and what a later run with an exit can read of it."""
 
 import json
 import textwrap

@@ -1,4 +1,4 @@
-"""Hostile states that no box stands before: each is judged false, and each stops or deceives whoever is careless."""
+"""Tests of hostile states that no box stops: each is judged false, and each defeats the vulnerable baseline."""
 
 import pytest
 
@@ -13,5 +13,5 @@ def test_no_state_stops_the_verdict_or_turns_it():
 
 
 @pytest.mark.parametrize("name", hostile_states.ATTEMPTS)
-def test_somebody_careless_is_stopped_or_deceived(name):
+def test_the_vulnerable_baseline_is_stopped_or_deceived(name):
     assert hostile_states.controls(MemoryBox({}), [name]) == {name: True}

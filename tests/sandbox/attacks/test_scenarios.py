@@ -1,4 +1,4 @@
-"""Hostile agents in the whole machinery: what must hold, and that a hole would be seen."""
+"""Tests of the attack scenarios: hostile agents in whole runs; the controls hold, and a hole would be detected."""
 
 import json
 import runpy
@@ -70,7 +70,7 @@ def test_a_world_that_was_taken_over_is_read_right_or_refused(box):
 @pytest.mark.slow
 @pytest.mark.box
 @pytest.mark.needs("root")
-def test_the_same_programs_get_through_where_somebody_was_careless():
+def test_the_same_programs_succeed_against_the_vulnerable_baseline():
     names = [*vulnerable_baseline.JUDGES, *vulnerable_baseline.PLACES]
     assert scenarios.controls(BwrapBox(), names) == dict.fromkeys(names, True)
     assert compromised_world.controls(BwrapBox(), list(compromised_world.ATTEMPTS)) == dict.fromkeys(
@@ -115,7 +115,7 @@ def said_by(box, image):
 # ---- the table ----
 
 
-def test_every_program_is_a_drill_and_every_drill_a_program():
+def test_every_program_is_a_scenario_and_every_scenario_a_program():
     assert PROGRAMS.keys() - {LOOK} == scenarios.ATTEMPTS.keys()
     assert WORLD.keys() == compromised_world.ATTEMPTS.keys()
     assert {spec.group for spec in scenarios.ATTEMPTS.values()} == {"gateway", "persistence", "score", "covert"}
@@ -177,7 +177,7 @@ def played(name="json-nan", *, calls=(), answer=None, met=None, seconds=1.0, mem
     return ScenarioRun(replace(run, **changes), said, seconds, memory)
 
 
-def test_a_drill_in_which_nothing_happened_is_blocked():
+def test_a_scenario_in_which_nothing_happened_is_blocked():
     made = attempted(NAN, played(), None)
     assert (made.outcome, made.control) == ("blocked", NAN.spec.control)
 
@@ -200,7 +200,7 @@ def test_a_drill_in_which_nothing_happened_is_blocked():
         (played(met={"statuses": [400, 200]}), "a request was answered with 200"),
     ],
 )
-def test_whatever_should_not_have_been_is_an_escape(bad, sentence):
+def test_anything_that_should_not_happen_is_an_escape(bad, sentence):
     made = attempted(NAN, bad, None)
     assert made.outcome == "escaped"
     assert sentence in made.detail
@@ -222,7 +222,7 @@ def test_a_program_that_did_not_come_to_its_end_proves_nothing(silent):
         attempted(NAN, silent, None)
 
 
-def test_a_look_that_did_not_come_to_its_end_proves_nothing():
+def test_an_inspection_that_did_not_finish_proves_nothing():
     with pytest.raises(Lost, match=r"leftovers of stay-in-folders .*agent-timeout"):
         attempted(
             STAY,
@@ -251,7 +251,7 @@ def plays(monkeypatch):
     return put
 
 
-def test_a_drill_that_did_not_come_to_its_end_is_played_once_more_by_itself(plays):
+def test_a_scenario_that_did_not_finish_is_played_once_more_by_itself(plays):
     first = played("json-deep")
     asked = plays(json_deep=[first], json_nan=[played()])
     made = list(scenarios.run(None, ["json-deep", "json-nan"]))
@@ -259,7 +259,7 @@ def test_a_drill_that_did_not_come_to_its_end_is_played_once_more_by_itself(play
     assert asked == [["json-deep", "json-nan"], ["json-nan"]]
 
 
-def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_were_made(plays):
+def test_a_scenario_that_twice_did_not_finish_is_named_after_the_others_were_made(plays):
     plays(json_nan=[SILENT, SILENT], escapes=[played("escapes")])
     made = scenarios.run(None, ["json-nan", "escapes"])
     assert next(made).name == "escapes"
@@ -269,7 +269,7 @@ def test_a_drill_that_does_not_come_to_its_end_twice_is_named_after_the_others_w
         next(made)
 
 
-def test_a_look_that_did_not_come_to_its_end_is_made_once_more(plays):
+def test_an_inspection_that_did_not_finish_is_made_once_more(plays):
     clean = played(LOOK, met={"places": [], "in_the_world": []})
     stay = played("stay-in-folders", met={"written": []})
     plays(stay_in_folders=[stay, stay], look_for_leftovers=[SILENT, clean])
@@ -313,6 +313,6 @@ def test_a_run_that_could_not_be_played_is_played_once_more(monkeypatch):
         ("postgres-view", played("postgres-view", verdict=Verdict.TRUE, met={})),
     ],
 )
-def test_each_drill_sees_its_own_hole(name, bad):
+def test_each_scenario_detects_its_own_hole(name, bad):
     after = played(LOOK, met={"places": [], "in_the_world": []}) if scenarios.SCENARIOS[name].after else None
     assert attempted(scenarios.SCENARIOS[name], bad, after).outcome == "escaped"

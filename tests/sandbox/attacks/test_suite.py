@@ -1,4 +1,4 @@
-"""The whole suite: what is in it, what its page says, and that it cries out where a control is missing."""
+"""Tests of the whole attack suite: its contents, its reference page, and that a missing control is reported."""
 
 import contextlib
 from dataclasses import replace
@@ -135,7 +135,7 @@ def test_the_short_form_makes_the_short_ones_and_no_controls(parts):
     assert [(made.name, made.control_succeeded) for made in selfcheck(None)] == [("tcp", None)]
 
 
-def test_everything_is_told_as_it_ends_with_its_control_where_there_is_one(parts):
+def test_every_result_is_reported_as_it_ends_with_its_control_where_there_is_one(parts):
     told = []
     made = attack(None, controls=True, done=told.append)
     assert [(one.name, one.control_succeeded) for one in made] == [("tcp", True), ("flood", None), ("stay", None)]

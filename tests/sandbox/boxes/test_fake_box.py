@@ -1,4 +1,4 @@
-"""What is the fake's own; what it shares with the real boxes is in tests/contracts/test_boxes.py."""
+"""Tests of what is particular to the fake box; what all boxes share is in tests/contracts/test_boxes.py."""
 
 import tempfile
 from pathlib import Path
@@ -27,7 +27,7 @@ SERVER = Server(
 )
 
 
-def test_it_is_not_official_and_says_that_it_is_no_wall():
+def test_it_is_not_official_and_says_that_it_isolates_nothing():
     assert FakeBox.name == "fake"
     assert not FakeBox.official
     assert "no wall" in fake_box.__doc__

@@ -1,4 +1,4 @@
-"""What the box in memory promises to those who test with it; it is driven here as a runner drives it."""
+"""Tests of the box in memory: what it promises to tests that use it, driven as a runner drives it."""
 
 import json
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Tests of captured output: capped, drained to its end, and escaped for terminals."""
+
 import io
 import threading
 
@@ -30,7 +32,7 @@ def test_the_first_bytes_are_kept_and_the_rest_is_drained():
     assert source.closed
 
 
-def test_the_end_is_told_also_where_reading_fails():
+def test_the_end_is_reported_also_where_reading_fails():
     class Broken:
         def read(self, size, /):
             raise OSError

@@ -1,3 +1,5 @@
+"""Tests of the policy that all boxes share: users, variables, folders and caps."""
+
 import os
 import socket
 import stat

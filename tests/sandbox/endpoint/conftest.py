@@ -1,4 +1,4 @@
-"""An endpoint of a test's own: HTTPS on an address from documentation, certified by an authority of the test's own."""
+"""Fixtures of a hosted endpoint: HTTPS on a documentation address, with a certificate authority of the test's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a task may be sent: public addresses, by a URL of one form, resolved once."""
+"""Tests of where a task may be sent: public addresses, by a URL of one form, resolved once."""
 
 from __future__ import annotations
 

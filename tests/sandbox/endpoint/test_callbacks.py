@@ -1,4 +1,4 @@
-"""Calling back: a token opens one run's gateway while that run is played, and nothing else, ever."""
+"""Tests of callbacks: a token opens one run's gateway while that run is played, and nothing else."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_gateway_that_is_gone_is_said_to_be(callbacks, gateway, tmp_path):
     assert call(callbacks, f"/run/{token}/mcp", b"{}")[0] == 502
 
 
-def test_bodies_are_capped_whatever_they_announce(callbacks, gateway, tmp_path):
+def test_bodies_are_capped_at_any_announced_length(callbacks, gateway, tmp_path):
     with gateway(tmp_path) as heard:
         token, _ = callbacks.admit(tmp_path)
         assert call(callbacks, f"/run/{token}/mcp", b"x" * (1024 * 1024))[0] == 200
@@ -204,7 +204,7 @@ def test_its_death_is_known_to_its_runs_and_the_next_run_finds_it_up_again(callb
     assert len(heard.requests) == 1
 
 
-def test_whoever_holds_connections_in_silence_keeps_nobody_out(callbacks, gateway, tmp_path):
+def test_silent_connections_keep_nobody_out(callbacks, gateway, tmp_path):
     held = []
     with gateway(tmp_path), contextlib.ExitStack() as stack:
         token, _ = callbacks.admit(tmp_path)

@@ -1,4 +1,4 @@
-"""One POST over real TLS, in a network that the test made for itself: what goes out, and what hostile hands send back.
+"""Tests of the one POST to an endpoint, over real TLS: what is sent, and hostile answers.
 
 Nothing here leaves the namespace: its addresses are of RFC 5737 and RFC 3849, on its own loopback.
 """
@@ -150,7 +150,7 @@ def test_what_is_no_answer_is_their_failure(served, authority, context, behave):
     assert (outcome.status, outcome.ours) == (None, False)
 
 
-def test_what_nobody_foresaw_is_no_retry_for_whoever_has_the_task(served, authority, context, monkeypatch):
+def test_an_unforeseen_error_gives_no_retry_to_an_endpoint_that_has_the_task(served, authority, context, monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(Exchange, "_events", lambda *_: 1 / 0)
     with served(answer(200), context):
@@ -210,7 +210,7 @@ def test_an_authority_must_be_one(tmp_path):
         tls(Exceptions(authority=tmp_path / "empty.pem"))
 
 
-def test_nobody_listening_is_theirs_and_no_way_out_is_ours(authority):
+def test_a_closed_port_is_the_endpoints_failure_and_no_route_at_all_is_ours(authority):
     refused = post(at(), authority.exceptions)
     assert (refused.status, refused.ours) == (None, False)
     unreachable = post(at(address="192.0.2.1"), authority.exceptions)  # this network has no route to it

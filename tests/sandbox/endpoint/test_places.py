@@ -1,4 +1,4 @@
-"""A hosted endpoint where a box would have an agent: what it is sent, when it has ended, and whose failure it is."""
+"""Tests of a hosted endpoint as an agent's place: what it is sent, when it has ended, and who caused a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is signed, byte for byte; and the example server, which believes that and nothing else."""
+"""Tests of request signatures, byte for byte, and of the example server that accepts nothing else."""
 
 from __future__ import annotations
 

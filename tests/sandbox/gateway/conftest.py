@@ -1,4 +1,4 @@
-"""A world without a box: the real servers as plain processes on this machine, behind one framed channel."""
+"""Fixtures of a world without a box: the real servers as plain processes behind one framed channel."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The agent's side of the gateway, spoken to by an agent that means harm: every request over a real connection."""
+"""Tests of the gateway's HTTP side against a hostile agent, over real connections."""
 
 import asyncio
 import itertools
@@ -132,7 +132,7 @@ def test_two_requests_in_one_are_never_understood():
     assert log == []
 
 
-def test_a_length_that_is_told_twice_is_refused_and_what_follows_is_not_read():
+def test_a_repeated_length_header_is_refused_and_what_follows_is_not_read():
     hidden = request("POST", "/answer", body=b'{"answer": "x"}')
     kept = hidden.replace(b"Connection: close", b"Connection: keep-alive")
     two_ways = kept.replace(b"Content-Length: 15", b"Content-Length: 15\r\nTransfer-Encoding: chunked")

@@ -1,4 +1,4 @@
-"""Official MCP clients, old and new, talk through a gateway to the real servers."""
+"""Tests of official MCP clients, old and new, through a gateway to the real servers."""
 
 import json
 import subprocess

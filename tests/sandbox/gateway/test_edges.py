@@ -1,4 +1,4 @@
-"""The gateway's edges: an answer when the time is over, and a request that names no host."""
+"""Tests of the gateway's edge cases: a reply after the deadline, and a request without a host."""
 
 from __future__ import annotations
 

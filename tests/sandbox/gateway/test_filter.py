@@ -1,4 +1,4 @@
-"""What a gateway's process can still do: tried in a process that has given everything else up."""
+"""Tests of the gateway's system call filter, in a process that runs under it."""
 
 import json
 import subprocess
@@ -89,7 +89,7 @@ def test_without_the_filter_the_same_attempts_succeed():
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_filter_fits_into_the_kernel_and_lets_nothing_by_that_the_wall_denies(machine):
+def test_the_filter_fits_into_the_kernel_and_allows_nothing_that_the_box_denies(machine):
     assert len(session_filter(machine)) // 8 < 4096
     assert NEEDED.keys() < LISTS["agent"].keys()
     looked_at = NEEDED.keys() & {rule.call for rule in BOX_CONDITIONS}

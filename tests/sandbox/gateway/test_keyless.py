@@ -1,4 +1,4 @@
-"""The gateway holds one task and no key: its memory is read, as nobody whom it talks to ever could."""
+"""Tests that the gateway's memory holds one task and no key."""
 
 from __future__ import annotations
 

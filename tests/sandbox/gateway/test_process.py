@@ -1,4 +1,4 @@
-"""The gateway as a process: what it has, what it lost, and what its runner keeps when it dies."""
+"""Tests of the gateway as a process: its privileges, and what its runner keeps when it dies."""
 
 import json
 import os
@@ -170,12 +170,12 @@ def test_only_the_reference_agent_finds_a_solution(begin, ask, channel):
     assert ask("GET", "/solution")[0] == 404
 
 
-def test_a_solution_is_told_in_wire_names(begin, ask):
+def test_a_solution_is_given_in_wire_names(begin, ask):
     begin(solution={"calls": [ToolCall("filesystem.read_text_file", {"path": "a"})], "answer": "42"})
     assert ask("GET", "/solution") == (200, {"calls": [{"tool": READ, "arguments": {"path": "a"}}], "answer": "42"})
 
 
-def test_whatever_an_agent_sends_the_gateway_lives(begin, ask, channel, tmp_path):
+def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_path):
     """Not even the interpreter's own files can be read any more: no path may need a module that is not loaded yet."""
     gateway = begin(max_steps=1000)
     channel[1].sendall(frames.pack(1, b"no json\n{}\n\xff\n") + frames.pack(1, b"") + frames.pack(9, b"whose?"))

@@ -1,4 +1,4 @@
-"""What a session counts, refuses, injects and logs, with servers that answer at once."""
+"""Tests of a session: what it counts, refuses, injects and logs, with servers that answer at once."""
 
 import asyncio
 
@@ -121,7 +121,7 @@ def test_all_arguments_together_are_capped_so_that_the_runner_can_keep_them(monk
     assert scene.transcript.calls[2].arguments == {}
 
 
-def test_whatever_servers_do_a_logged_call_gets_its_result():
+def test_every_logged_call_gets_a_result():
     class Mad(Recorder):
         async def call(self, *_):
             raise KeyError("nonsense")

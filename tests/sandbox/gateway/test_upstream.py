@@ -1,4 +1,4 @@
-"""What a world's server may write to the gateway: a server is lost by what it says, and nothing else is."""
+"""Tests of a world's server that writes hostile bytes: only that server is lost."""
 
 import asyncio
 import contextlib
@@ -115,7 +115,7 @@ def test_a_server_that_writes_too_much_is_lost():
         [],
     ],
 )
-def test_whatever_a_result_is_the_caller_gets_a_reply(content):
+def test_the_caller_gets_a_reply_to_any_result(content):
     (first, second), _ = called(lambda number: result(number, {"content": content}), seconds=0.5)
     assert isinstance(first.text(), str)
     assert not second.is_error

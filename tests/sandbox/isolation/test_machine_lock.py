@@ -1,4 +1,4 @@
-"""One class of runs at a time on a machine: those of one class together, those of another after them."""
+"""Tests of the machine lock: runs of one class share the machine, those of another class wait."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""What of /proc is covered; that nothing else can be read in a place is tried there (`machine-state`)."""
+"""Tests of the masked paths of /proc; the attempt `machine-state` reads them from inside a box."""
 
 from pathlib import Path
 

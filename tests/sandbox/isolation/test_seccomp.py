@@ -1,3 +1,5 @@
+"""Tests of the seccomp filters, interpreted in Python and applied by the real kernel."""
+
 import errno
 import platform
 import signal

@@ -1,3 +1,5 @@
+"""Fixtures for the judge's tests: questions about states, and states as a world leaves them."""
+
 import pytest
 
 from sandbox.judge import JUDGING, Question

@@ -1,4 +1,4 @@
-"""Readers and judges that die, lie or do not end: what that does to a verdict, and to whom it is put down."""
+"""Tests of readers and judges that die, lie or hang: what that does to a verdict, and who is held responsible."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def asked(question):
 
 
 @pytest.mark.parametrize("deed", DEATHS.values(), ids=DEATHS.keys())
-def test_a_state_that_kills_its_reader_counts_against_whoever_left_it(fake, asked, left, deed, monkeypatch):
+def test_a_state_that_kills_its_reader_counts_against_the_agent(fake, asked, left, deed, monkeypatch):
     monkeypatch.setattr(judge_requests, "MAX_READING", 1 << 20)
     judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=MARKED), "42", lambda: left(filesystem=SEED))
@@ -113,7 +113,7 @@ WRECK = """
 """
 
 
-def test_a_state_that_cannot_be_read_counts_against_whoever_left_it_if_the_seed_can(fake, asked, left):
+def test_an_unreadable_state_counts_against_the_agent_if_the_seed_is_readable(fake, asked, left):
     judging = StateJudge(fake(deed=WRECK), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=MARKED), None, lambda: left(filesystem=SEED))
     assert judged.verdict is Verdict.FALSE
@@ -123,7 +123,7 @@ def test_a_state_that_cannot_be_read_counts_against_whoever_left_it_if_the_seed_
 
 
 @pytest.mark.parametrize("deed", ["return message.answer('done', part=b'garbage')", "return message.answer('done')"])
-def test_a_reading_that_no_judge_understands_counts_against_whoever_left_it(fake, asked, left, deed):
+def test_a_normal_form_that_no_judge_understands_counts_against_the_agent(fake, asked, left, deed):
     judging = StateJudge(fake(deed=deed), JUDGE, PATIENCE)
     state = left(filesystem=MARKED)
     assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE

@@ -1,4 +1,4 @@
-"""What a reader and a judge can still do: tried from within, by operations that only these tests add."""
+"""Tests of the confinement of readers and judges, from inside, by operations that only these tests add."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""No process that can open the key ring has loaded what parses a submitted state."""
+"""Tests that no process that can open the key ring has loaded a parser of submitted states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts through a reader and a judge are those of the same code in one process, and cost no key holder a parse."""
+"""Tests that verdicts through a reader and a judge equal those of the same code in one process."""
 
 import pytest
 

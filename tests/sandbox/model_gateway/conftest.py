@@ -1,4 +1,4 @@
-"""A gateway and a model process, as in a run, before an upstream of our own; the test stands where the relay does."""
+"""Fixtures of a gateway and a model process as in a run, with a stub upstream; the test stands in for the relay."""
 
 from __future__ import annotations
 

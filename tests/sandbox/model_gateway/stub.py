@@ -1,4 +1,4 @@
-"""An upstream on the loopback: a real HTTP server that speaks all three wire formats, and misbehaves on order.
+"""Stub upstream on the loopback: a real HTTP server for all three wire formats, with faults on demand.
 
 It says what its `script` says, a turn a request: `{"text": ...}`, `{"calls": [(name, arguments), ...]}`, or a fault. It
 keeps every request as it came: the line, the headers and the body.

@@ -1,4 +1,4 @@
-"""Ways out and ways in that an agent, or an upstream, might try through the model's paths."""
+"""Tests of attacks by an agent, or by an upstream, through the model gateway."""
 
 from __future__ import annotations
 

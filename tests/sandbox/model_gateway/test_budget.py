@@ -1,4 +1,4 @@
-"""The tokens of one task, however many requests are made at a time."""
+"""Tests of the token budget of one task, with concurrent requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official clients inside the agent's box: through relay, gateway and model process to an upstream."""
+"""Tests of the official clients inside the agent's box, through relay, gateway and model process to an upstream."""
 
 from __future__ import annotations
 

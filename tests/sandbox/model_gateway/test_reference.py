@@ -1,4 +1,4 @@
-"""The page of the model gateway says what the tables say."""
+"""Tests that the model gateway's reference page says what its tables say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One task's requests: what is counted, logged, judged and cut off, seen from the agent's end and from the log."""
+"""Tests of one task's model requests: counted, logged, judged and cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables let through: everything that they name, and nothing else, in both directions."""
+"""Tests of the tables of permitted fields: they let through what they name, and nothing else, in both directions."""
 
 from __future__ import annotations
 

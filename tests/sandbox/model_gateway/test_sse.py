@@ -1,4 +1,4 @@
-"""Streams of events: cut anywhere they read the same, and nothing of them is held without end."""
+"""Tests of server-sent events: the same however the stream is cut, and never held without limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of databases, keys and graphs, on what their readers write down."""
+"""Tests of mutations of databases, keys and graphs, on what their readers write down."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def shop(stock, **more):
     return postgres_database(tables, {"stock": stock, "other": [["1"]], **more}).states["postgres"]
 
 
-def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_tables_follow_from_what_the_solution_changed():
     before = shop([["1", "Ada", "5"], ["2", "Bob", "6"], ["3", "Cy", "7"]])
     after = shop([["1", "Ada", "9"], ["3", "Cy", "7"]], log=[["Done"]])
     expected = {
@@ -63,7 +63,7 @@ def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
     assert made("postgres", before, after) == expected
 
 
-def test_typical_mistakes_with_keys_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_keys_follow_from_what_the_solution_changed():
     start = {"kept": ("string", "1"), "gone": ("zset", {"a": "1"}), "queue": ("list", ["a", "b"])}
     done = {
         "kept": ("string", "1"),
@@ -78,7 +78,7 @@ def test_typical_mistakes_with_keys_follow_from_what_the_solution_changed():
     assert {"off-by-one", "wrong-case", "not-removed", "other-key-touched"} <= kinds
 
 
-def test_typical_mistakes_with_a_graph_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_a_graph_follow_from_what_the_solution_changed():
     ann = ("Ann", "person", ["likes tea"])
     before = memory_graph([ann, ("Old", "x", [])], [("Ann", "has", "Old")]).states["memory"]
     after = memory_graph([("Ann", "person", ["is 40"]), ("Bern", "city", [])], [("Ann", "in", "Bern")]).states["memory"]

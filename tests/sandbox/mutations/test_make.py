@@ -1,4 +1,4 @@
-"""Mutants that nobody had to write: each broken conjunct fails, each typical mistake is made."""
+"""Tests of generated mutants: each conjunct broken fails, and each typical mutation is made."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def made(module, before, after):
     return {name.partition(" ")[0] for name, _ in module.mistakes(before, after)}
 
 
-def test_typical_mistakes_with_files_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_files_follow_from_what_the_solution_changed():
     before = files({"keep.txt": "k", "edit.txt": "Old 1\n", "gone.txt": "g"}).states["filesystem"]
     after = files({"keep.txt": "k", "edit.txt": "New 2\nand\n", "new/a.txt": "x"}).states["filesystem"]
     expected = {
@@ -86,7 +86,7 @@ def test_typical_mistakes_with_files_follow_from_what_the_solution_changed():
         assert dict(spoilt) != dict(after), name
 
 
-def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_tables_follow_from_what_the_solution_changed():
     base = ["CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, n INT)", "CREATE TABLE other (x)"]
     base += ["INSERT INTO t VALUES (1, 'Ada', 5), (2, 'Bob', 6), (3, 'Cy', 7)", "INSERT INTO other VALUES (1)"]
     done = ["UPDATE t SET n = 9 WHERE id = 1", "DELETE FROM t WHERE id = 2", "CREATE TABLE log (what TEXT)"]
@@ -102,7 +102,7 @@ def test_typical_mistakes_with_tables_follow_from_what_the_solution_changed():
         assert dict(spoilt) != dict(after), name
 
 
-def test_typical_mistakes_with_repositories_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_repositories_follow_from_what_the_solution_changed():
     start = [("main", "Begin", {"a": "1"}), ("stable", "Begin", {"a": "1"})]
     before = repository(start).states["git"]
     steps = [*start, ("main", "Go on", {"a": "2"}), ("spare", "Begin", {"a": "1"})]
@@ -126,7 +126,7 @@ def test_a_wrong_text_is_another_text(text):
     assert text.strip().casefold() not in {other(text).strip().casefold(), ""}
 
 
-def test_typical_mistakes_on_a_forge_follow_from_what_the_solution_changed():
+def test_typical_mutations_of_a_forge_follow_from_what_the_solution_changed():
     server = SERVERS["github"]
     commits = [{"branch": "main", "message": "Begin", "files": {"a": "1"}}]
     site = {"commits": commits, "issues": [{"title": "Menu"}, {"title": "Other"}]}

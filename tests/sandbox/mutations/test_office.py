@@ -1,4 +1,4 @@
-"""Typical mistakes with workbooks, calendars and mail follow from what the solution changed, and each can be made."""
+"""Tests of mutations of workbooks, calendars and mail: derived from what the solution changed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_with_mail():
     }
 
 
-def test_what_the_server_quotes_below_a_forwarded_message_is_nobodys_mistake():
+def test_text_that_the_server_quotes_below_a_forwarded_message_is_not_mutated():
     quoted = "\n\n---------- Forwarded message ----------\nDate: Mon, 05 Jan 2026\n\nPay 5.\n"
     before, after = left(
         "email", {}, {"send": {"subject": "Fwd: Bill", "text": f"Paid 7{quoted}", "attachment": "a.txt"}}

@@ -1,4 +1,4 @@
-"""The tables of what a failure costs: each row, every combination of facts, and no way past a fail."""
+"""Tests of the failure tables: each row, every combination of facts, and nothing better than a fail."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_no_row_is_left_out():
     assert {code for code, stop in STOPS.items() if stop.closed_list} == {"worker-stopped", "machine"}
 
 
-def test_whatever_the_facts_nothing_is_better_than_a_fail():
+def test_no_combination_of_facts_is_better_than_a_fail():
     """No failure that an agent could have brought about is ours, and what counts was judged in time and in budget."""
     for facts in every_fact():
         ruling = classify(facts)
@@ -166,7 +166,7 @@ def test_what_is_lost_stands_in_nobodys_way_where_the_task_is_done(lost):
     assert classify(replace(DONE, verdict=Verdict.TRUE, **lost)) == Ruling(None, "finished")
 
 
-def test_an_upstream_that_says_no_to_a_request_is_the_requests_own_affair():
+def test_a_model_request_that_is_refused_leaves_the_attempt_an_ordinary_one():
     assert classify(replace(DONE, upstream="refused")) == Ruling(None, "finished")
 
 

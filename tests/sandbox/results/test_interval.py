@@ -1,4 +1,4 @@
-"""What an interval covers, also where the data say little."""
+"""Tests of the coverage of confidence intervals, also on few data."""
 
 from __future__ import annotations
 

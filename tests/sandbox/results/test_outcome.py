@@ -1,4 +1,4 @@
-"""What passes: a verdict that is true, within the budget, and with nothing that failed."""
+"""Tests of what counts as a pass: a true verdict, within the budget, and without a failure."""
 
 from __future__ import annotations
 

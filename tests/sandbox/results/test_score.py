@@ -1,4 +1,4 @@
-"""The four axes: what counts, what an interval covers, who ranks where."""
+"""Tests of the four axes of a score: what counts, what an interval covers, and which scores share a rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of admission's executions: solutions played on the real servers, and final states spoiled."""
+"""Tests of the prover: solutions played on the real servers, and final states mutated."""
 
 from __future__ import annotations
 

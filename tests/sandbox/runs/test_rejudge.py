@@ -1,4 +1,4 @@
-"""A sealed state is judged again by processes of its own, and by the same predicate as at first."""
+"""Tests of judging a sealed state again: in processes of its own, by the same predicate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of whole runs: a real gateway, and around it a box in memory; once each real servers behind a real wall."""
+"""Tests of whole runs: a real gateway around a box in memory, and once real servers in a real box."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_agent_that_is_an_image_is_bound_by_its_digest_and_runs():
 
 @pytest.mark.engine
 @pytest.mark.exhaustive
-def test_the_oracle_passes_behind_the_official_wall_too():
+def test_the_oracle_passes_in_the_official_box_too():
     engine = DockerBox()
     for task, solution in ((a_task(), SOLVED), a_git_task(), an_sqlite_task()):
         assert run(task, oracle(), engine, solution=solution).passed
@@ -330,7 +330,7 @@ def test_a_set_gives_its_results_in_the_order_of_its_tasks():
     assert sorted(done, key=lambda one: one.task_id) == results
 
 
-def test_a_box_that_is_lost_in_the_middle_of_a_set_is_told_not_raised():
+def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
     def lost(program, sockets, limits):
         raise Lost("the engine went away")
 

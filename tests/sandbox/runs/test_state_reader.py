@@ -1,4 +1,4 @@
-"""What hostile agents leave in a database, played through the real servers and read back by the real readers."""
+"""Tests of databases that hostile agents leave, played through the real servers and read by the real readers."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ HIDING = [
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_what_would_hide_or_stop_the_look_does_neither():
+def test_tricks_to_hide_from_or_stop_the_reader_fail():
     assert played_apart(HIDING, {"id": 1, "item": "lamp", "price": 5}) == dict.fromkeys(HIDING, Verdict.TRUE)
 
 

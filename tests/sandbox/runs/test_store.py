@@ -1,4 +1,4 @@
-"""Stories about the rows of a run: one life, fenced attempts, sealed results."""
+"""Tests of the rows of a run: its lifecycle, fenced attempts, sealed results."""
 
 from __future__ import annotations
 

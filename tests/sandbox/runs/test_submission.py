@@ -1,4 +1,4 @@
-"""Stories about what may be submitted, and what its digest stands for."""
+"""Tests of submitted programs, images and endpoints: what is accepted, and what a digest covers."""
 
 from __future__ import annotations
 

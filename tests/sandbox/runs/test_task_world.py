@@ -1,4 +1,4 @@
-"""A task's world: what its data folder holds, and what is asked of it."""
+"""Tests of a task's world: what its data folder holds, and what is asked of it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Calls to the real server in a walled world, and a look at what is left."""
+"""Fixtures that call a real server in a boxed world, and read the state that is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calendar server's state: calendars written, spoiled, and changed by the real server in a walled world."""
+"""Tests of the calendar server's state: written, mutated, and changed by the real server in a boxed world."""
 
 from __future__ import annotations
 

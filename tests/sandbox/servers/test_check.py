@@ -1,4 +1,4 @@
-"""Checking against a schema: what is refused, and that a refusal quotes no value."""
+"""Tests of validation against a schema: what is refused, and that a refusal quotes no value."""
 
 import pytest
 

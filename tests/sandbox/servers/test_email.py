@@ -1,4 +1,4 @@
-"""The email server's state: a Maildir written, spoiled, and changed by the real servers in a walled world."""
+"""Tests of the email server's state: a Maildir written, mutated, and changed by the real servers in a boxed world."""
 
 from __future__ import annotations
 

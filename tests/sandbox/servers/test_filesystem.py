@@ -1,4 +1,4 @@
-"""The filesystem server's state: seeded from a document, and spoiled for mutants."""
+"""Tests of the filesystem server's state: seeded from a document, and mutated."""
 
 import pytest
 

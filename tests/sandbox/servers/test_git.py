@@ -1,4 +1,4 @@
-"""The git server's state: written without git, and every byte of it checked by git."""
+"""Tests of the git server's state: written without git, and every byte of it checked by git."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""The GitHub server: its state made without git and checked by git; the unchanged package in front of the twin."""
+"""Tests of the GitHub server: state made without git and checked by git, and the unchanged package before the forge."""
 
 import asyncio
 import json
@@ -215,13 +215,13 @@ def verdict(tree, name, **arguments):
         ({"drop_reviews": 4}, "prReviewed", {"pull": 4, "state": "APPROVED"}),
     ],
 )
-def test_a_spoiled_state_no_longer_has_what_it_had(change, name, arguments):
+def test_a_mutated_state_no_longer_has_what_it_had(change, name, arguments):
     whole = seed(WORLD)
     assert verdict(whole, name, **arguments) == "true"
     assert verdict(mutate(whole, {"repository": "ada/site", **change}), name, **arguments) == "false"
 
 
-def test_a_spoiled_state_can_have_too_much():
+def test_a_mutated_state_can_have_too_much():
     said = mutate(seed(WORLD), {"repository": "ada/site", "comment": {"number": 1, "body": "Hi", "user": "bob"}})
     assert verdict(said, "issueCommented", number=1, equals="Hi", by="bob") == "true"
     review = {"review": {"number": 2, "state": "APPROVED"}}
@@ -395,7 +395,7 @@ def test_every_tool_fails_as_in_front_of_github(tmp_path):
 
 
 @pytest.mark.box
-def test_a_conflict_is_told_and_can_be_mended(tmp_path):
+def test_a_conflict_is_reported_and_can_be_resolved(tmp_path):
     merge = ("merge_pull_request", {**R, "pull_number": 3})
     mend = (
         "create_or_update_file",

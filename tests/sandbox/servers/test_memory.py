@@ -1,4 +1,4 @@
-"""The memory server's state: its file, and the graph in it spoiled."""
+"""Tests of the memory server's state: its file, and the graph in it mutated."""
 
 import json
 

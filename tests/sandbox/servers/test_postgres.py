@@ -1,4 +1,4 @@
-"""The PostgreSQL server's state: the SQL that makes it, and what its reader wrote down spoiled."""
+"""Tests of the PostgreSQL server's state: the SQL that makes it, and its reader's document mutated."""
 
 import json
 

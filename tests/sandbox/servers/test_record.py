@@ -1,4 +1,4 @@
-"""The recorded tool lists against the servers that are installed."""
+"""Tests of the recorded tool lists against the installed servers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The Redis server's state: the document that Redis takes in, and what its reader wrote down spoiled."""
+"""Tests of the Redis server's state: the document that is loaded, and its reader's document mutated."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The spreadsheet server's state: workbooks written, spoiled, and changed by the real server in a walled world."""
+"""Tests of the spreadsheet server's state: workbooks written, mutated, and changed by the server in a boxed world."""
 
 from __future__ import annotations
 

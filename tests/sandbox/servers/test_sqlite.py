@@ -1,4 +1,4 @@
-"""The SQLite server's state: a database file made in memory, and spoiled by one statement."""
+"""Tests of the SQLite server's state: a database file made in memory, and mutated by one statement."""
 
 import sqlite3
 from contextlib import closing

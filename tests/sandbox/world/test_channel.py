@@ -1,4 +1,4 @@
-"""The runner's half of a channel against a world and a gateway that are as hostile as they can be."""
+"""Tests of the runner's end of a channel, against a hostile world and a hostile gateway."""
 
 import contextlib
 import io

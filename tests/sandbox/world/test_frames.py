@@ -1,3 +1,5 @@
+"""Tests of the frames of a channel: any cut of the stream gives the same frames, and the size is limited."""
+
 import runpy
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files of keys: a failed write leaves what was there, and what a dead writer left is swept by the next one."""
+"""Tests of key files: a failed write leaves the old file, and the next writer removes a dead writer's leftovers."""
 
 import os
 import signal

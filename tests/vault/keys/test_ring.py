@@ -1,4 +1,4 @@
-"""A key ring opens with its passphrase, or by its mode alone, and says plainly why it does not."""
+"""Tests of the key ring: it opens with its passphrase or by its mode alone, and says why it does not."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What is sealed opens under its own key and context, and otherwise not at all."""
+"""Tests of sealing: what is sealed opens under its own key and context, and otherwise not."""
 
 import base64
 import json
@@ -89,7 +89,7 @@ def test_a_file_that_is_not_exactly_one_is_refused(sealed, spoil):
         Sealed.from_json(spoil(sealed), "the file")
 
 
-def test_the_dice_are_arguments(tmp_path):
+def test_randomness_is_an_argument(tmp_path):
     ring = FileKeyRing.create(tmp_path / "ring", None, entropy=lambda size: b"\x05" * size)
     one, two = (seal(b"x", b"c", ring, lambda size: b"\x09" * size) for _ in range(2))
     assert one == two

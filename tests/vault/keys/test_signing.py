@@ -1,4 +1,4 @@
-"""The log's signing key is a file that is useless without the ring."""
+"""Tests of the log's signing key: its file is useless without the ring."""
 
 import os
 

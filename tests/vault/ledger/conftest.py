@@ -1,4 +1,4 @@
-"""A benchmark in miniature: four cohorts of two tasks, a log, two runs, and a retirement, all from fixed dice.
+"""Fixtures of a small benchmark month: four cohorts of two tasks, a log, two runs, a retirement, fixed randomness.
 
 `Month` plays the operator. Each of its steps can be played falsely, with everything else signed and sealed as an
 operator who holds the key would do it; that is what an auditor is for.

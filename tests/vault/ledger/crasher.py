@@ -1,4 +1,4 @@
-"""Breaks off a child at each of its calls to the disk in turn, or makes that call fail, and looks at what is left.
+"""Kills a child, or fails its call, at each of its calls to the disk in turn, and checks what is left.
 
     crasher.py (append|cosign|publish) (kill|fail) FOLDER [STRIDE]
 

@@ -1,4 +1,4 @@
-"""The writer: nothing is lost in a crash, nothing is signed twice, and nobody is let in beside it."""
+"""Tests of the log's writer: a crash loses nothing, nothing is signed twice, and no second writer enters."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Each bit of a release counts, and no mutation of its lines gets by, even where the operator bound it anew."""
+"""Tests that each bit of a release counts, and that no mutated line passes, even if the operator binds it anew."""
 
 import random
 import shutil

@@ -1,4 +1,4 @@
-"""An audit with a policy asks who cosigned the heads; without one it says that it did not ask."""
+"""Tests of audits with a witness policy: cosignatures are required, and an audit without a policy says so."""
 
 import json
 import shutil

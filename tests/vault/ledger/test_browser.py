@@ -1,4 +1,4 @@
-"""The page that checks a release: one file, the same bytes each time, and nothing but its own script may run."""
+"""Tests of the page that checks a release: one file, reproducible bytes, and no script but its own may run."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The release: absent or whole, the same bytes every time, and only what may be opened."""
+"""Tests of the release: absent or whole, reproducible bytes, and only what may be opened."""
 
 import json
 import re

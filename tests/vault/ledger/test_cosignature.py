@@ -1,4 +1,4 @@
-"""Cosignatures: what a witness signs is what the format says, and no bit of it can change."""
+"""Tests of cosignatures: the format's bytes, and no bit of them can change."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""A head counts once enough witnesses cosigned it, whatever the others do, and no start takes a line away."""
+"""Tests of collecting cosignatures: a head counts once enough witnesses signed, whatever the others do."""
 
 import json
 import subprocess

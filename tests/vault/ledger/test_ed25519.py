@@ -1,4 +1,4 @@
-"""Verification without a package: it says what the library says."""
+"""Tests of Ed25519 verification without a package: it agrees with the library."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""Re-hashing a log finds whatever was changed in it."""
+"""Tests of re-hashing a log: every change in it is found."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_missing_file_is_found(log, keys, name):
     assert any(name in item for item in problems)
 
 
-def test_strangers_among_the_tiles_are_named(log, keys):
+def test_foreign_files_among_the_tiles_are_named(log, keys):
     (log.folder / "tile/0/x000.p").mkdir()
     (log.folder / "tile/0/x000.p/notes").write_text("x")
     assert fsck(log.folder, keys)[1] == ["'tile/0/x000.p/notes' is no file of a log"]

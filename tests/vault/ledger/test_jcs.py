@@ -1,4 +1,4 @@
-"""The auditor's canonicaliser gives the same bytes as the library that the vault uses."""
+"""Tests of the auditor's canonicaliser: the same bytes as the library that the vault uses."""
 
 import json
 import math

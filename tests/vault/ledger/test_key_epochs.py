@@ -1,4 +1,4 @@
-"""The log's key changes once both keys have said so, and each head counts under the key of its size alone."""
+"""Tests of key epochs: the log's key changes once both keys sign, and each head counts under the key of its size."""
 
 from datetime import UTC, datetime
 

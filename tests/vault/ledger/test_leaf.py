@@ -1,4 +1,4 @@
-"""Statements: what the builders write the parser reads, and nothing else."""
+"""Tests of statements: the parser reads what the builders write, and nothing else."""
 
 import copy
 import json

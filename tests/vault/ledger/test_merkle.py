@@ -1,4 +1,4 @@
-"""The tree is that of RFC 6962: known vectors, every proof of every small tree, and another library's roots."""
+"""Tests of the Merkle tree of RFC 6962: known vectors, every proof of every small tree, another library's roots."""
 
 import hashlib
 import random
@@ -97,7 +97,7 @@ def spoiled(proof):
 
 
 @pytest.mark.parametrize(("index", "size"), [(0, 1), (0, 2), (4, 5), (6, 7), (12, 13), (17, 33), (32, 33)])
-def test_spoiled_inclusion_proofs(hashes, index, size):
+def test_mutated_inclusion_proofs(hashes, index, size):
     tree = merkle.MerkleTree(hashes)
     for bad in spoiled(merkle.inclusion_proof(tree.node, index, size)):
         with pytest.raises(Broken):
@@ -105,7 +105,7 @@ def test_spoiled_inclusion_proofs(hashes, index, size):
 
 
 @pytest.mark.parametrize(("old", "new"), [(1, 1), (1, 2), (4, 5), (6, 7), (8, 13), (17, 33), (32, 33)])
-def test_spoiled_consistency_proofs(hashes, old, new):
+def test_mutated_consistency_proofs(hashes, old, new):
     tree = merkle.MerkleTree(hashes)
     for bad in spoiled(merkle.consistency_proof(tree.node, old, new)):
         with pytest.raises(Broken):

@@ -1,4 +1,4 @@
-"""Whoever follows a log hears of forks, of cohorts that nobody opened, and of runs that nobody closed."""
+"""Tests of the monitor of a log: it reports forks, cohorts that were never opened, and runs never closed."""
 
 import shutil
 from datetime import UTC, datetime, timedelta

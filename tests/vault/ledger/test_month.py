@@ -1,4 +1,4 @@
-"""A month's files are functions of the log and the key, and OpenSSH reads the list of keys in every time zone."""
+"""Tests of a month's files: functions of the log and the key, and a key list that OpenSSH reads in any time zone."""
 
 import subprocess
 from datetime import UTC, datetime

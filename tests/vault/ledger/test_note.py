@@ -1,4 +1,4 @@
-"""Signed notes and checkpoints: what others signed is read, and no byte that counts can change."""
+"""Tests of signed notes and checkpoints: others' notes are read, and no byte that counts can change."""
 
 import base64
 import hashlib
@@ -71,7 +71,7 @@ def line_of(note):
     return note.rpartition("\n\n")[2]
 
 
-def test_signatures_by_strangers_are_listed_and_prove_nothing(signer, witness, checkpoint):
+def test_signatures_by_unknown_keys_are_listed_and_prove_nothing(signer, witness, checkpoint):
     both = checkpoint.sign(signer) + line_of(witness.sign(checkpoint.format()))
     assert open_note(both, [signer.verifier]).ignored == ("witness.example/w",)
     assert len(open_note(both, [signer.verifier, witness.verifier]).verified) == 2

@@ -1,4 +1,4 @@
-"""Policies and proofs: enough witnesses are enough, fewer are not, and what is no policy is named by its line."""
+"""Tests of witness policies and their proofs: quorums, and a malformed policy named by its line."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Totals and figures are exact, and the tree of results hides nothing by its order."""
+"""Tests of results: totals and figures are exact, and the order of their tree hides nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The short way to read a line never accepts what the long way refuses, and gives the same value."""
+"""Tests of the fast parser of lines: it never accepts what the full one refuses, and gives the same value."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""DSSE envelopes and SSH signatures: other people's programs accept ours, and nobody accepts a changed one."""
+"""Tests of DSSE envelopes and SSH signatures: other programs accept ours, and refuse changed ones."""
 
 import base64
 import json

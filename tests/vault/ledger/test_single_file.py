@@ -1,4 +1,4 @@
-"""The audit as one file: it is what the modules make, and says what they say, with the package or without any."""
+"""Tests of the auditor as one file: generated from the modules, with the same answers, with or without the package."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What is judged again: a share of the results, the same to everybody who knows seed and root, and counted so."""
+"""Tests of the spot check in an audit: the sample follows from seed and root, and is counted so."""
 
 import hashlib
 import hmac
@@ -46,21 +46,21 @@ def checked(month, **other):
     return audit(month.retire(), month.keys)
 
 
-def test_what_was_judged_again_is_told(month):
+def test_what_was_judged_again_is_reported(month):
     step = checked(month).steps[-1]
     assert (step.number, step.name, step.state) == (15, "spot check", "proved")
     assert "chooses 1 of the month's 8 results" in step.proved
     assert "1 were judged again: none came out otherwise" in step.proved
 
 
-def test_what_came_out_otherwise_is_told_and_fails_no_audit(month):
+def test_a_differing_verdict_is_reported_and_fails_no_audit(month):
     report = checked(month, differed=1)
     assert report.ok
     assert "1 CAME OUT OTHERWISE" in report.steps[-1].proved
     assert "judged by the operator's own machine" in "".join(report.caveats)
 
 
-def test_what_could_not_be_judged_again_is_told(month):
+def test_what_could_not_be_judged_again_is_reported(month):
     assert "0 were judged again and 1 could not be" in checked(month, judged=0).steps[-1].proved
 
 

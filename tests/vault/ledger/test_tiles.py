@@ -1,4 +1,4 @@
-"""The files of the log: the paths of tlog-tiles, bundles of entries, and nodes read back out of tiles."""
+"""Tests of the log's files: the paths of tlog-tiles, entry bundles, and nodes read back out of tiles."""
 
 import pytest
 

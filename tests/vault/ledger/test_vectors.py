@@ -1,4 +1,4 @@
-"""Frozen releases: each good one is made again byte for byte, each bad one is refused at its step with a sentence."""
+"""Tests of frozen releases: good ones are made again byte for byte, bad ones are refused at their step."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""An honest month is proved; a dishonest one is refused at its step, with a sentence. `test_vectors.py` has more."""
+"""Tests of the audit: an honest month is proved, a dishonest one is refused at its step (more in `test_vectors.py`)."""
 
 import json
 import random

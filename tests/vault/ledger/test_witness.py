@@ -1,4 +1,4 @@
-"""A witness signs one history of a log, answers as tlog-witness says, and is not raced into signing another."""
+"""Tests of a witness: it signs one history of a log, answers as tlog-witness says, and wins every race."""
 
 import base64
 import hashlib
@@ -122,7 +122,7 @@ def test_from_nothing_a_proof_is_empty(witness):
     assert witness.add_checkpoint(asked(0, 3)).status == 200
 
 
-def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_a_strangers(tmp_path):
+def test_a_log_may_have_two_keys_and_the_key_of_another_log_is_unknown(tmp_path):
     other = Signer("other.example/log", THIEF.key)
     witness = LocalWitness(tmp_path, [LOG.verifier, THIEF.verifier, other.verifier], KEYS[:1], lambda: NOW)
     assert witness.add_checkpoint(asked(0, 3, signer=THIEF)).status == 200

@@ -1,4 +1,4 @@
-"""Whoever opens something leaves a line, and a line cannot be taken back without it showing."""
+"""Tests of the access log: every opening leaves an entry, and no entry can be removed unnoticed."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""A promise is a row first; the public log follows the rows and never contradicts what was signed."""
+"""Tests of the public log: it follows the rows, and never contradicts what was signed."""
 
 import shutil
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The ring's key is changed while others write, is broken off anywhere, and nothing stays under a key that is gone."""
+"""Tests of changing the ring's key: beside writers, interrupted anywhere, and nothing stays under a removed key."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What was never promised can be destroyed; what was promised cannot, and what is destroyed is in no file any more."""
+"""Tests of shredding: only what was never promised can be destroyed, and it is in no file afterwards."""
 
 import base64
 from datetime import UTC, datetime
@@ -118,7 +118,7 @@ def test_the_old_bytes_are_in_no_file_of_the_database(vault, engine, add, tmp_pa
     assert wrapped(engine, ids[1]) in held
 
 
-def test_who_reads_meanwhile_keeps_the_write_ahead_log_and_one_is_told(vault, engine, add):
+def test_a_concurrent_reader_keeps_the_write_ahead_log_and_it_is_reported(vault, engine, add):
     record = add(0)
     with engine.connect() as raw:
         raw.connection.driver_connection.execute("PRAGMA busy_timeout=1")

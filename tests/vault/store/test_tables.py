@@ -1,4 +1,4 @@
-"""The tables can be migrated on both databases, and have no column that could hold a word of a task."""
+"""Tests of the vault's tables: migrated on both databases, with no column for plaintext."""
 
 import pytest
 from alembic.autogenerate import compare_metadata, produce_migrations, render_python_code

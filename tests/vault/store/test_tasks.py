@@ -1,4 +1,4 @@
-"""A task goes in sealed and promised, comes out only as promised, and lives along the table."""
+"""Tests of stored tasks: sealed and promised, opened only as promised, and moved along the lifecycle table."""
 
 import hashlib
 from contextlib import closing, suppress
@@ -276,7 +276,7 @@ def test_a_name_that_is_none_or_the_vaults_own_is_refused(vault, name):
         vault.seal_blob(name, b"x")
 
 
-def test_the_dice_are_arguments(engine, ring, clock, make_task):
+def test_randomness_is_an_argument(engine, ring, clock, make_task):
     vault = Vault(engine, ring, clock, entropy=lambda size: b"\x0b" * size)
     record = vault.add(make_task(0), {}, author="a", public_grammar=False, skeleton="s", template="t")
     assert record.commitment == commitment("commit", make_task(0).canonical(), b"\x0b" * 32)

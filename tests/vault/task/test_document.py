@@ -1,4 +1,4 @@
-"""A task document is taken as a whole or refused with the place that is wrong."""
+"""Tests of task documents: accepted as a whole, or refused with the wrong place."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""A task's life is what the table says, and nothing else."""
+"""Tests of the lifecycle of a task: the transitions of the table, and no others."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Who is shown which variant: fixed bytes, no bias, and nothing to learn from one task about another."""
+"""Tests of choosing variants: fixed bytes, no bias, and one task tells nothing about another."""
 
 import hmac
 import json

@@ -1,4 +1,4 @@
-"""What is bubblewrap's own; what every box does is in tests/contracts/test_boxes.py."""
+"""Tests of what is particular to bubblewrap; what all boxes share is in tests/contracts/test_boxes.py."""
 
 import contextlib
 import os
@@ -180,7 +180,7 @@ UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flu
 
 
 @pytest.mark.parametrize("killed", ["place", "relay", "wall"])
-def test_whatever_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
+def test_when_any_part_of_a_place_is_killed_nothing_of_it_stays(sockets, killed):
     program = Program(command=("python3", "-c", UNWILLING))
     agent = BwrapBox().place(program, sockets, ResourceLimits()).start()
     try:
@@ -204,7 +204,7 @@ def running(pid):
 
 @pytest.mark.slow
 @pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
-def test_an_ordinary_user_has_the_same_wall(tmp_path_factory):
+def test_an_ordinary_user_has_the_same_isolation(tmp_path_factory):
     """As nobody, with an interpreter and environments that nobody can read."""
     python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
     place = tmp_path_factory.mktemp("nobody")

@@ -1,3 +1,5 @@
+"""Tests of the bwrap box's control groups: caps written, processes killed, and dead runners' groups removed."""
+
 import subprocess
 import sys
 from pathlib import Path

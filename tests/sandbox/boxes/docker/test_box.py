@@ -1,4 +1,4 @@
-"""What is Docker's own; what every box does is in tests/contracts/test_boxes.py."""
+"""Tests of what is particular to Docker; what all boxes share is in tests/contracts/test_boxes.py."""
 
 import contextlib
 import subprocess
@@ -142,7 +142,7 @@ BECOMING = {"relay": ["SETUID", "SETGID", "NET_ADMIN"]}
 """What a relay has until it listens."""
 
 
-def test_agent_relay_and_world_stand_behind_the_same_walls(box, engine, sockets):
+def test_agent_relay_and_world_are_isolated_alike(box, engine, sockets):
     world = box.world([SERVER], FileTree({"files": DIRECTORY}), LIMITS)
     try:
         with world.channel(), running(box, SLEEP, sockets) as agent:

@@ -1,4 +1,4 @@
-"""Questions to an engine that does not answer as it should: a stand-in on a socket, asked through the real SDK."""
+"""Tests of an engine that misbehaves: a stand-in on a socket, asked through the real SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs inside the box: the official clients, against the gateway. Prints one JSON object with what each came to."""
+"""Agent that uses the official model clients inside a box, and prints one JSON object with their results."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A forge in this process, on a seeded folder; every answer is held against GitHub's description of its API."""
+"""Fixtures of a forge in this process, whose every answer is checked against GitHub's API description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References, trees, commits and files: what is pushed is in git, and what may not be pushed is not."""
+"""Tests of the forge's references, trees, commits and files: accepted pushes are in git, refused ones are not."""
 
 import base64
 import subprocess

@@ -1,4 +1,4 @@
-"""A task over the forge in a real world: the twin comes up with the first call, and the predicate sees what is left."""
+"""Test of a task on the forge in a real world, started by the first call and judged by a predicate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Issues: opened, listed, changed, commented on."""
+"""Tests of the forge's issues: opened, listed, changed, commented on."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pull requests: opened, shown, reviewed, merged in three ways, and what stands in the way."""
+"""Tests of the forge's pull requests: opened, shown, reviewed, merged in three ways, and what blocks a merge."""
 
 import subprocess
 

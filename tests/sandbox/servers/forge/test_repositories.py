@@ -1,4 +1,4 @@
-"""Repositories: seen, made, forked; and who may."""
+"""Tests of the forge's repositories: shown, created, forked, and who may."""
 
 import pytest
 

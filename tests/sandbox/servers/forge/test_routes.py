@@ -1,4 +1,4 @@
-"""What every call has in common: who calls, how often, with what; and what a failure leaves behind."""
+"""Tests of what all forge routes share: authentication, rate limits, malformed bodies, and what a failure leaves."""
 
 import json
 import os
@@ -34,13 +34,13 @@ def test_every_route_is_described_by_github(description):
         assert description.template(route.method, path)
 
 
-def test_a_wrong_token_is_told(forge):
+def test_a_wrong_token_is_refused(forge):
     shown = forge("GET", R, status=401, headers={"authorization": "Bearer test-other"})
     assert shown["message"] == "Bad credentials"
     assert shown["status"] == "401"
 
 
-def test_nobody_may_look_but_not_write(forge):
+def test_anonymous_callers_may_read_and_not_write(forge):
     assert forge("GET", R, headers={})["permissions"]["push"] is False
     assert forge("POST", f"{R}/issues", {"title": "t"}, status=401, headers={})["message"] == "Requires authentication"
 
@@ -97,7 +97,7 @@ def test_half_of_a_surrogate_pair_is_kept_out(forge):
     assert forge.state()["repositories"]["acme/site"]["issues"]["6"]["title"] == "a?b"
 
 
-def test_a_disk_that_is_full_is_told_and_leaves_nothing(forge, monkeypatch):
+def test_a_full_disk_is_reported_and_leaves_nothing(forge, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 

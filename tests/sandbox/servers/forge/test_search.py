@@ -1,4 +1,4 @@
-"""Search: the language of queries, and what is found by whom."""
+"""Tests of the forge's search: the query language, and who finds what."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets of every kind, with what really keeps them: a SoftHSM token, age and SSH keys, a key service of our own."""
+"""Fixtures of locks of every kind: a SoftHSM token, age and SSH keys, and a key service of the test's own."""
 
 import subprocess
 import sys

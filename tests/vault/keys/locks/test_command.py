@@ -1,4 +1,4 @@
-"""A command in front of a key service is believed in what can be checked, and told nothing that it need not know."""
+"""Tests of the command lock: a key service's answers are checked, and it learns only what it needs."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ def test_the_service_of_the_example_opens_a_ring(tmp_path, kms):
         FileKeyRing.open_by(tmp_path / "ring.json", [Command()])
 
 
-def test_it_is_told_two_things_on_its_input_and_nothing_elsewhere(write, tmp_path, monkeypatch):
+def test_it_gets_two_values_on_its_input_and_nothing_elsewhere(write, tmp_path, monkeypatch):
     monkeypatch.setenv("TEST_TOKEN", "test-of-somebody-else")
     seen = tmp_path / "seen"
     words = write(

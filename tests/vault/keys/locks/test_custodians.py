@@ -1,4 +1,4 @@
-"""Any two of three open the ring with ordinary files; whatever else they bring is refused in one clear sentence."""
+"""Tests of the custodians' lock: any two of three open the ring, and anything else is refused in one sentence."""
 
 import subprocess
 from dataclasses import replace

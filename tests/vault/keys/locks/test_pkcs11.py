@@ -1,4 +1,4 @@
-"""The token keeps its key: it is asked to encrypt and to decrypt, and gives nothing else away."""
+"""Tests of the token lock: the token encrypts and decrypts, and its key never leaves it."""
 
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the runner believes of a gateway's bytes: nothing that has not the right form."""
+"""Tests of parsing a gateway's report: the runner accepts only bytes of the right form."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""Who knows tasks is found; who only got better is let be."""
+"""Tests of the leak detector: who knows tasks is found, who only improved is not flagged."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def test_who_knows_half_of_what_was_kept_is_found_and_nobody_else():
     assert flagged(leak, table) == flagged(leak, table, 4) == [GUILTY]
 
 
-def test_the_share_that_was_known_is_told_with_an_interval():
+def test_the_known_share_is_estimated_with_an_interval():
     [found] = [test for test in leak(play(WORLD, 1, Wrong(known=0.5)), 4) if test.subject == GUILTY]
     low, high = found.interval
     assert 0 < low < 0.5 < high <= 1
@@ -47,7 +47,7 @@ def test_the_honest_are_let_be(world, seed):
     assert flagged(leak, play(world, seed)) == []
 
 
-def test_below_five_submitters_nobody_is_judged_but_what_could_be_seen_is_told():
+def test_below_five_submitters_nobody_is_judged_but_the_detectable_share_is_given():
     table = play(replace(WORLD, submitters=4, absence=0.0), 1)
     assert leak(table, 3) == ()
     shares = smallest(table, 3)

@@ -1,4 +1,4 @@
-"""Leaked families are found by who passes them; one broken task, or an easy fresh one, is no leaked family."""
+"""Tests of the detector of leaked families: a broken task or an easy fresh one is no leaked family."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def test_the_likelihood_is_that_of_a_sum_over_all_that_is_unknown():
     assert np.isclose(found, np.log(each.prod(axis=0) @ weight / weight.sum()), atol=0.02)
 
 
-def test_by_the_dice_a_factor_is_one_on_average_in_honest_results():
+def test_under_the_model_a_factor_is_one_on_average_in_honest_results():
     here = _family()
     factors = leaked_family._factor(here, leaked_family._leaked(here))
     assert 0.4 < np.exp(-factors).mean() < 2.5

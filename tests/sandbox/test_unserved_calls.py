@@ -1,4 +1,4 @@
-"""A call that no server saw touches no world: what breaks all the same is broken without any agent."""
+"""Tests that a call that reached no server touches no world: a world broken all the same is not the agent's doing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of images: the same program from other layers, which go with their image."""
+"""Tests of copies of images: the same program from other layers, removed with their image."""
 
 import io
 import subprocess

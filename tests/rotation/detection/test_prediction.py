@@ -1,4 +1,4 @@
-"""What was before says what to expect: abilities, leans and changes are told apart."""
+"""Tests of what earlier rotations predict: abilities, biases and changes are told apart."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_a_months_own_results_move_no_difficulty():
     assert np.abs(moved[:, place] - moved[:, place - 1]).max() < 0.2  # abilities move a little, the task does not
 
 
-def test_leans_that_last_are_believed_and_others_are_not():
+def test_lasting_biases_are_predicted_and_others_are_not():
     lasting = expected(play(replace(WORLD, own=1.5, shared=0.0, swaps=0.0), 4), 3)
     none = expected(play(replace(WORLD, own=0.0, shared=0.0, swaps=0.0), 4), 3)
     assert lasting.own.max() > 3 * none.own.max()

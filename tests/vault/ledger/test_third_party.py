@@ -1,6 +1,6 @@
-"""Programs by others read what we write: Go's `x/mod/sumdb` the log, the npm package `canonicalize` our documents.
+"""Interoperability tests: Go's `x/mod/sumdb` reads the log, the npm package `canonicalize` our documents.
 
-What `openssl`, `sha256sum`, `ssh-keygen` and `securesystemslib` say is in `test_without_our_code.py`, in
+What `openssl`, `sha256sum`, `ssh-keygen` and `securesystemslib` say is in `test_standard_tools.py`, in
 `test_signed_files.py`, and of what a home has published in `tests/quarterturn/test_verify_guide.py`. `test_merkle.py`
 asks `pymerkle`.
 """
@@ -24,7 +24,7 @@ from ..builders import ORIGIN, signer, turned
 
 pytestmark = pytest.mark.slow
 
-STRANGERS = Path(__file__).with_name("strangers")
+THIRD_PARTY = Path(__file__).with_name("third_party")
 NODE = Path(sys.prefix, "world", "node", "bin", "node")
 CANONICALIZE = Path(sys.prefix, "tests-npm", "node_modules", "canonicalize", "lib", "canonicalize.js")
 OLD, SIZE = 300, 65_800  # three levels of tiles, each with a last one that is not full
@@ -36,7 +36,7 @@ def tlog(tmp_path_factory):
     """Build the Go program from Debian's packages."""
     folder = tmp_path_factory.mktemp("go")
     settings = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(folder / "cache")}
-    build = ["go", "build", "-o", folder / "tlog", STRANGERS / "tlog.go"]
+    build = ["go", "build", "-o", folder / "tlog", THIRD_PARTY / "tlog.go"]
     subprocess.run(build, env=os.environ | settings, check=True)
 
     def run(*arguments):
@@ -122,7 +122,7 @@ VALUES = st.recursive(
 @pytest.fixture(scope="module")
 def canonicalize():
     """Give the package's canonical bytes of a JSON text."""
-    command = [NODE, STRANGERS / "canonicalize.mjs", CANONICALIZE]
+    command = [NODE, THIRD_PARTY / "canonicalize.mjs", CANONICALIZE]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as node:
 
         def ask(line):

@@ -1,4 +1,4 @@
-"""Broken verifiers and broken tasks are found; a wave of better models is none."""
+"""Tests of the detectors of broken tasks and verifiers: a wave of better models is neither."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""Workers as processes of their own that are killed, cut off from the database, or see it restart: nothing is lost, and
-nothing is ended twice."""
+"""Tests of worker processes that are killed or cut off from the database: nothing is lost or ended twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Around every route: headers, limits, and an end to errors."""
+"""Tests of the middleware around every route: headers, limits, and errors as problems."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_only_what_is_published_may_be_read_from_other_origins(site):
         assert "access-control-allow-origin" not in site.get(path, who).headers
 
 
-def test_who_asks_too_often_waits_and_was_told_before(live, serve, elsewhere, problem):
+def test_a_rate_limited_client_waits_and_was_warned_before(live, serve, elsewhere, problem):
     with serve(live, limits={"requests_per_minute": 3}) as site:
         client = elsewhere(site)
         left = [client.get("/healthz").headers["ratelimit"] for _ in range(3)]
@@ -99,7 +99,7 @@ def test_a_body_that_is_too_long_is_not_read_to_its_end(live, serve, problem):
         assert said.status_code == 201
 
 
-def test_a_browser_is_told_on_a_page_that_there_is_nothing_and_a_program_in_a_problem(site, problem):
+def test_not_found_is_a_page_for_a_browser_and_a_problem_for_a_program(site, problem):
     browser = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     said = site.get("/nowhere", headers=browser)
     assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
@@ -116,7 +116,7 @@ def test_what_is_not_there_and_what_cannot_be_done_are_problems_too(site, proble
     assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET")
 
 
-def test_an_error_of_ours_is_a_problem_with_none_of_its_words(site, problem, monkeypatch, caplog):
+def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypatch, caplog):
     def breaks():
         raise ValueError("a word of a task")
 
@@ -127,7 +127,7 @@ def test_an_error_of_ours_is_a_problem_with_none_of_its_words(site, problem, mon
     assert "ValueError in breaks" in caplog.text
 
 
-def test_a_house_that_cannot_work_says_so(site, problem, monkeypatch):
+def test_a_home_that_cannot_work_says_so(site, problem, monkeypatch):
     assert site.get("/readyz").json() == {"ok": True}
     site.house.places.head.unlink()
     site.house.places.head.mkdir()

@@ -1,4 +1,4 @@
-"""From a request to the board: real agents, in a real box or hosted, through the queue and the ledger."""
+"""End-to-end test from a request to the leaderboard: real agents, boxed or hosted, through queue and ledger."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def board(site):
 
 @pytest.mark.engine
 @pytest.mark.slow
-def test_an_image_goes_from_a_request_to_the_board(playable, serve):
+def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
     ada = f"ada-{os.getpid()}"  # others may be testing with the same engine
     subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
     try:
@@ -94,7 +94,7 @@ def hand_on(port, site):
 @pytest.mark.own_network
 @pytest.mark.box
 @pytest.mark.slow
-def test_two_hosted_endpoints_are_run_at_once_and_stand_on_the_board(playable, serve, tmp_path, monkeypatch):
+def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playable, serve, tmp_path, monkeypatch):
     authority = Authority(tmp_path)
     exceptions = {"test_allow": ("203.0.113.0/24",), "test_authority": authority.pem}
     monkeypatch.setattr(jobs, "Hosting", partial(Hosting, **exceptions))

@@ -1,4 +1,4 @@
-"""One story for every lock: made, opened, refused to others, and never another key than the one that was sealed."""
+"""Conformance suite of all locks: made, opened, refused to others, and never another key than the sealed one."""
 
 import base64
 import json

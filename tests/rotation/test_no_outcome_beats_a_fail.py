@@ -1,4 +1,4 @@
-"""No outcome is better than a fail: random sequences of events against the rules of runs, quotas and the leaderboard.
+"""Model-based test that no outcome beats a fail: random events against runs, quotas and the leaderboard.
 
 What an agent would come to is drawn beforehand, for each time that a task would be served to a party: so a second
 serving is a second draw. Whatever happens to workers, submissions and runs, what counts as passed in the end is passed

@@ -1,4 +1,4 @@
-"""Whatever is asked, by whoever: an answer that is described, as it is described, and never an error of ours."""
+"""Fuzz test of the API: every request gets an answer that the description describes, and never a server error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes on one home, and processes that are killed: nothing is lost, doubled or half-written."""
+"""Tests of several processes on one home, some of them killed: nothing is lost, doubled or half-written."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`log monitor`: a folder or a web server's copy of a log is followed, and what is wrong is said with exit code 1."""
+"""Tests of `log monitor`: it follows a log in a folder or on a web server, and exits with 1 on a fault."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""What a failure costs, by injection: each is brought about, from outside or by an agent's own calls.
+"""Tests of what a failure costs, by fault injection: each is caused from outside, or by an agent's own calls.
 
 What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
 engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in
@@ -91,7 +91,7 @@ def test_a_world_that_dies_of_a_call_is_a_fail():
     assert told(played(Hands.look, sqlite__read_query=dying)) == (["unclear: world-died"], False)
 
 
-def test_who_wakes_more_servers_than_a_world_bears_has_broken_it(monkeypatch):
+def test_starting_more_servers_than_a_world_has_memory_for_is_the_agents_failure(monkeypatch):
     """A world's memory bears no ten servers at once, and not when an agent is away either."""
     real, worlds = MemoryBox.world, []
 
@@ -164,7 +164,7 @@ def test_a_call_that_never_ends_is_a_fail_on_a_machine_that_is_in_time_without_i
     assert told(outcome) == (["unclear: server-lost"], False)
 
 
-def test_a_bomb_with_a_clock_buys_nothing():
+def test_a_time_bomb_buys_no_retry():
     """The call breaks its world until a moment, and holds ever after: nobody could show that it did."""
     calls, armed = itertools.count(), threading.Barrier(4)
 

@@ -1,3 +1,5 @@
+"""Tests of the covert channels: their computed capacities, and the page that lists them."""
+
 import math
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def test_what_nobody_can_move_tells_nothing_and_the_rest_by_its_steps_over_its_n
     assert SharedKernelState("a", "b", steps=7000, noise=7000).bits == 1
 
 
-def test_every_drill_of_a_covert_exit_has_its_channel_and_every_such_channel_its_drill():
+def test_every_covert_scenario_has_its_channel_and_every_such_channel_its_scenario():
     tried = {channel.attempt for channel in ceiling() if channel.attempt}
     assert tried == {name for name, spec in scenarios.ATTEMPTS.items() if spec.group == "covert"}
     assert all(bits_of(name) in scenarios.ATTEMPTS[name].control for name in tried)

@@ -1,4 +1,4 @@
-"""Copies of programs: other files than their sources and than those of another class, and never out of date."""
+"""Tests of copied programs: files of their own per class of runs, and never out of date."""
 
 import json
 import os

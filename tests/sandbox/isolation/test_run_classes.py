@@ -1,3 +1,5 @@
+"""Tests of the class of a run, which follows from its exits."""
+
 import pytest
 
 from sandbox.isolation.run_classes import run_class

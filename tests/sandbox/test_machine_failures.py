@@ -1,4 +1,4 @@
-"""When what stands around a run fails: engines that are absent, restarted or full, and images that cannot run here.
+"""Tests of failing surroundings of a run: engines absent, restarted or full, and images that cannot run here.
 
 What would hurt others' containers is done to engines of our own, each with its own data, socket and containerd.
 """

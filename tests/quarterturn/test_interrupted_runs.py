@@ -1,4 +1,4 @@
-"""Runs that stop before each task has a result: each result stays, what was not served is played, nothing twice."""
+"""Tests of runs that stop early: each result stays, unserved tasks are played, and nothing twice."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def after(count, error):
     return broken
 
 
-def test_a_command_that_is_interrupted_says_how_it_is_gone_on_with(house, played, monkeypatch):
+def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch):
     box, agent = played()
     with monkeypatch.context() as broken:
         broken.setattr(house.official, "record", after(3, KeyboardInterrupt())(house.official.record))
@@ -118,7 +118,7 @@ def test_a_command_that_is_interrupted_says_how_it_is_gone_on_with(house, played
     assert house.runs.get(1).cause is None
 
 
-def test_a_mistake_of_ours_is_gone_on_with_and_pays_nobody_back(house, played, clock, monkeypatch):
+def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, monkeypatch):
     """What was being played is failed: an agent that can make us err would get a second draw otherwise."""
     played()
     made = submitted(house)
@@ -135,7 +135,7 @@ def test_a_mistake_of_ours_is_gone_on_with_and_pays_nobody_back(house, played, c
     assert found["true finished"] + found["false worker-lost"] == house.spec.size
 
 
-def test_what_goes_wrong_each_time_is_given_up_charged_and_closed_by_the_turn(house, played, clock, monkeypatch):
+def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(house, played, clock, monkeypatch):
     def fails(_run):
         raise ValueError("a word of a task")
 
@@ -154,7 +154,7 @@ def test_what_goes_wrong_each_time_is_given_up_charged_and_closed_by_the_turn(ho
     assert came_to(house) == {"true finished": house.spec.size}
 
 
-def test_a_mistake_after_many_restarts_of_workers_does_not_give_a_run_up(house, played, monkeypatch):
+def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(house, played, monkeypatch):
     """What our machine or the operator did often says nothing about what goes wrong for the first time."""
     made = submitted(house)
     for _ in range(TRIES):
@@ -178,7 +178,7 @@ def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(
     assert found["true finished"] + found["unknown machine"] == house.spec.size
 
 
-def test_who_takes_a_run_back_that_was_served_something_fails_the_rest_and_pays(house, played):
+def test_cancelling_a_run_that_was_served_something_fails_the_rest_and_costs(house, played):
     """An endpoint sees how it does while it is run: taking back what goes badly would be a second draw."""
     made = None
 
@@ -238,7 +238,7 @@ def stopped(house, made, played):
     assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", "worker-stopped")
 
 
-def test_who_takes_a_run_back_while_it_waits_ends_it_and_fails_the_rest(house, played):
+def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     """Left open, it would stay off the leaderboard, and come to an unknown instead of a fail when the month turns."""
     made = submitted(house)
     stopped(house, made, played)
@@ -264,7 +264,7 @@ def test_who_takes_a_run_back_while_its_worker_is_stopped_fails_the_rest(house, 
     assert came_to(house).keys() <= {"false cancelled", "false worker-lost"}
 
 
-def test_what_is_taken_back_before_anything_was_served_costs_nothing_and_is_aborted(house, played):
+def test_a_run_cancelled_before_anything_was_served_costs_nothing_and_is_aborted(house, played):
     played()
     made = submitted(house)
     claim = house.queue.claim("w")
@@ -294,7 +294,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
         (Unavailable("no engine answers"), "unknown worker-stopped"),
     ],
 )
-def test_what_was_submitted_and_is_gone_when_a_run_is_gone_on_with_is_its_owners_affair(
+def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
     house, played, monkeypatch, lack, unserved
 ):
     """Else whoever sees a run go badly takes the image or the name away, and has an unknown for a fail."""
@@ -310,7 +310,7 @@ def test_what_was_submitted_and_is_gone_when_a_run_is_gone_on_with_is_its_owners
     assert came_to(house) == {unserved: house.spec.size}
 
 
-def test_what_became_another_submission_is_its_owners_affair(house, played, monkeypatch):
+def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypatch):
     made = submitted(house)
     stopped(house, made, played)
     box, agent = played()
@@ -321,7 +321,7 @@ def test_what_became_another_submission_is_its_owners_affair(house, played, monk
     assert came_to(house) == {"false turn": house.spec.size}
 
 
-def test_what_waits_when_the_month_turns_is_not_played_in_the_next_one(house, played):
+def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(house, played):
     """Else the runs of two months' quotas would be served the tasks of one."""
     played()
     made = submitted(house)
@@ -372,7 +372,7 @@ def test_a_run_is_not_resumed_in_another_track(house, played):
         house.official.resume(1, agent, box, "some-model")
 
 
-def test_an_upstream_that_answers_nobody_fails_what_met_it_and_the_rest_waits(house, played, clock, monkeypatch):
+def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_waits(house, played, clock, monkeypatch):
     """An agent may have brought it about, so nothing is served again; but whoever did not ask it loses nothing."""
     played()
     made = submitted(house)

@@ -1,4 +1,4 @@
-"""Whatever happens in a month, in whatever order: what the design promises stays true.
+"""Model-based test of random months: whatever happens, in whatever order, the design's promises hold.
 
 Submitters submit, take back and publish; workers play, stall, die and come back from the dead; maintainers withdraw
 tasks, and die over it; the month turns. All of it is the real service over real rows; only the box is one in which
@@ -389,7 +389,7 @@ def homes(templates, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
-def test_whatever_happens_in_a_month_the_promises_hold(homes, monkeypatch, examples):
+def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(running, "run_set", nothing_happens)
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
     monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))

@@ -1,4 +1,4 @@
-"""The months' key and what it signs, in a home: made once, kept with the others, and the same after any detour."""
+"""Tests of the months' key and the files it signs, in a home: made once, kept, and reproducible."""
 
 from __future__ import annotations
 

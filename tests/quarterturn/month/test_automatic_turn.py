@@ -1,4 +1,4 @@
-"""The month turns by itself: once, in order, whoever else turns; and what it lacks is told, not thrown."""
+"""Tests of the automatic monthly turn: once, in order, beside other processes; what it lacks is reported."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     assert leaves(house)["retire"] == 1
 
 
-def test_when_it_is_due_is_a_setting_and_the_public_is_told_the_same(at):
+def test_the_due_date_is_a_setting_and_is_published(at):
     house, present = at(DUE)
     house.settings = house.settings.model_copy(
         update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
@@ -126,7 +126,7 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
         ]
 
 
-def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_one(at, stock, monkeypatch):
+def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(at, stock, monkeypatch):
     house, present = at(DUE)
     MonthlyClock(house).look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
@@ -146,7 +146,7 @@ def test_tasks_without_a_reviewer_are_told_each_day_and_turned_once_they_have_on
     assert months(house)[-1] == ("2027-01", True)
 
 
-def test_runs_that_are_open_are_told_before_and_ended_by_the_turn(at):
+def test_open_runs_are_announced_before_and_ended_by_the_turn(at):
     house, present = at(DUE - timedelta(days=1))
     submitted = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
 
@@ -161,7 +161,7 @@ def test_runs_that_are_open_are_told_before_and_ended_by_the_turn(at):
     assert house.runs.get(number).code == "turn"
 
 
-def test_a_key_ring_that_went_missing_is_told_and_crashes_nothing(at, live):
+def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
     house, _ = at(DUE)
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
@@ -173,7 +173,7 @@ def test_a_key_ring_that_went_missing_is_told_and_crashes_nothing(at, live):
     assert months(house)[-1] == ("2026-12", True)
 
 
-def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with(at, monkeypatch, caplog):
+def test_an_error_in_a_turn_is_reported_by_its_type_and_the_turn_is_resumed(at, monkeypatch, caplog):
     house, _ = at(DUE)
     with monkeypatch.context() as patch:
         patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
@@ -181,7 +181,7 @@ def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")
     assert "interrupted (KeyError)" in said
-    assert "KeyError in <lambda> (test_alarm_clock.py" in caplog.text
+    assert "KeyError in <lambda> (test_automatic_turn.py" in caplog.text
     assert "a word of a task" not in said + caplog.text
     MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
@@ -189,7 +189,7 @@ def test_what_breaks_a_turn_off_is_told_by_its_kind_and_the_turn_is_gone_on_with
 
 
 @pytest.mark.both_databases
-def test_of_clocks_that_look_at_once_one_turns(at):
+def test_of_concurrent_clocks_one_turns(at):
     houses = [at(DUE)[0] for _ in range(3)]
     gate = threading.Barrier(3)
 
@@ -210,7 +210,7 @@ def test_of_clocks_that_look_at_once_one_turns(at):
 
 
 @pytest.mark.slow
-def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, live):
+def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live):
     def look(before: Callable[[str], None]) -> None:
         step = automatic_turn.MonthlyClock._step
         automatic_turn.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
@@ -240,7 +240,7 @@ def test_of_processes_that_look_at_once_and_are_killed_one_turns_at_last(at, liv
     assert house.writer.fsck() == []
 
 
-def test_who_has_no_lock_is_told_that_somebody_turns(at, say, live):
+def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
     house, _ = at(DUE)
     other, _ = at(DUE)
     with monthly_turn.alone(house):
@@ -327,7 +327,7 @@ def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
     )
 
 
-def test_doctor_says_that_a_turn_is_overdue_what_it_lacks_and_what_was_not_told(at, live, monkeypatch):
+def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, live, monkeypatch):
     settings = live / "quarterturn.toml"
     settings.write_text(settings.read_text().replace('webhook = ""', 'webhook = "http://127.0.0.1:9/"'))
     settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))

@@ -1,4 +1,4 @@
-"""Other people's programs agree: `openssl` opens a commitment and checks the head; the auditor needs little to run."""
+"""Interoperability tests: `openssl` opens a commitment and checks the head, and the auditor has few dependencies."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What an attempt left is handed over before it is judged, and judged later without serving the task again."""
+"""Tests of remains: an attempt's state is handed over before it is judged, and judged later with no second serving."""
 
 from __future__ import annotations
 

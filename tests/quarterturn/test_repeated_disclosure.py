@@ -1,4 +1,4 @@
-"""What a further run is told is compared with: the newest that was told of the same month, track and party."""
+"""Tests of disclosure of a further run: compared with the newest disclosed one of its month, track and submitter."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def rate(house: House) -> Callable[..., float]:
     return rate
 
 
-def test_a_run_is_compared_with_the_newest_that_was_told(rate):
+def test_a_run_is_compared_with_the_newest_disclosed_one(rate):
     assert [rate(0.5), rate(0.6), rate(0.62), rate(0.56)] == [0.5, 0.6, 0.6, 0.6]
 
 
-def test_runs_of_linked_accounts_are_one_partys(rate):
+def test_runs_of_linked_accounts_are_one_submitters(rate):
     assert [rate(0.5), rate(0.52, "countess"), rate(0.52, "bob")] == [0.5, 0.5, 0.52]
 
 
