@@ -297,10 +297,10 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
             return "0"
         sign = "-" if value < 0 else ""
         mantissa, _, exponent = repr(abs(value)).partition("e")  # repr gives the same shortest digits, set differently
-        whole, _, fraction = mantissa.partition(".")
+        integer, _, fraction = mantissa.partition(".")
         fraction = "" if fraction == "0" else fraction
-        digits = (whole + fraction).lstrip("0")
-        point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+        digits = (integer + fraction).lstrip("0")
+        point = len(integer) + int(exponent or 0) - (len(integer + fraction) - len(digits))
         digits = digits.rstrip("0")
         return sign + _place(digits, point)
 
@@ -318,10 +318,10 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
 
 
     def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
+        members = dict(pairs)
+        if len(members) != len(pairs):
             raise Malformed("an object has the same key twice")
-        return found
+        return members
 
 
     def _constant(name: str) -> Any:
@@ -537,14 +537,14 @@ path refuses.
         """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
         if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
             return None
-        found = ""
+        pattern = ""
         for name, shape in sorted({**fields, **optional}.items()):
-            member = f'{found and ","}"{re.escape(name)}":{shape.written}'
+            member = f'{pattern and ","}"{re.escape(name)}":{shape.written}'
             if name in fields:
-                found += member
+                pattern += member
             elif shape.written is not None:
-                found += f"(?:{member})?"
-        return rf"\{{{found}\}}"
+                pattern += f"(?:{member})?"
+        return rf"\{{{pattern}\}}"
 
 
     def one_of(*values: str) -> DocumentShape:
@@ -710,9 +710,9 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
         border = (index >> inner).bit_count()
         if len(proof) != inner + border:
             raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
-        found = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
-        if found != expected:
-            raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {found.hex()}")
+        computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+        if computed != expected:
+            raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}")
 
 
     def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
@@ -775,29 +775,29 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
     def _join(nodes: Nodes, start: int, end: int) -> bytes:
         """Hash the subtree over `[start, end)`, where `start` is aligned as RFC 6962 splits."""
         parts = [nodes(level, index) for level, index in _cover(start, end)]
-        found = parts.pop()
+        subtree = parts.pop()
         while parts:
-            found = node_hash(parts.pop(), found)
-        return found
+            subtree = node_hash(parts.pop(), subtree)
+        return subtree
 
 
     def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-        for other in proof:
-            seed = sha256(b"\1" + other + seed if index & 1 else b"\1" + seed + other).digest()
+        for sibling in proof:
+            seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
             index >>= 1
         return seed
 
 
     def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-        for level, other in enumerate(proof):
+        for level, sibling in enumerate(proof):
             if index >> level & 1:
-                seed = node_hash(other, seed)
+                seed = node_hash(sibling, seed)
         return seed
 
 
     def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
-        for other in proof:
-            seed = sha256(b"\1" + other + seed).digest()
+        for sibling in proof:
+            seed = sha256(b"\1" + sibling + seed).digest()
         return seed
 
 
@@ -1095,11 +1095,11 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
 
         def root(self) -> bytes:
             """Give the root of the whole tree."""
-            found: bytes | None = None
+            root: bytes | None = None
             for hashes in self._edge:
                 for peak in _peaks_of(hashes):
-                    found = peak if found is None else node_hash(peak, found)
-            return EMPTY_ROOT if found is None else found
+                    root = peak if root is None else node_hash(peak, root)
+            return EMPTY_ROOT if root is None else root
 
 
     class TileTree:
@@ -1267,9 +1267,9 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             _SUBJECTS[kind](document["subject"][0], "$.subject[0]")
             KINDS[kind][2](document["predicate"], "$.predicate")
             subject, predicate = jcs.shared(document["subject"][0]), jcs.shared(document["predicate"])
-            found = cls(kind, subject["name"], subject["digest"], predicate)
-            found.require_agreement()
-            return found
+            checked = cls(kind, subject["name"], subject["digest"], predicate)
+            checked.require_agreement()
+            return checked
 
         def require_agreement(self) -> None:
             """Refuse a statement whose subject and predicate disagree."""
@@ -1774,8 +1774,8 @@ key that is not the one encoding of its point.
             hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
             x, y, z, t = self._point
             negative = (-x % P, y, z, -t % P)
-            found = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
-            if _encoded(found) != signature[:_SIZE]:
+            point = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
+            if _encoded(point) != signature[:_SIZE]:
                 raise InvalidSignature
 
 
@@ -1788,12 +1788,12 @@ key that is not the one encoding of its point.
 
 
     def _times(scalar: int, point: Point) -> Point:
-        found: Point = (0, 1, 1, 0)
+        product: Point = (0, 1, 1, 0)
         while scalar:
             if scalar & 1:
-                found = _sum(found, point)
+                product = _sum(product, point)
             point, scalar = _sum(point, point), scalar >> 1
-        return found
+        return product
 
 
     def _encoded(point: Point) -> bytes:
@@ -1979,7 +1979,7 @@ no byte of a line that counts can change unnoticed.
         verified: list[str] = []
         ignored: list[str] = []
         for name, identity, signature in map(read_line, lines):
-            key = next((one for one in keys if one.name == name and one.key_id == identity), None)
+            key = next((candidate for candidate in keys if candidate.name == name and candidate.key_id == identity), None)
             if key is None:
                 ignored.append(name)
             elif key.accepts(text.encode(), signature):
@@ -2008,14 +2008,14 @@ no byte of a line that counts can change unnoticed.
         Malformed: it is no such text, or its key id is not that of its key.
     """
         name, _, rest = vkey.strip().partition("+")
-        said, _, encoded = rest.partition("+")
-        if not (name and said and encoded):
+        stated_id, _, encoded = rest.partition("+")
+        if not (name and stated_id and encoded):
             raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
         data = decode_base64(encoded, "the verifier key")
         kind, public = data[:1], data[1:]
         require_name(name)
-        if (found := key_id(name, kind, public).hex()) != said:
-            raise Malformed(f"the verifier key of {name} says id {said[:16]}, its key has id {found}")
+        if (computed_id := key_id(name, kind, public).hex()) != stated_id:
+            raise Malformed(f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}")
         return name, kind, public
 
 
@@ -2037,13 +2037,13 @@ no byte of a line that counts can change unnoticed.
         Malformed: it is no signed note.
     """
         try:
-            whole = note if isinstance(note, str) else note.decode()
-            size = len(whole.encode())
+            decoded = note if isinstance(note, str) else note.decode()
+            size = len(decoded.encode())
         except UnicodeError as error:
             raise Malformed("a note is UTF-8; this one is not") from error
         if size > MAX_NOTE:
             raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
-        text, separator, signatures = whole.rpartition("\n\n")
+        text, separator, signatures = decoded.rpartition("\n\n")
         if not separator or not signatures.endswith("\n"):
             raise Malformed("a signed note is a text, an empty line, and signature lines that end in a newline")
         _require_text(text + "\n")
@@ -2348,7 +2348,7 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
     Raises:
         Malformed: it is no signed note.
     """
-        known = {(one.name, one.key_id): one.vkey for one in witnesses}
+        known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
         lines = map(read_line, take_apart(note)[1])
         return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
 
@@ -2470,16 +2470,20 @@ is used and is the member of one group at most, so that a witness counts once. O
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-            able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
-            keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
+            able = {
+                n: member.key
+                for n, member in self.witnesses.items()
+                if isinstance(member.key, Witness) and member.key.verifiable
+            }
+            keys: list[Key] = [*(member.key for member in self.logs), *able.values()]
             opened = open_note(note, keys)
             checkpoint = Checkpoint.parse(opened.text)
-            signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
+            signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
             log = next((vkey for vkey in signed if vkey in opened.verified), None)
             if log is None:
                 raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
-            said = times(note, able.values())
-            seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+            timestamps = times(note, able.values())
+            seen = {name: timestamps[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
             if not self.satisfied(seen):
                 by = ", ".join(seen) or "no witness of the policy"
                 unread = ", ".join(name for name in self.witnesses if name not in able)
@@ -2689,8 +2693,8 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
 
         def gaps(self, cohort: str, before: int) -> int:
             """Count the withdrawals from a cohort, before an index, that were not refilled."""
-            gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
-            return sum(entry.statement.predicate["replacement"] is None for entry in gone)
+            withdrawals = [entry for entry in self.withdrawn(cohort) if entry.index < before]
+            return sum(entry.statement.predicate["replacement"] is None for entry in withdrawals)
 
         def opened_with(self, retired: LoggedStatement) -> list[LoggedStatement]:
             """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
@@ -2709,17 +2713,17 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
         """
             served = {entry.index for entry, _ in self._withdrawn}
             for entry in self.opened_with(retired):
-                gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
-                if entry.digest != self.commit_of(gone, entry.index).digest:
-                    raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
+                withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
+                if entry.digest != self.commit_of(withdrawn, entry.index).digest:
+                    raise Broken(f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own")
                 if entry.index in served:
-                    self._require_next_in_reserve(refill, entry, strata[gone])
+                    self._require_next_in_reserve(refill, entry, strata[withdrawn])
                 elif refill is not None:
-                    raise Broken(f"leaf {entry.index} refills with {refill} for {gone}, which was not being served")
+                    raise Broken(f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served")
 
         def require_roots(self, cohort: str) -> int:
             """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
-            whole = 0
+            recomputed = 0
             for entry in self.of("set"):
                 says = entry.statement.predicate
                 for item in says["cohorts"]:
@@ -2728,36 +2732,36 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 tasks = [task for item in says["cohorts"] for task in item["tasks"]]
                 if all(task in self.commits for task in tasks):
                     self._require_root(tasks, entry.digest, entry.index, entry.statement.name)
-                    whole += 1
-            return whole
+                    recomputed += 1
+            return recomputed
 
         def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
-            found = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
-            if found != stated:
-                raise Broken(f"the commitments of {what} at leaf {index} give the root {found}, it states {stated}")
+            root = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
+            if root != stated:
+                raise Broken(f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}")
 
         def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
             """Give the live cohorts after each statement that changes them."""
             live: dict[str, list[str]] | None = None
-            gone: set[str] = set()
+            retired: set[str] = set()
             last: LoggedStatement | None = None
             for entry in self.of("set", "withdraw", "retire"):
                 if entry.statement.kind == "set":
                     _require_chain(last, entry)
-                    live, last = _restated(live, gone, entry), entry
+                    live, last = _restated(live, retired, entry), entry
                 elif entry.statement.kind == "retire":
-                    gone.add(_retired(live, gone, entry))
-                    live = {name: tasks for name, tasks in live.items() if name not in gone} if live else live
+                    retired.add(_retired(live, retired, entry))
+                    live = {name: tasks for name, tasks in live.items() if name not in retired} if live else live
                 elif live is not None:
                     live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
                 yield entry.index, live or {}
 
         def _without(self, cohort: str, tasks: list[str], entry: LoggedStatement) -> list[str]:
-            gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
-            if gone not in tasks:
+            withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
+            if withdrawn not in tasks:
                 return tasks
             self._withdrawn.append((entry, cohort))
-            return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
+            return [refill if task == withdrawn else task for task in tasks if task != withdrawn or refill is not None]
 
         def _require_next_in_reserve(self, refill: str | None, entry: LoggedStatement, stratum: str) -> None:
             promised = self.last_set(entry.index)
@@ -2778,9 +2782,9 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             task = entry.statement.name
             if task in self.commits:
                 raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
-            other = self._task_of.setdefault(entry.digest, task)
-            if other != task:
-                raise Broken(f"{other} and {task} have the same commitment")
+            first_task = self._task_of.setdefault(entry.digest, task)
+            if first_task != task:
+                raise Broken(f"{first_task} and {task} have the same commitment")
             self.commits[task] = entry
 
         def _pair_runs(self) -> dict[int, LoggedRun]:
@@ -2811,7 +2815,7 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
 
 
-    def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
+    def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
         """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
         says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
         for name, tasks in (live or {}).items():
@@ -2822,14 +2826,14 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 raise Broken(
                     f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
                 )
-        if back := sorted(gone & says.keys()):
+        if back := sorted(retired & says.keys()):
             raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
         return says
 
 
-    def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> str:
+    def _retired(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> str:
         name = str(entry.statement.predicate["cohort"])
-        if name in gone or (live is not None and name not in live):
+        if name in retired or (live is not None and name not in live):
             raise Broken(f"leaf {entry.index} retires {name}, which is not live")
         return name
 
@@ -2894,16 +2898,16 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
             Broken: one is not signed by both keys, stands elsewhere than it says, is of another log, or does not begin
                 where the last one ended.
         """
-            found = [(entry.index, *_both(origin, entry)) for entry in entries]
-            first = found[0][1] if found else next(vkey for vkey in head.verified if _is_of(origin, vkey))
+            handovers = [(entry.index, *_both(origin, entry)) for entry in entries]
+            first = handovers[0][1] if handovers else next(vkey for vkey in head.verified if _is_of(origin, vkey))
             keys = [first]
-            for index, old, new in found:
+            for index, old, new in handovers:
                 if old != keys[-1]:
                     raise Broken(f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}")
                 if new in keys:
                     raise Broken(f"leaf {index} hands the log over to {new}, which was its key before")
                 keys.append(new)
-            return cls(first, tuple((index, new) for index, _, new in found))
+            return cls(first, tuple((index, new) for index, _, new in handovers))
 
         def of(self, size: int) -> str:
             """Give the key that signs heads of this size."""
@@ -2931,7 +2935,7 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
 
     The leaves need not be proven to be in the log: such a statement bears the signature of the key that was given.
     """
-        told = None
+        explanation = None
         known = list(given)
         for index, leaf in enumerate(leaves):
             if _MARK in leaf:
@@ -2940,12 +2944,12 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
                 except (Broken, Malformed):
                     continue
                 if old in known and new not in known:
-                    told = (
+                    explanation = (
                         f"leaf {index} hands the log over from {old} to {new}, and both keys signed that; an audit takes "
                         "keys from its caller alone: ask whoever gave you the old one, and give the new one too (--key)"
                     )
                     known.append(new)
-        return told
+        return explanation
 
 
     def successors(origin: str, leaves: Iterable[bytes], start: int) -> Iterator[str]:
@@ -2955,8 +2959,8 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
         Broken, Malformed: one of them is no statement that does so.
     """
         for index, leaf in enumerate(leaves, start):
-            if _MARK in leaf and (found := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
-                yield _both(origin, LoggedStatement(index, found))[1]
+            if _MARK in leaf and (statement := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
+                yield _both(origin, LoggedStatement(index, statement))[1]
 
 
     def _both(origin: str, entry: LoggedStatement) -> tuple[str, str]:
@@ -3216,8 +3220,8 @@ def vault_ledger_audit_trusted_keys():
         try:
             return open_checkpoint(data, case.verifiers)
         except Broken as error:
-            if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
-                raise Broken(f"{error}; {told}") from None
+            if handover := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
+                raise Broken(f"{error}; {handover}") from None
             raise
 
 
@@ -3228,7 +3232,7 @@ def vault_ledger_audit_trusted_keys():
         except Broken as error:
             size = Checkpoint.parse(take_apart(data)[0]).size
             wanted = case.reigns.of(size)
-            if wanted in (one.vkey for one in case.verifiers):
+            if wanted in (verifier.vkey for verifier in case.verifiers):
                 raise
             raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
 
@@ -3236,7 +3240,7 @@ def vault_ledger_audit_trusted_keys():
     def policy_of(case: AuditState) -> Policy:
         """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
         given = case.policy or Policy()
-        return replace(given, logs=given.logs or [PolicyMember(one) for one in case.verifiers])
+        return replace(given, logs=given.logs or [PolicyMember(verifier) for verifier in case.verifiers])
 
 
     def require_quorum(case: AuditState, data: bytes, what: str) -> None:
@@ -3251,7 +3255,7 @@ def vault_ledger_audit_trusted_keys():
         if head.size > WIDTH * len(case.bundle.log_files):
             return None  # the next step refuses it
         try:
-            return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
+            return introduced(head.origin, _leaves(case, head.size), [verifier.vkey for verifier in case.verifiers])
         except (Broken, Malformed):
             return None  # the leaves cannot be read, and nobody vouched for the key
 
@@ -3328,12 +3332,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         case.witnesses = policy.open(data).witnesses
         known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
         case.strangers = open_note(data, known).ignored
-        said = f"{case.head.origin} signed a tree of {case.head.size} leaves"
+        summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
         if case.witnesses:
-            said += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+            summary += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
         if case.strangers:
-            said += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
-        return "proved", said
+            summary += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+        return "proved", summary
 
 
     def root(case: AuditState) -> Outcome:
@@ -3367,8 +3371,10 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
         kinds = [entry.statement.kind for entry in case.history.entries]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        told = "".join(f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later)
-        return "proved", f"{len(kinds)} statements were read: {counts}{told}"
+        handovers = "".join(
+            f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later
+        )
+        return "proved", f"{len(kinds)} statements were read: {counts}{handovers}"
 
 
     def named(case: AuditState) -> Outcome:
@@ -3382,27 +3388,27 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
                 )
             _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
             sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
-        kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
-        if strangers := sorted(kept ^ sizes.keys()):
-            state = "named by no run" if strangers[0] in kept else "missing"
+        present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
+        if strangers := sorted(present ^ sizes.keys()):
+            state = "named by no run" if strangers[0] in present else "missing"
             raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
         for name, (size, index) in sizes.items():
             _require_named(case, name, size, index)
-        told = "signed and cosigned" if case.witnesses else "signed"
-        return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
+        signing = "signed and cosigned" if case.witnesses else "signed"
+        return "proved", f"{len(sizes)} checkpoints that runs name are {signing}, and each is the beginning of this tree"
 
 
     def retirement(case: AuditState) -> Outcome:
         """6. The one `retire` statement of this cohort names this manifest."""
-        found = [
+        retirements = [
             entry
             for entry in case.history.of("retire")
             if case.cohort == entry.statement.predicate["cohort"] or case.month == entry.statement.predicate["month"]
         ]
-        if len(found) != 1:
-            where = ", ".join(str(entry.index) for entry in found) or "nowhere"
+        if len(retirements) != 1:
+            where = ", ".join(str(entry.index) for entry in retirements) or "nowhere"
             raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
-        case.retired = found[0]
+        case.retired = retirements[0]
         says = case.retired.statement.predicate
         if (says["cohort"], says["month"]) != (case.cohort, case.month):
             raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
@@ -3417,27 +3423,27 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         """13. The log extends the checkpoint that the caller kept."""
         if case.previous is None:
             return "not asked", "no older checkpoint was given to compare with"
-        kept, signed = open_older(case, case.previous, "the older checkpoint")
-        if kept.origin != case.head.origin:
-            raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
-        if kept.size > case.head.size:
+        older, signed = open_older(case, case.previous, "the older checkpoint")
+        if older.origin != case.head.origin:
+            raise Broken(f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}")
+        if older.size > case.head.size:
             raise Broken(
-                f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
+                f"the checkpoint that was given has {older.size} leaves, this bundle's only {case.head.size}: "
                 "compare it with a newer bundle or with the log itself"
             )
-        case.reigns.require(signed, kept.size, "the older checkpoint")
-        _require_root(case, kept.size, kept.root, "the older checkpoint")
-        return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+        case.reigns.require(signed, older.size, "the older checkpoint")
+        _require_root(case, older.size, older.root, "the older checkpoint")
+        return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {older.size}"
 
 
     def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
         """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
         data = case.bundle.read_log(name)
-        found, signed = open_older(case, data, f"log/{name}")
-        if found.size != size or found.origin != case.head.origin:
-            raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+        older, signed = open_older(case, data, f"log/{name}")
+        if older.size != size or older.origin != case.head.origin:
+            raise Broken(f"log/{name} is a checkpoint of {older.origin} at size {older.size}")
         case.reigns.require(signed, size, f"log/{name}")
-        _require_root(case, size, found.root, f"log/{name}")
+        _require_root(case, size, older.root, f"log/{name}")
         if case.policy:
             require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
 
@@ -3450,9 +3456,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
         if size > case.head.size:
             raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
-        found = root_from(case.tree.node, size)
-        if found != stated:
-            raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
+        computed = root_from(case.tree.node, size)
+        if computed != stated:
+            raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}")
 
 
     def _require_log_files(case: AuditState, first: int) -> None:
@@ -3461,9 +3467,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
         wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
         wanted |= {entries_path(*item) for item in bundles_of(size, first)}
-        there = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
-        if strangers := sorted(there ^ wanted):
-            state = "is no file of this log" if strangers[0] in there else "is missing"
+        present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
+        if strangers := sorted(present ^ wanted):
+            state = "is no file of this log" if strangers[0] in present else "is missing"
             raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
 
 
@@ -3485,9 +3491,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
     def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
         path = tile_path(level, index, len(hashes))
         stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
-        for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):
-            if found != says:
-                raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {found.hex()}")
+        for place, (computed, says) in enumerate(zip(hashes, stated, strict=True)):
+            if computed != says:
+                raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}")
 
     return SimpleNamespace(**locals())
 
@@ -3622,9 +3628,12 @@ def vault_ledger_audit_result_steps():
         also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
         text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
         _require_same(case, contents.README, lambda: [text.encode()])
-        gone = case.history.withdrawn(case.cohort)
-        told = f", without {len(gone)} withdrawn tasks" if gone else ""
-        return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{told}"
+        withdrawn = case.history.withdrawn(case.cohort)
+        exception = f", without {len(withdrawn)} withdrawn tasks" if withdrawn else ""
+        return (
+            "proved",
+            f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{exception}",
+        )
 
 
     def full_score(case: AuditState) -> Outcome:
@@ -3639,8 +3648,8 @@ def vault_ledger_audit_result_steps():
         if not waiting:
             return "proved", "no cohort of these runs is still private: with the earlier bundles every score is open"
         case.pending = max(waiting.values())
-        told = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
-        return "pending", f"full scores need cohorts that are still private: {told}"
+        pending_months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
+        return "pending", f"full scores need cohorts that are still private: {pending_months}"
 
 
     def _result_in(line: bytes) -> bytes:
@@ -3675,10 +3684,10 @@ def vault_ledger_audit_result_steps():
             raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
         if not opens("run-open", canonical(line["opening"]), bytes.fromhex(line["salt"]), bytes.fromhex(run.open.digest)):
             raise Broken(f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}")
-        found = OpenedRun(line, run)
-        if (line["totals"] is not None) != found.scored or (line["totals_salt"] is not None) != found.scored:
+        opened = OpenedRun(line, run)
+        if (line["totals"] is not None) != opened.scored or (line["totals_salt"] is not None) != opened.scored:
             raise Broken(f"run {number} must open totals exactly if it was scored")
-        return found
+        return opened
 
 
     def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine]) -> None:
@@ -3689,9 +3698,9 @@ def vault_ledger_audit_result_steps():
         if sorted(item["cohort"] for item in says["totals"]) != sorted(named):
             raise Broken(f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts")
         members = case.history.members(case.cohort, opened.index)
-        got = [row.says["result"]["task"] for row in rows]
-        if sorted(got) != sorted(members):
-            wrong = sorted(set(got) ^ set(members)) or ["a task twice"]
+        tasks = [row.says["result"]["task"] for row in rows]
+        if sorted(tasks) != sorted(members):
+            wrong = sorted(set(tasks) ^ set(members)) or ["a task twice"]
             raise Broken(f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}")
         _require_tree_order(case, number, rows)
         root = bytes.fromhex(says["results_root"])
@@ -3730,10 +3739,10 @@ def vault_ledger_audit_result_steps():
         case: AuditState, run: OpenedRun, score: LoggedStatement, rows: Sequence[Mapping[str, Any]]
     ) -> None:
         number, stated = run.line["run"], run.line["totals"]
-        found = totals_of(number, case.cohort, rows)
-        if found != stated:
-            wrong = next(key for key in found if found[key] != stated[key])
-            raise Broken(f"the results of run {number} give {wrong} = {found[wrong]}, its totals say {stated[wrong]}")
+        computed = totals_of(number, case.cohort, rows)
+        if computed != stated:
+            wrong = next(key for key in computed if computed[key] != stated[key])
+            raise Broken(f"the results of run {number} give {wrong} = {computed[wrong]}, its totals say {stated[wrong]}")
         promised = next(t["commitment"] for t in score.statement.predicate["totals"] if t["cohort"] == case.cohort)
         if not opens("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"]), bytes.fromhex(promised)):
             raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
@@ -3760,12 +3769,12 @@ def vault_ledger_audit_result_steps():
             digest.update(piece)
         if digest.hexdigest() == case.bundle.manifest["files"][name]["sha256"]:
             return
-        found, expected = case.bundle.whole(name), b"".join(pieces())
+        actual, expected = case.bundle.whole(name), b"".join(pieces())
         at = next(
-            (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected))
+            (i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), min(len(actual), len(expected))
         )
         raise Broken(
-            f"{name} differs from what was opened at byte {at}: {found[at : at + 40]!r}, not {expected[at : at + 40]!r}"
+            f"{name} differs from what was opened at byte {at}: {actual[at : at + 40]!r}, not {expected[at : at + 40]!r}"
         )
 
     return SimpleNamespace(**locals())
@@ -3845,7 +3854,7 @@ def vault_ledger_audit_spot_check_step():
 
     def _bound(case: AuditState, promised: LoggedStatement) -> Sequence[tuple[int, int, Sequence[str]]]:
         """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
-        found = []
+        bound = []
         for number, run in case.history.runs.items():
             close = run.close
             if not promised.index < run.open.index < case.retired.index or close is None:
@@ -3853,8 +3862,8 @@ def vault_ledger_audit_spot_check_step():
             if close.statement.kind == "score" and close.index < case.retired.index:
                 cohorts = run.open.statement.predicate["cohorts"]
                 tasks = [task for name in cohorts for task in case.history.members(name, run.open.index)]
-                found.append((number, close.index, tasks))
-        return found
+                bound.append((number, close.index, tasks))
+        return bound
 
 
     def _chosen(case: AuditState, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:
@@ -4057,8 +4066,10 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
 
     def key(*, old: Signer, new: Signer, size: int) -> bytes:
         """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
-        said = key_epochs.text(old.verifier.vkey, new.verifier.vkey, size)
-        signatures = {word: base64.b64encode(one.key.sign(said)).decode() for word, one in (("old", old), ("new", new))}
+        message = key_epochs.text(old.verifier.vkey, new.verifier.vkey, size)
+        signatures = {
+            word: base64.b64encode(signer.key.sign(message)).decode() for word, signer in (("old", old), ("new", new))
+        }
         predicate = {"old": old.verifier.vkey, "new": new.verifier.vkey, "size": size, "signatures": signatures}
         return statement("key", new.name, sha256_hex(new.verifier.public), predicate)
 
@@ -4105,11 +4116,14 @@ def vault_ledger_audit_task_steps():
         """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
         case.tasks, case.withdrawn = {}, {}
         stated = case.retired.statement.predicate["tasks"]
-        gone = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
-        if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(gone):
-            due = ", ".join(one["id"] for one in gone) or "none"
+        withdrawn = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
+        if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(withdrawn):
+            due = ", ".join(task["id"] for task in withdrawn) or "none"
             raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
-        files = [(contents.TASKS, stated, case.tasks), *([(contents.WITHDRAWN, gone, case.withdrawn)] if gone else [])]
+        files = [
+            (contents.TASKS, stated, case.tasks),
+            *([(contents.WITHDRAWN, withdrawn, case.withdrawn)] if withdrawn else []),
+        ]
         openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
         provenance = variants = 0
         for name, wanted, into in files:
@@ -4122,10 +4136,10 @@ def vault_ledger_audit_task_steps():
                 variants += "variant_key" in opening[1]
         if next(openings, None) is not None:
             raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
-        told = f"; {provenance} of them open their provenance" if provenance else ""
-        told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
-        told += f"; {len(gone)} of them left early" if gone else ""
-        return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
+        remarks = f"; {provenance} of them open their provenance" if provenance else ""
+        remarks += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
+        remarks += f"; {len(withdrawn)} of them left early" if withdrawn else ""
+        return "proved", f"{len(case.tasks) + len(withdrawn)} tasks open their commitments, byte for byte{remarks}"
 
 
     def promise(case: AuditState) -> Outcome:
@@ -4137,16 +4151,16 @@ def vault_ledger_audit_task_steps():
             place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
             raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
         case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
-        whole = case.history.require_roots(case.cohort)
+        recomputed = case.history.require_roots(case.cohort)
         _require_quarter(case)
         _require_strata(case)
-        gone = case.history.withdrawn(case.cohort)
-        told = f"; {len(gone)} were withdrawn" if gone else ""
-        review = "; more than 5 % were withdrawn: review" if len(gone) * _REVIEW_ONE_IN > len(members) else ""
-        roots = f"; {whole} set roots could be recomputed" if whole else ""
+        withdrawn = case.history.withdrawn(case.cohort)
+        withdrawals = f"; {len(withdrawn)} were withdrawn" if withdrawn else ""
+        review = "; more than 5 % were withdrawn: review" if len(withdrawn) * _REVIEW_ONE_IN > len(members) else ""
+        roots = f"; {recomputed} set roots could be recomputed" if recomputed else ""
         return (
             "proved",
-            f"the {len(members)} retired tasks are the promised ones in the promised order{told}{review}{roots}",
+            f"the {len(members)} retired tasks are the promised ones in the promised order{withdrawals}{review}{roots}",
         )
 
 
@@ -4192,11 +4206,11 @@ def vault_ledger_audit_task_steps():
     def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
         """A task's document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run."""
         stated, key = document.get("variant_key"), opening.get("variant_key")
-        shown = sha256_hex(bytes.fromhex(key)) if key is not None else None
-        if shown != stated:
+        computed = sha256_hex(bytes.fromhex(key)) if key is not None else None
+        if computed != stated:
             raise Broken(
                 f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
-                f"{shown}"
+                f"{computed}"
             )
 
 
@@ -4219,7 +4233,7 @@ def vault_ledger_audit_task_steps():
         if item is None or item["retires"] != case.month:
             raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
         says = promised.statement.predicate
-        gaps = {one["id"]: case.history.gaps(one["id"], promised.index) for one in says["cohorts"]}
+        gaps = {cohort["id"]: case.history.gaps(cohort["id"], promised.index) for cohort in says["cohorts"]}
         own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
         if abs(_COHORTS * own - count) > _COHORTS:
             raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
@@ -4337,8 +4351,8 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
                 steps.append(Step(number, name, ok=False, proved="", state="not reached"))
             else:
                 steps.append(_step(number, name, case))
-        told = caveats(case.witnesses, case.strangers)
-        return AuditReport(all(step.ok for step in steps), steps, case.pending, told)
+        remarks = caveats(case.witnesses, case.strangers)
+        return AuditReport(all(step.ok for step in steps), steps, case.pending, remarks)
 
 
     def _step(number: int, name: str, case: AuditState) -> Step:
@@ -4452,8 +4466,8 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
         except VaultError as error:
             sys.stderr.write(f"audit.py: {error}\n")
             return CODES.get(error.kind, 2)
-        said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
-        sys.stdout.write("".join(f"{line}\n" for line in said))
+        lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
         return 0 if report.ok else 1
 
     return SimpleNamespace(**locals())

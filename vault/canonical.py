@@ -86,8 +86,8 @@ def _step(step: Step) -> str:
         return f"[{step}]"
     if step.isascii() and step.isidentifier():
         return f".{step[:_SHOWN_KEY]}"
-    shown = step if len(step) <= _SHOWN_KEY else step[:_SHOWN_KEY] + "..."
-    return f"[{json.dumps(shown)}]"
+    abbreviated = step if len(step) <= _SHOWN_KEY else step[:_SHOWN_KEY] + "..."
+    return f"[{json.dumps(abbreviated)}]"
 
 
 class _Unsound:
@@ -112,9 +112,9 @@ def _read(data: bytes) -> tuple[Any, str]:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Any:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
     twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
     return _Unsound(f"the key {_step(twice)} stands there twice")
 

@@ -246,9 +246,9 @@ def _explain(address: URL, context: ExceptionContext) -> None:
         raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error)}.") from None
     elif isinstance(error, driver.DataError):
         raise Malformed(f"{_shown(address)} holds no text that is so long, or has such a character.") from None
-    for one in (error, context.sqlalchemy_exception):  # behind the first line PostgreSQL quotes rows
-        if one is not None and one.args:
-            one.args = (_first_line(one.args[0]), *one.args[1:])
+    for exception in (error, context.sqlalchemy_exception):  # behind the first line PostgreSQL quotes rows
+        if exception is not None and exception.args:
+            exception.args = (_first_line(exception.args[0]), *exception.args[1:])
 
 
 def _busy(address: URL) -> str:

@@ -62,8 +62,8 @@ def _taken(descriptor: int) -> bool:
 
 def _holder(descriptor: int) -> str:
     """Say who holds a lock: `/proc/locks` lists each as `1: FLOCK ADVISORY WRITE <process> <device>:<inode> 0 EOF`."""
-    found = os.fstat(descriptor)
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    status = os.fstat(descriptor)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
         held = [line.split() for line in LOCKS.read_text().splitlines()]
     except OSError:

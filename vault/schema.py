@@ -57,21 +57,21 @@ def _sentence(fault: ValidationError) -> str:
 
 
 def _names(names: list[str]) -> str:
-    shown = ", ".join(json_path([name]).removeprefix("$").removeprefix(".") for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    listing = ", ".join(json_path([name]).removeprefix("$").removeprefix(".") for name in names[:_SHOWN])
+    return listing + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
-def _missing(required: Any, found: Any, _: Any) -> str:
-    return f"it lacks {_names([name for name in required if name not in found])}"
+def _missing(required: Any, value: Any, _: Any) -> str:
+    return f"it lacks {_names([name for name in required if name not in value])}"
 
 
-def _unknown(_: Any, found: Any, schema: Any) -> str:
+def _unknown(_: Any, value: Any, schema: Any) -> str:
     known = schema.get("properties", {})
-    return f"it may not have {_names([name for name in found if name not in known])}"
+    return f"it may not have {_names([name for name in value if name not in known])}"
 
 
 def _counted(noun: str, bound: str) -> Callable[[Any, Any, Any], str]:
-    return lambda limit, found, _: f"it has {len(found)} {noun}; {bound} {limit}"
+    return lambda limit, value, _: f"it has {len(value)} {noun}; {bound} {limit}"
 
 
 _SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {

@@ -83,8 +83,8 @@ def exclusive_lock(folder: Path, what: str, patience: float = PATIENCE) -> Itera
             held.enter_context(locked(folder, patience, f"changing the {what}", folder=True))
         except OSError as error:
             raise Locked(f"The {what} in {folder} cannot be changed: {error.strerror}.") from None
-        for each in [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]:
-            remove_abandoned(each)
+        for directory in [folder, *(path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink())]:
+            remove_abandoned(directory)
         yield
 
 
@@ -94,7 +94,7 @@ def remove_abandoned(folder: Path, name: str | None = None) -> None:
     with suppress(OSError):
         paths += folder.iterdir()
     for path in paths:
-        if (found := _SCRATCH.fullmatch(path.name)) and name in {None, found["name"]}:
+        if (match := _SCRATCH.fullmatch(path.name)) and name in {None, match["name"]}:
             with suppress(OSError):
                 _remove_if_left(path)
 

@@ -245,12 +245,14 @@ class FileKeyRing:
 
         def removed(held: RingContent) -> RingContent:
             nonlocal fresh
-            gone = _lock(held, name)
-            rest = tuple(lock for lock in held.locks if lock is not gone)
+            removed_lock = _lock(held, name)
+            rest = tuple(lock for lock in held.locks if lock is not removed_lock)
             if not rest:
                 raise Refused(f"{name} is the only lock, and without one nobody opens the ring: add another first.")
             root = self._entropy(KEY_SIZE)
-            again = [one for lock in rest if (one := sealed_again(lock, held.root, root, openers)) is not None]
+            again = [
+                resealed for lock in rest if (resealed := sealed_again(lock, held.root, root, openers)) is not None
+            ]
             fresh = len(again) == len(rest)
             return replace(held, root=root, locks=tuple(again)) if fresh else replace(held, locks=rest)
 

@@ -86,10 +86,10 @@ def read(path: Path) -> Document:
 def stamp(path: Path) -> tuple[int, ...]:
     """Give the stamp that tells one version of a file from the next."""
     try:
-        found = path.stat(follow_symlinks=False)
+        status = path.stat(follow_symlinks=False)
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def hold(path: Path, root: bytes, *, again: bool = False) -> RingContent:

@@ -76,4 +76,6 @@ def free_name(name: str | None, kind: str, taken: Collection[str]) -> str:
         raise Malformed("a lock's name is of small letters, digits and dashes, 40 at most")
     if name in taken:
         raise Refused(f"The key ring has a lock {name} already: name another, or remove it first.")
-    return name or next(one for one in chain([kind], (f"{kind}-{n}" for n in count(2))) if one not in taken)
+    return name or next(
+        candidate for candidate in chain([kind], (f"{kind}-{n}" for n in count(2))) if candidate not in taken
+    )

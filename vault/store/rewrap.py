@@ -151,7 +151,7 @@ class Rewrapping:
     def left(self) -> int:
         """Count what is under older keys."""
         with Session(self._engine) as session:
-            return sum(found.total for found in self._older(session, empty=False).values())
+            return sum(counts.total for counts in self._older(session, empty=False).values())
 
     def rewrap(self, advance: Callable[[int], None] = lambda _: None) -> WrappedCounts:
         """Wrap again whatever is under an older key (step 2), and say how much that was.
@@ -180,10 +180,10 @@ class Rewrapping:
             dropped = self._older(session, empty=True)
             for key_id in dropped:
                 self._ring.drop_key(key_id)
-            kept = self._older(session, empty=False)
-        if kept:
-            key_id, found = next(iter(kept.items()))
-            raise Refused(f"{key_id} is kept, because {found} are under it: run it again. {self._failed}".rstrip())
+            older = self._older(session, empty=False)
+        if older:
+            key_id, counts = next(iter(older.items()))
+            raise Refused(f"{key_id} is kept, because {counts} are under it: run it again. {self._failed}".rstrip())
         return tuple(dropped)
 
     def _parts(self, kind: _Kind, advance: Callable[[int], None]) -> Iterator[int]:
@@ -205,8 +205,8 @@ class Rewrapping:
         rows = select(kind.row).options(defer(ciphertext, raiseload=True)).where(*older)
         with transaction(self._engine) as session:
             last = _last(session.exec(sizes).all())
-            found = session.exec(rows.where(kind.column <= last)).all() if last is not None else []
-            changes = [change for row in found for change in self._change(kind, row)]
+            batch = session.exec(rows.where(kind.column <= last)).all() if last is not None else []
+            changes = [change for row in batch for change in self._change(kind, row)]
             return last, session.connection().execute(_swap(kind), changes).rowcount if changes else 0
 
     def _change(self, kind: _Kind, row: Any) -> list[dict[str, Any]]:
@@ -222,7 +222,7 @@ class Rewrapping:
         """Give the keys that are not primary any more and protect nothing, or those that do."""
         protects, primary = protected_by(session, self._ring, self._files), self._ring.key_id
         older = {key_id: protects[key_id] for key_id in self._ring.key_ids if key_id != primary}
-        return {key_id: found for key_id, found in older.items() if (not found.total) == empty}
+        return {key_id: counts for key_id, counts in older.items() if (not counts.total) == empty}
 
     def _note(self, session: Session, key_id: str, what: str) -> None:
         access_log.append(session, self._now(), who=self._who, what=f"ring/{key_id}", why=f"keys rotate: {what}")
@@ -248,8 +248,8 @@ def _last(sizes: Sequence[tuple[str, int]]) -> str | None:
 
 def _swap(kind: _Kind) -> Update:
     """Change a row's wrapping, if it is still the one that was read."""
-    same = (kind.column == bindparam("of"), col(kind.row.wrapped_key) == bindparam("old"))
-    return update(kind.row).where(*same).values(key_id=bindparam("now"), wrapped_key=bindparam("new"))
+    conditions = (kind.column == bindparam("of"), col(kind.row.wrapped_key) == bindparam("old"))
+    return update(kind.row).where(*conditions).values(key_id=bindparam("now"), wrapped_key=bindparam("new"))
 
 
 def _under(session: Session, kind: _Kind) -> Counter[str]:

@@ -282,8 +282,8 @@ class Vault:
 
     def access_log(self) -> list[AccessEntry]:
         """List every opening, the oldest first."""
-        with self.accesses() as found:
-            return list(found)
+        with self.accesses() as entries:
+            return list(entries)
 
     @contextmanager
     def accesses(
@@ -297,9 +297,9 @@ class Vault:
         """Read the openings of a task, of somebody, since a moment, or the newest, in order and a few at a time."""
         with (
             Session(self._engine) as session,
-            closing(access_log.entries(session, task=task, who=who, since=since, limit=limit)) as found,
+            closing(access_log.entries(session, task=task, who=who, since=since, limit=limit)) as entries,
         ):
-            yield found
+            yield entries
 
     def access_head(self, session: Session) -> tuple[int, str]:
         """Give how many openings there are and the digest of the last."""
@@ -324,8 +324,8 @@ class Vault:
         Raises:
             Broken: an entry was changed, left out, moved or cut off.
         """
-        with self.accesses() as found:
-            return access_log.verify(found, known, heads)
+        with self.accesses() as entries:
+            return access_log.verify(entries, known, heads)
 
     def _begins(self, prefix: str) -> ColumnElement[bool]:
         """Ask for names that begin so; SQLite looks for a pattern in every row, and for a range in the index."""

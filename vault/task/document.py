@@ -223,16 +223,16 @@ def _collisions(document: Mapping[str, Any], free: Mapping[str, Any]) -> Iterato
     if not free:
         return
     rest = fixed_words(document)
-    plain = {name: [tuple(words(one)) for one in choice["from"]] for name, choice in free.items()}
-    sizes = {len(one) for choices in plain.values() for one in choices}
+    plain = {name: [tuple(words(phrase)) for phrase in choice["from"]] for name, choice in free.items()}
+    sizes = {len(phrase) for choices in plain.values() for phrase in choices}
     held = set(_runs(rest, sizes))
-    among = Counter(run for choices in plain.values() for one in choices for run in _runs(one, sizes))
+    among = Counter(run for choices in plain.values() for phrase in choices for run in _runs(phrase, sizes))
     for name, choices in plain.items():
         if not all(choices):
             yield json_path(["free", name, "from"]), "a choice needs a letter or a digit"
         elif not held.isdisjoint(choices):
             yield json_path(["free", name, "from"]), "a choice stands elsewhere in the document too"
-        elif any(among[one] > 1 for one in choices):
+        elif any(among[phrase] > 1 for phrase in choices):
             yield json_path(["free", name, "from"]), "a choice is another one, or a part of one"
 
 
@@ -243,9 +243,9 @@ def fixed_words(document: Mapping[str, Any]) -> list[str]:
     return [word for piece in pieces for word in (*words(piece), "")]
 
 
-def _runs(said: Sequence[str], sizes: Collection[int]) -> Iterator[tuple[str, ...]]:
+def _runs(phrase: Sequence[str], sizes: Collection[int]) -> Iterator[tuple[str, ...]]:
     """Give all runs of so many words."""
-    return (tuple(said[at : at + size]) for size in sizes for at in range(len(said) - size + 1))
+    return (tuple(phrase[at : at + size]) for size in sizes for at in range(len(phrase) - size + 1))
 
 
 def texts(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:

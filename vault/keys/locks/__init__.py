@@ -32,4 +32,4 @@ def asks(lock: Mapping[str, Any]) -> str:
 
 
 def _people(lock: Mapping[str, Any]) -> str:
-    return ", ".join(one["name"] for one in lock["custodians"])
+    return ", ".join(custodian["name"] for custodian in lock["custodians"])

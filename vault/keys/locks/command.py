@@ -91,9 +91,9 @@ def _asked(command: Sequence[str], verb: str, question: Mapping[str, str], wante
     if code:
         kind, sentence = EXITS.get(code, (Unavailable, f"it ended with code {code}"))
         raise kind(f"The {what} did not do it: {sentence}.")
-    found = parse_object(answer, f"the answer of the {what}").get(wanted)
+    encoded = parse_object(answer, f"the answer of the {what}").get(wanted)
     try:
-        return base64.b64decode(found if isinstance(found, str) else "?", validate=True)
+        return base64.b64decode(encoded if isinstance(encoded, str) else "?", validate=True)
     except ValueError:
         raise Malformed(f"The answer of the {what} is malformed at $.{wanted}: it must be base64.") from None
 
@@ -120,14 +120,14 @@ def _run(words: Sequence[str], question: bytes, limit: float, what: str) -> tupl
 
 def _talk(process: subprocess.Popen[bytes], question: bytes, limit: float) -> bytes:
     """Write a question, which fits into a pipe, and read the answer to its end."""
-    asked, told = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+    stdin, stdout = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     end, answer = time.monotonic() + limit, b""
-    with suppress(BrokenPipeError), asked:
-        asked.write(question)
+    with suppress(BrokenPipeError), stdin:
+        stdin.write(question)
     while len(answer) <= MAX_ANSWER:
-        if not select.select([told], [], [], max(0.0, end - time.monotonic()))[0]:
+        if not select.select([stdout], [], [], max(0.0, end - time.monotonic()))[0]:
             raise subprocess.TimeoutExpired(process.args, limit)
-        if not (part := os.read(told.fileno(), MAX_ANSWER)):
+        if not (part := os.read(stdout.fileno(), MAX_ANSWER)):
             process.wait(max(0.0, end - time.monotonic()))
             return answer
         answer += part

@@ -97,7 +97,7 @@ class Custodians:
         if twice := [name for name in brought if brought.count(name) > 1]:
             raise Locked(f"The share of {twice[0]} was given twice: bring those of different custodians.")
         if len(brought) < lock["threshold"]:
-            others = [one["name"] for one in lock["custodians"] if one["name"] not in brought]
+            others = [custodian["name"] for custodian in lock["custodians"] if custodian["name"] not in brought]
             raise Locked(f"{lock['threshold']} shares open the ring and {len(brought)} came: ask {', '.join(others)}.")
 
 
@@ -171,8 +171,8 @@ def decrypted(data: bytes, identities: Sequence[bytes], what: str) -> bytes:
 def _identities(file: bytes) -> list[Any]:
     lines = [line.strip() for line in file.splitlines()]
     try:
-        if found := [line.decode() for line in lines if line.startswith(b"AGE-SECRET-KEY-")]:
-            return [pyrage.x25519.Identity.from_str(line) for line in found]
+        if secret_keys := [line.decode() for line in lines if line.startswith(b"AGE-SECRET-KEY-")]:
+            return [pyrage.x25519.Identity.from_str(line) for line in secret_keys]
         return [pyrage.ssh.Identity.from_buffer(file)]
     except pyrage.IdentityError as error:
         raise Malformed(f"this identity cannot be used ({error}): open the share with `age -d` first") from None

@@ -143,5 +143,5 @@ def _session(module: str, token: str, pin: str, *, write: bool = False) -> Itera
     except pkcs11.NoSuchKey:
         raise Locked(f"The {where} no longer holds the key that the root key was sealed under.") from None
     except pkcs11.PKCS11Error as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise Unavailable(f"The {where} cannot be used: {said}.") from None
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise Unavailable(f"The {where} cannot be used: {reason}.") from None

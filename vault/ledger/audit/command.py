@@ -98,6 +98,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except VaultError as error:
         sys.stderr.write(f"audit.py: {error}\n")
         return CODES.get(error.kind, 2)
-    said = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
-    sys.stdout.write("".join(f"{line}\n" for line in said))
+    lines = [json.dumps(report.as_json(), sort_keys=True)] if given.json else report.lines()
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1

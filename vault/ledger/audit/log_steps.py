@@ -54,12 +54,12 @@ def checkpoint(case: AuditState) -> Outcome:
     case.witnesses = policy.open(data).witnesses
     known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
     case.strangers = open_note(data, known).ignored
-    said = f"{case.head.origin} signed a tree of {case.head.size} leaves"
+    summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if case.witnesses:
-        said += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+        summary += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
     if case.strangers:
-        said += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
-    return "proved", said
+        summary += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+    return "proved", summary
 
 
 def root(case: AuditState) -> Outcome:
@@ -93,8 +93,10 @@ def statements(case: AuditState) -> Outcome:
     case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
     kinds = [entry.statement.kind for entry in case.history.entries]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    told = "".join(f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later)
-    return "proved", f"{len(kinds)} statements were read: {counts}{told}"
+    handovers = "".join(
+        f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later
+    )
+    return "proved", f"{len(kinds)} statements were read: {counts}{handovers}"
 
 
 def named(case: AuditState) -> Outcome:
@@ -108,27 +110,27 @@ def named(case: AuditState) -> Outcome:
             )
         _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
         sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
-    kept = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
-    if strangers := sorted(kept ^ sizes.keys()):
-        state = "named by no run" if strangers[0] in kept else "missing"
+    present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
+    if strangers := sorted(present ^ sizes.keys()):
+        state = "named by no run" if strangers[0] in present else "missing"
         raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
     for name, (size, index) in sizes.items():
         _require_named(case, name, size, index)
-    told = "signed and cosigned" if case.witnesses else "signed"
-    return "proved", f"{len(sizes)} checkpoints that runs name are {told}, and each is the beginning of this tree"
+    signing = "signed and cosigned" if case.witnesses else "signed"
+    return "proved", f"{len(sizes)} checkpoints that runs name are {signing}, and each is the beginning of this tree"
 
 
 def retirement(case: AuditState) -> Outcome:
     """6. The one `retire` statement of this cohort names this manifest."""
-    found = [
+    retirements = [
         entry
         for entry in case.history.of("retire")
         if case.cohort == entry.statement.predicate["cohort"] or case.month == entry.statement.predicate["month"]
     ]
-    if len(found) != 1:
-        where = ", ".join(str(entry.index) for entry in found) or "nowhere"
+    if len(retirements) != 1:
+        where = ", ".join(str(entry.index) for entry in retirements) or "nowhere"
         raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
-    case.retired = found[0]
+    case.retired = retirements[0]
     says = case.retired.statement.predicate
     if (says["cohort"], says["month"]) != (case.cohort, case.month):
         raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
@@ -143,27 +145,27 @@ def consistency(case: AuditState) -> Outcome:
     """13. The log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
-    kept, signed = open_older(case, case.previous, "the older checkpoint")
-    if kept.origin != case.head.origin:
-        raise Broken(f"the older checkpoint is of the log {kept.origin}, not of {case.head.origin}")
-    if kept.size > case.head.size:
+    older, signed = open_older(case, case.previous, "the older checkpoint")
+    if older.origin != case.head.origin:
+        raise Broken(f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}")
+    if older.size > case.head.size:
         raise Broken(
-            f"the checkpoint that was given has {kept.size} leaves, this bundle's only {case.head.size}: "
+            f"the checkpoint that was given has {older.size} leaves, this bundle's only {case.head.size}: "
             "compare it with a newer bundle or with the log itself"
         )
-    case.reigns.require(signed, kept.size, "the older checkpoint")
-    _require_root(case, kept.size, kept.root, "the older checkpoint")
-    return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {kept.size}"
+    case.reigns.require(signed, older.size, "the older checkpoint")
+    _require_root(case, older.size, older.root, "the older checkpoint")
+    return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {older.size}"
 
 
 def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
     """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
     data = case.bundle.read_log(name)
-    found, signed = open_older(case, data, f"log/{name}")
-    if found.size != size or found.origin != case.head.origin:
-        raise Broken(f"log/{name} is a checkpoint of {found.origin} at size {found.size}")
+    older, signed = open_older(case, data, f"log/{name}")
+    if older.size != size or older.origin != case.head.origin:
+        raise Broken(f"log/{name} is a checkpoint of {older.origin} at size {older.size}")
     case.reigns.require(signed, size, f"log/{name}")
-    _require_root(case, size, found.root, f"log/{name}")
+    _require_root(case, size, older.root, f"log/{name}")
     if case.policy:
         require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
 
@@ -176,9 +178,9 @@ def _seen(witness: tuple[str, int]) -> str:
 def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
     if size > case.head.size:
         raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
-    found = root_from(case.tree.node, size)
-    if found != stated:
-        raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {found.hex()}")
+    computed = root_from(case.tree.node, size)
+    if computed != stated:
+        raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}")
 
 
 def _require_log_files(case: AuditState, first: int) -> None:
@@ -187,9 +189,9 @@ def _require_log_files(case: AuditState, first: int) -> None:
         raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
     wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size, first)}
-    there = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
-    if strangers := sorted(there ^ wanted):
-        state = "is no file of this log" if strangers[0] in there else "is missing"
+    present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
+    if strangers := sorted(present ^ wanted):
+        state = "is no file of this log" if strangers[0] in present else "is missing"
         raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
 
 
@@ -211,6 +213,6 @@ def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) ->
 def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
     path = tile_path(level, index, len(hashes))
     stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
-    for place, (found, says) in enumerate(zip(hashes, stated, strict=True)):
-        if found != says:
-            raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {found.hex()}")
+    for place, (computed, says) in enumerate(zip(hashes, stated, strict=True)):
+        if computed != says:
+            raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}")

@@ -64,13 +64,13 @@ class MonitorReport:
         return {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
 
 
-def check_log(read: Read, verifiers: Sequence[Verifier], kept: MonitorState | None, now: datetime) -> MonitorReport:
+def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState | None, now: datetime) -> MonitorReport:
     """Check a log once against the state that the last check kept.
 
     Args:
         read: gives a file of the log's folder.
         verifiers: its keys.
-        kept: the state that the last check kept, if there was one.
+        previous: the state that the last check kept, if there was one.
         now: the present moment, with its time zone.
 
     Raises:
@@ -78,15 +78,15 @@ def check_log(read: Read, verifiers: Sequence[Verifier], kept: MonitorState | No
     """
     note = read(HEAD).decode(errors="replace")
     head, signed = _open(note, read, verifiers)
-    before, signed_before = open_checkpoint(kept.head, verifiers) if kept else (None, None)
-    if kept and before and (fork := _forked(read, before, head)):
-        return MonitorReport(kept, head.size, [f"{fork}\n--- kept\n{kept.head}--- shown now\n{note}"], [])
+    before, signed_before = open_checkpoint(previous.head, verifiers) if previous else (None, None)
+    if previous and before and (fork := _forked(read, before, head)):
+        return MonitorReport(previous, head.size, [f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"], [])
     history = _history(read, head)
     reigns = KeyEpochs.read(head.origin, history.of(KIND), signed)
     reigns.require(signed, head.size, "the head")
     if before and signed_before:
         reigns.require(signed_before, before.size, "the head that was kept")
-    since, size = _open_since(history, kept, now), before.size if before else 0
+    since, size = _open_since(history, previous, now), before.size if before else 0
     return MonitorReport(
         MonitorState(note, since),
         head.size,
@@ -102,8 +102,8 @@ def _open(note: str, read: Read, verifiers: Sequence[Verifier]) -> tuple[Checkpo
     except Broken as error:
         head = Checkpoint.parse(take_apart(note)[0])
         leaves = (leaf for _, leaf in _leaves(read, head.size))
-        if told := introduced(head.origin, leaves, [one.vkey for one in verifiers]):
-            raise Broken(f"{error}; {told}") from None
+        if handover := introduced(head.origin, leaves, [verifier.vkey for verifier in verifiers]):
+            raise Broken(f"{error}; {handover}") from None
         raise
 
 
@@ -144,9 +144,9 @@ def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(unpack_entries(read(path), width, path), index * WIDTH)
 
 
-def _open_since(history: History, kept: MonitorState | None, now: datetime) -> dict[str, str]:
+def _open_since(history: History, previous: MonitorState | None, now: datetime) -> dict[str, str]:
     """Give when each open run was first seen open."""
-    known = kept.open_since if kept else {}
+    known = previous.open_since if previous else {}
     runs = [str(number) for number, run in history.runs.items() if run.close is None]
     return {run: known.get(run, now.isoformat(timespec="seconds")) for run in runs}
 

@@ -72,9 +72,12 @@ def figures(case: AuditState) -> Outcome:
     also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
     text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
     _require_same(case, contents.README, lambda: [text.encode()])
-    gone = case.history.withdrawn(case.cohort)
-    told = f", without {len(gone)} withdrawn tasks" if gone else ""
-    return "proved", f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{told}"
+    withdrawn = case.history.withdrawn(case.cohort)
+    exception = f", without {len(withdrawn)} withdrawn tasks" if withdrawn else ""
+    return (
+        "proved",
+        f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{exception}",
+    )
 
 
 def full_score(case: AuditState) -> Outcome:
@@ -89,8 +92,8 @@ def full_score(case: AuditState) -> Outcome:
     if not waiting:
         return "proved", "no cohort of these runs is still private: with the earlier bundles every score is open"
     case.pending = max(waiting.values())
-    told = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
-    return "pending", f"full scores need cohorts that are still private: {told}"
+    pending_months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
+    return "pending", f"full scores need cohorts that are still private: {pending_months}"
 
 
 def _result_in(line: bytes) -> bytes:
@@ -125,10 +128,10 @@ def _opened(line: Mapping[str, Any], run: LoggedRun) -> OpenedRun:
         raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
     if not opens("run-open", canonical(line["opening"]), bytes.fromhex(line["salt"]), bytes.fromhex(run.open.digest)):
         raise Broken(f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}")
-    found = OpenedRun(line, run)
-    if (line["totals"] is not None) != found.scored or (line["totals_salt"] is not None) != found.scored:
+    opened = OpenedRun(line, run)
+    if (line["totals"] is not None) != opened.scored or (line["totals_salt"] is not None) != opened.scored:
         raise Broken(f"run {number} must open totals exactly if it was scored")
-    return found
+    return opened
 
 
 def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine]) -> None:
@@ -139,9 +142,9 @@ def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine
     if sorted(item["cohort"] for item in says["totals"]) != sorted(named):
         raise Broken(f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts")
     members = case.history.members(case.cohort, opened.index)
-    got = [row.says["result"]["task"] for row in rows]
-    if sorted(got) != sorted(members):
-        wrong = sorted(set(got) ^ set(members)) or ["a task twice"]
+    tasks = [row.says["result"]["task"] for row in rows]
+    if sorted(tasks) != sorted(members):
+        wrong = sorted(set(tasks) ^ set(members)) or ["a task twice"]
         raise Broken(f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}")
     _require_tree_order(case, number, rows)
     root = bytes.fromhex(says["results_root"])
@@ -180,10 +183,10 @@ def _require_totals(
     case: AuditState, run: OpenedRun, score: LoggedStatement, rows: Sequence[Mapping[str, Any]]
 ) -> None:
     number, stated = run.line["run"], run.line["totals"]
-    found = totals_of(number, case.cohort, rows)
-    if found != stated:
-        wrong = next(key for key in found if found[key] != stated[key])
-        raise Broken(f"the results of run {number} give {wrong} = {found[wrong]}, its totals say {stated[wrong]}")
+    computed = totals_of(number, case.cohort, rows)
+    if computed != stated:
+        wrong = next(key for key in computed if computed[key] != stated[key])
+        raise Broken(f"the results of run {number} give {wrong} = {computed[wrong]}, its totals say {stated[wrong]}")
     promised = next(t["commitment"] for t in score.statement.predicate["totals"] if t["cohort"] == case.cohort)
     if not opens("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"]), bytes.fromhex(promised)):
         raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
@@ -210,10 +213,10 @@ def _require_same(case: AuditState, name: str, pieces: Callable[[], Iterable[byt
         digest.update(piece)
     if digest.hexdigest() == case.bundle.manifest["files"][name]["sha256"]:
         return
-    found, expected = case.bundle.whole(name), b"".join(pieces())
+    actual, expected = case.bundle.whole(name), b"".join(pieces())
     at = next(
-        (i for i, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), min(len(found), len(expected))
+        (i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), min(len(actual), len(expected))
     )
     raise Broken(
-        f"{name} differs from what was opened at byte {at}: {found[at : at + 40]!r}, not {expected[at : at + 40]!r}"
+        f"{name} differs from what was opened at byte {at}: {actual[at : at + 40]!r}, not {expected[at : at + 40]!r}"
     )

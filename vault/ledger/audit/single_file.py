@@ -80,15 +80,15 @@ def _foreign(tree: ast.Module) -> Iterator[str]:
 def _section(name: str) -> str:
     source, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    gone = {line for node in imports for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-    first = min(gone)
-    kept = _inside_texts(source)
+    import_lines = {line for node in imports for line in range(node.lineno, (node.end_lineno or 0) + 1)}
+    first = min(import_lines)
+    text_lines = _inside_texts(source)
     lines = []
     for number, line in enumerate(source.splitlines(), 1):
         if number == first:
-            lines += [f"    {one}" for node in imports for one in _taken(node)]
-        if number not in gone:
-            lines.append(line if number in kept or not line else f"    {line}")
+            lines += [f"    {import_line}" for node in imports for import_line in _taken(node)]
+        if number not in import_lines:
+            lines.append(line if number in text_lines or not line else f"    {line}")
     body = "\n".join(lines).rstrip()
     space = _namespace(name)
     return f"\n\ndef {space}():\n{body}\n\n    return SimpleNamespace(**locals())\n\n\n{space} = {space}()\n"

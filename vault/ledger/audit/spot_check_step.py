@@ -38,7 +38,7 @@ def spot_check(case: AuditState) -> Outcome:
 
 def _bound(case: AuditState, promised: LoggedStatement) -> Sequence[tuple[int, int, Sequence[str]]]:
     """Give each run that was scored under the month's set: its number, its `score` leaf, and its tasks."""
-    found = []
+    bound = []
     for number, run in case.history.runs.items():
         close = run.close
         if not promised.index < run.open.index < case.retired.index or close is None:
@@ -46,8 +46,8 @@ def _bound(case: AuditState, promised: LoggedStatement) -> Sequence[tuple[int, i
         if close.statement.kind == "score" and close.index < case.retired.index:
             cohorts = run.open.statement.predicate["cohorts"]
             tasks = [task for name in cohorts for task in case.history.members(name, run.open.index)]
-            found.append((number, close.index, tasks))
-    return found
+            bound.append((number, close.index, tasks))
+    return bound
 
 
 def _chosen(case: AuditState, seed: bytes, bound: Sequence[tuple[int, int, Sequence[str]]]) -> int:

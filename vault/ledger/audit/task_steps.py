@@ -32,11 +32,14 @@ def commitments(case: AuditState) -> Outcome:
     """7. Every task that retired, or was withdrawn and is due, opens the commitment that its `commit` leaf made."""
     case.tasks, case.withdrawn = {}, {}
     stated = case.retired.statement.predicate["tasks"]
-    gone = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
-    if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(gone):
-        due = ", ".join(one["id"] for one in gone) or "none"
+    withdrawn = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
+    if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(withdrawn):
+        due = ", ".join(task["id"] for task in withdrawn) or "none"
         raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
-    files = [(contents.TASKS, stated, case.tasks), *([(contents.WITHDRAWN, gone, case.withdrawn)] if gone else [])]
+    files = [
+        (contents.TASKS, stated, case.tasks),
+        *([(contents.WITHDRAWN, withdrawn, case.withdrawn)] if withdrawn else []),
+    ]
     openings = case.bundle.lines(contents.OPENINGS, contents.OPENING_LINE)
     provenance = variants = 0
     for name, wanted, into in files:
@@ -49,10 +52,10 @@ def commitments(case: AuditState) -> Outcome:
             variants += "variant_key" in opening[1]
     if next(openings, None) is not None:
         raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
-    told = f"; {provenance} of them open their provenance" if provenance else ""
-    told += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
-    told += f"; {len(gone)} of them left early" if gone else ""
-    return "proved", f"{len(case.tasks) + len(gone)} tasks open their commitments, byte for byte{told}"
+    remarks = f"; {provenance} of them open their provenance" if provenance else ""
+    remarks += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
+    remarks += f"; {len(withdrawn)} of them left early" if withdrawn else ""
+    return "proved", f"{len(case.tasks) + len(withdrawn)} tasks open their commitments, byte for byte{remarks}"
 
 
 def promise(case: AuditState) -> Outcome:
@@ -64,16 +67,16 @@ def promise(case: AuditState) -> Outcome:
         place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
         raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
     case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
-    whole = case.history.require_roots(case.cohort)
+    recomputed = case.history.require_roots(case.cohort)
     _require_quarter(case)
     _require_strata(case)
-    gone = case.history.withdrawn(case.cohort)
-    told = f"; {len(gone)} were withdrawn" if gone else ""
-    review = "; more than 5 % were withdrawn: review" if len(gone) * _REVIEW_ONE_IN > len(members) else ""
-    roots = f"; {whole} set roots could be recomputed" if whole else ""
+    withdrawn = case.history.withdrawn(case.cohort)
+    withdrawals = f"; {len(withdrawn)} were withdrawn" if withdrawn else ""
+    review = "; more than 5 % were withdrawn: review" if len(withdrawn) * _REVIEW_ONE_IN > len(members) else ""
+    roots = f"; {recomputed} set roots could be recomputed" if recomputed else ""
     return (
         "proved",
-        f"the {len(members)} retired tasks are the promised ones in the promised order{told}{review}{roots}",
+        f"the {len(members)} retired tasks are the promised ones in the promised order{withdrawals}{review}{roots}",
     )
 
 
@@ -119,11 +122,11 @@ def _open(case: AuditState, what: str, says: Mapping[str, Any], line: bytes, ope
 def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]) -> None:
     """A task's document names the SHA-256 of its variant key, if it has one, so the key was chosen before any run."""
     stated, key = document.get("variant_key"), opening.get("variant_key")
-    shown = sha256_hex(bytes.fromhex(key)) if key is not None else None
-    if shown != stated:
+    computed = sha256_hex(bytes.fromhex(key)) if key is not None else None
+    if computed != stated:
         raise Broken(
             f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
-            f"{shown}"
+            f"{computed}"
         )
 
 
@@ -146,7 +149,7 @@ def _require_quarter(case: AuditState) -> None:
     if item is None or item["retires"] != case.month:
         raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
     says = promised.statement.predicate
-    gaps = {one["id"]: case.history.gaps(one["id"], promised.index) for one in says["cohorts"]}
+    gaps = {cohort["id"]: case.history.gaps(cohort["id"], promised.index) for cohort in says["cohorts"]}
     own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
     if abs(_COHORTS * own - count) > _COHORTS:
         raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")

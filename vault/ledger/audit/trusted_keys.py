@@ -19,8 +19,8 @@ def open_head(case: AuditState, data: bytes) -> tuple[Checkpoint, Note]:
     try:
         return open_checkpoint(data, case.verifiers)
     except Broken as error:
-        if told := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
-            raise Broken(f"{error}; {told}") from None
+        if handover := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
+            raise Broken(f"{error}; {handover}") from None
         raise
 
 
@@ -31,7 +31,7 @@ def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoi
     except Broken as error:
         size = Checkpoint.parse(take_apart(data)[0]).size
         wanted = case.reigns.of(size)
-        if wanted in (one.vkey for one in case.verifiers):
+        if wanted in (verifier.vkey for verifier in case.verifiers):
             raise
         raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
 
@@ -39,7 +39,7 @@ def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoi
 def policy_of(case: AuditState) -> Policy:
     """Give the caller's policy, or one without a quorum; where it names no log, the caller's keys stand for the log."""
     given = case.policy or Policy()
-    return replace(given, logs=given.logs or [PolicyMember(one) for one in case.verifiers])
+    return replace(given, logs=given.logs or [PolicyMember(verifier) for verifier in case.verifiers])
 
 
 def require_quorum(case: AuditState, data: bytes, what: str) -> None:
@@ -54,7 +54,7 @@ def _introduced(case: AuditState, head: Checkpoint) -> str | None:
     if head.size > WIDTH * len(case.bundle.log_files):
         return None  # the next step refuses it
     try:
-        return introduced(head.origin, _leaves(case, head.size), [one.vkey for one in case.verifiers])
+        return introduced(head.origin, _leaves(case, head.size), [verifier.vkey for verifier in case.verifiers])
     except (Broken, Malformed):
         return None  # the leaves cannot be read, and nobody vouched for the key
 

@@ -69,8 +69,8 @@ def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy
             steps.append(Step(number, name, ok=False, proved="", state="not reached"))
         else:
             steps.append(_step(number, name, case))
-    told = caveats(case.witnesses, case.strangers)
-    return AuditReport(all(step.ok for step in steps), steps, case.pending, told)
+    remarks = caveats(case.witnesses, case.strangers)
+    return AuditReport(all(step.ok for step in steps), steps, case.pending, remarks)
 
 
 def _step(number: int, name: str, case: AuditState) -> Step:

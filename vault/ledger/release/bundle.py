@@ -170,20 +170,20 @@ def _log_files(log: Path, content: BundleContent) -> dict[str, bytes]:
     read = folder_reader(log)
     note = read(HEAD)
     head = Checkpoint.parse(take_apart(note)[0])
-    found = {HEAD: note}
+    files = {HEAD: note}
     for level, index, width in tiles_of(head.size):
         path = tile_path(level, index, width)
-        found[path] = read(path)
+        files[path] = read(path)
     leaves: list[bytes] = []
     for index, width in bundles_of(head.size, content.first):
         path = entries_path(index, width)
-        found[path] = read(path)
-        leaves += unpack_entries(found[path], width, path)
+        files[path] = read(path)
+        leaves += unpack_entries(files[path], width, path)
     statements = [Statement.parse(leaf) for leaf in leaves]
     _require_retired(statements, content, head.size)
     for size in {item.predicate["checkpoint"]["size"] for item in statements if item.kind == "run-open"}:
-        found[f"{KEPT}/{size}"] = read(f"{KEPT}/{size}")
-    return {f"{LOG}/{path}": data for path, data in found.items()}
+        files[f"{KEPT}/{size}"] = read(f"{KEPT}/{size}")
+    return {f"{LOG}/{path}": data for path, data in files.items()}
 
 
 def _require_retired(statements: Sequence[Statement], content: BundleContent, size: int) -> None:
@@ -196,8 +196,8 @@ def _require_retired(statements: Sequence[Statement], content: BundleContent, si
 
 
 def _require_same(folder: Path, manifest: bytes) -> None:
-    there = folder / MANIFEST
-    if not there.is_file() or there.read_bytes() != manifest:
+    existing = folder / MANIFEST
+    if not existing.is_file() or existing.read_bytes() != manifest:
         raise Refused(f"{folder} is there already and holds something else; move it away first")
 
 

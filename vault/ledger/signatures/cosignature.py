@@ -146,7 +146,7 @@ def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
     Raises:
         Malformed: it is no signed note.
     """
-    known = {(one.name, one.key_id): one.vkey for one in witnesses}
+    known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
     lines = map(read_line, take_apart(note)[1])
     return {known[name, identity]: time_of(signed) for name, identity, signed in lines if (name, identity) in known}
 

@@ -49,8 +49,8 @@ class Ed25519PublicKey:
         hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
         x, y, z, t = self._point
         negative = (-x % P, y, z, -t % P)
-        found = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
-        if _encoded(found) != signature[:_SIZE]:
+        point = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
+        if _encoded(point) != signature[:_SIZE]:
             raise InvalidSignature
 
 
@@ -63,12 +63,12 @@ def _sum(a: Point, b: Point) -> Point:
 
 
 def _times(scalar: int, point: Point) -> Point:
-    found: Point = (0, 1, 1, 0)
+    product: Point = (0, 1, 1, 0)
     while scalar:
         if scalar & 1:
-            found = _sum(found, point)
+            product = _sum(product, point)
         point, scalar = _sum(point, point), scalar >> 1
-    return found
+    return product
 
 
 def _encoded(point: Point) -> bytes:

@@ -146,7 +146,7 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
     verified: list[str] = []
     ignored: list[str] = []
     for name, identity, signature in map(read_line, lines):
-        key = next((one for one in keys if one.name == name and one.key_id == identity), None)
+        key = next((candidate for candidate in keys if candidate.name == name and candidate.key_id == identity), None)
         if key is None:
             ignored.append(name)
         elif key.accepts(text.encode(), signature):
@@ -175,14 +175,14 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
         Malformed: it is no such text, or its key id is not that of its key.
     """
     name, _, rest = vkey.strip().partition("+")
-    said, _, encoded = rest.partition("+")
-    if not (name and said and encoded):
+    stated_id, _, encoded = rest.partition("+")
+    if not (name and stated_id and encoded):
         raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
     data = decode_base64(encoded, "the verifier key")
     kind, public = data[:1], data[1:]
     require_name(name)
-    if (found := key_id(name, kind, public).hex()) != said:
-        raise Malformed(f"the verifier key of {name} says id {said[:16]}, its key has id {found}")
+    if (computed_id := key_id(name, kind, public).hex()) != stated_id:
+        raise Malformed(f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}")
     return name, kind, public
 
 
@@ -204,13 +204,13 @@ def take_apart(note: str | bytes) -> tuple[str, list[str]]:
         Malformed: it is no signed note.
     """
     try:
-        whole = note if isinstance(note, str) else note.decode()
-        size = len(whole.encode())
+        decoded = note if isinstance(note, str) else note.decode()
+        size = len(decoded.encode())
     except UnicodeError as error:
         raise Malformed("a note is UTF-8; this one is not") from error
     if size > MAX_NOTE:
         raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
-    text, separator, signatures = whole.rpartition("\n\n")
+    text, separator, signatures = decoded.rpartition("\n\n")
     if not separator or not signatures.endswith("\n"):
         raise Malformed("a signed note is a text, an empty line, and signature lines that end in a newline")
     _require_text(text + "\n")

@@ -83,16 +83,20 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        able = {n: one.key for n, one in self.witnesses.items() if isinstance(one.key, Witness) and one.key.verifiable}
-        keys: list[Key] = [*(one.key for one in self.logs), *able.values()]
+        able = {
+            n: member.key
+            for n, member in self.witnesses.items()
+            if isinstance(member.key, Witness) and member.key.verifiable
+        }
+        keys: list[Key] = [*(member.key for member in self.logs), *able.values()]
         opened = open_note(note, keys)
         checkpoint = Checkpoint.parse(opened.text)
-        signed = [one.key.vkey for one in self.logs if one.key.name == checkpoint.origin]
+        signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
         log = next((vkey for vkey in signed if vkey in opened.verified), None)
         if log is None:
             raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
-        said = times(note, able.values())
-        seen = {name: said[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+        timestamps = times(note, able.values())
+        seen = {name: timestamps[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
         if not self.satisfied(seen):
             by = ", ".join(seen) or "no witness of the policy"
             unread = ", ".join(name for name in self.witnesses if name not in able)

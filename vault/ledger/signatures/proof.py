@@ -67,15 +67,15 @@ class Proof:
         if len(lines) - 2 > MOST_HASHES:
             raise Malformed(f"a proof has at most {MOST_HASHES} hashes")
         hashes = [decode_base64(line, f"hash {number} of the proof") for number, line in enumerate(lines[2:], 1)]
-        for number, one in enumerate(hashes, 1):
-            if len(one) != HASH_BYTES:
-                raise Malformed(f"hash {number} of the proof has {len(one)} bytes in place of {HASH_BYTES}")
+        for number, digest in enumerate(hashes, 1):
+            if len(digest) != HASH_BYTES:
+                raise Malformed(f"hash {number} of the proof has {len(digest)} bytes in place of {HASH_BYTES}")
         return cls(int(index[1]), hashes, checkpoint, extra)
 
     def format(self) -> str:
         """Write the proof."""
         extra = [] if self.extra is None else [f"extra {base64.b64encode(self.extra).decode()}"]
-        hashes = [base64.b64encode(one).decode() for one in self.hashes]
+        hashes = [base64.b64encode(digest).decode() for digest in self.hashes]
         return "\n".join([HEADER, *extra, f"index {self.index}", *hashes, "", self.checkpoint])
 
     def verify(self, leaf: bytes, policy: Policy) -> Cosigned:

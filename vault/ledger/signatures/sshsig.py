@@ -95,13 +95,13 @@ def _string(data: bytes) -> bytes:
 
 
 def _strings(data: bytes, count: int, what: str) -> list[bytes]:
-    found, rest = [], data
+    strings, rest = [], data
     for _ in range(count):
         (length,) = struct.unpack(">I", rest[:4]) if len(rest) >= 4 else (len(rest),)  # noqa: PLR2004 - a uint32
         if len(rest) - 4 < length:
             raise Malformed(f"{what} ends too soon")
-        found.append(rest[4 : 4 + length])
+        strings.append(rest[4 : 4 + length])
         rest = rest[4 + length :]
     if rest:
         raise Malformed(f"{what} goes on after its end")
-    return found
+    return strings

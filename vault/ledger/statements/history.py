@@ -97,8 +97,8 @@ class History:
 
     def gaps(self, cohort: str, before: int) -> int:
         """Count the withdrawals from a cohort, before an index, that were not refilled."""
-        gone = [entry for entry in self.withdrawn(cohort) if entry.index < before]
-        return sum(entry.statement.predicate["replacement"] is None for entry in gone)
+        withdrawals = [entry for entry in self.withdrawn(cohort) if entry.index < before]
+        return sum(entry.statement.predicate["replacement"] is None for entry in withdrawals)
 
     def opened_with(self, retired: LoggedStatement) -> list[LoggedStatement]:
         """Give the withdrawals that a retirement opens: from its cohort, and from reserves since the one before."""
@@ -117,17 +117,17 @@ class History:
         """
         served = {entry.index for entry, _ in self._withdrawn}
         for entry in self.opened_with(retired):
-            gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
-            if entry.digest != self.commit_of(gone, entry.index).digest:
-                raise Broken(f"leaf {entry.index} withdraws {gone} under a commitment that is not its own")
+            withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
+            if entry.digest != self.commit_of(withdrawn, entry.index).digest:
+                raise Broken(f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own")
             if entry.index in served:
-                self._require_next_in_reserve(refill, entry, strata[gone])
+                self._require_next_in_reserve(refill, entry, strata[withdrawn])
             elif refill is not None:
-                raise Broken(f"leaf {entry.index} refills with {refill} for {gone}, which was not being served")
+                raise Broken(f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served")
 
     def require_roots(self, cohort: str) -> int:
         """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
-        whole = 0
+        recomputed = 0
         for entry in self.of("set"):
             says = entry.statement.predicate
             for item in says["cohorts"]:
@@ -136,36 +136,36 @@ class History:
             tasks = [task for item in says["cohorts"] for task in item["tasks"]]
             if all(task in self.commits for task in tasks):
                 self._require_root(tasks, entry.digest, entry.index, entry.statement.name)
-                whole += 1
-        return whole
+                recomputed += 1
+        return recomputed
 
     def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
-        found = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
-        if found != stated:
-            raise Broken(f"the commitments of {what} at leaf {index} give the root {found}, it states {stated}")
+        root = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
+        if root != stated:
+            raise Broken(f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}")
 
     def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
         """Give the live cohorts after each statement that changes them."""
         live: dict[str, list[str]] | None = None
-        gone: set[str] = set()
+        retired: set[str] = set()
         last: LoggedStatement | None = None
         for entry in self.of("set", "withdraw", "retire"):
             if entry.statement.kind == "set":
                 _require_chain(last, entry)
-                live, last = _restated(live, gone, entry), entry
+                live, last = _restated(live, retired, entry), entry
             elif entry.statement.kind == "retire":
-                gone.add(_retired(live, gone, entry))
-                live = {name: tasks for name, tasks in live.items() if name not in gone} if live else live
+                retired.add(_retired(live, retired, entry))
+                live = {name: tasks for name, tasks in live.items() if name not in retired} if live else live
             elif live is not None:
                 live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
             yield entry.index, live or {}
 
     def _without(self, cohort: str, tasks: list[str], entry: LoggedStatement) -> list[str]:
-        gone, refill = entry.statement.name, entry.statement.predicate["replacement"]
-        if gone not in tasks:
+        withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
+        if withdrawn not in tasks:
             return tasks
         self._withdrawn.append((entry, cohort))
-        return [refill if task == gone else task for task in tasks if task != gone or refill is not None]
+        return [refill if task == withdrawn else task for task in tasks if task != withdrawn or refill is not None]
 
     def _require_next_in_reserve(self, refill: str | None, entry: LoggedStatement, stratum: str) -> None:
         promised = self.last_set(entry.index)
@@ -186,9 +186,9 @@ class History:
         task = entry.statement.name
         if task in self.commits:
             raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
-        other = self._task_of.setdefault(entry.digest, task)
-        if other != task:
-            raise Broken(f"{other} and {task} have the same commitment")
+        first_task = self._task_of.setdefault(entry.digest, task)
+        if first_task != task:
+            raise Broken(f"{first_task} and {task} have the same commitment")
         self.commits[task] = entry
 
     def _pair_runs(self) -> dict[int, LoggedRun]:
@@ -219,7 +219,7 @@ def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None
         raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
 
 
-def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
+def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
     """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
     says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
     for name, tasks in (live or {}).items():
@@ -230,13 +230,13 @@ def _restated(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedSt
             raise Broken(
                 f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
             )
-    if back := sorted(gone & says.keys()):
+    if back := sorted(retired & says.keys()):
         raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
     return says
 
 
-def _retired(live: dict[str, list[str]] | None, gone: set[str], entry: LoggedStatement) -> str:
+def _retired(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> str:
     name = str(entry.statement.predicate["cohort"])
-    if name in gone or (live is not None and name not in live):
+    if name in retired or (live is not None and name not in live):
         raise Broken(f"leaf {entry.index} retires {name}, which is not live")
     return name

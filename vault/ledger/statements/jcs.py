@@ -173,10 +173,10 @@ def number(value: float) -> str:
         return "0"
     sign = "-" if value < 0 else ""
     mantissa, _, exponent = repr(abs(value)).partition("e")  # repr gives the same shortest digits, set differently
-    whole, _, fraction = mantissa.partition(".")
+    integer, _, fraction = mantissa.partition(".")
     fraction = "" if fraction == "0" else fraction
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = (integer + fraction).lstrip("0")
+    point = len(integer) + int(exponent or 0) - (len(integer + fraction) - len(digits))
     digits = digits.rstrip("0")
     return sign + _place(digits, point)
 
@@ -194,10 +194,10 @@ def _place(digits: str, point: int) -> str:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise Malformed("an object has the same key twice")
-    return found
+    return members
 
 
 def _constant(name: str) -> Any:

@@ -52,16 +52,16 @@ class KeyEpochs:
             Broken: one is not signed by both keys, stands elsewhere than it says, is of another log, or does not begin
                 where the last one ended.
         """
-        found = [(entry.index, *_both(origin, entry)) for entry in entries]
-        first = found[0][1] if found else next(vkey for vkey in head.verified if _is_of(origin, vkey))
+        handovers = [(entry.index, *_both(origin, entry)) for entry in entries]
+        first = handovers[0][1] if handovers else next(vkey for vkey in head.verified if _is_of(origin, vkey))
         keys = [first]
-        for index, old, new in found:
+        for index, old, new in handovers:
             if old != keys[-1]:
                 raise Broken(f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}")
             if new in keys:
                 raise Broken(f"leaf {index} hands the log over to {new}, which was its key before")
             keys.append(new)
-        return cls(first, tuple((index, new) for index, _, new in found))
+        return cls(first, tuple((index, new) for index, _, new in handovers))
 
     def of(self, size: int) -> str:
         """Give the key that signs heads of this size."""
@@ -89,7 +89,7 @@ def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> st
 
     The leaves need not be proven to be in the log: such a statement bears the signature of the key that was given.
     """
-    told = None
+    explanation = None
     known = list(given)
     for index, leaf in enumerate(leaves):
         if _MARK in leaf:
@@ -98,12 +98,12 @@ def introduced(origin: str, leaves: Iterable[bytes], given: Sequence[str]) -> st
             except (Broken, Malformed):
                 continue
             if old in known and new not in known:
-                told = (
+                explanation = (
                     f"leaf {index} hands the log over from {old} to {new}, and both keys signed that; an audit takes "
                     "keys from its caller alone: ask whoever gave you the old one, and give the new one too (--key)"
                 )
                 known.append(new)
-    return told
+    return explanation
 
 
 def successors(origin: str, leaves: Iterable[bytes], start: int) -> Iterator[str]:
@@ -113,8 +113,8 @@ def successors(origin: str, leaves: Iterable[bytes], start: int) -> Iterator[str
         Broken, Malformed: one of them is no statement that does so.
     """
     for index, leaf in enumerate(leaves, start):
-        if _MARK in leaf and (found := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
-            yield _both(origin, LoggedStatement(index, found))[1]
+        if _MARK in leaf and (statement := Statement.parse(leaf, f"leaf {index}")).kind == KIND:
+            yield _both(origin, LoggedStatement(index, statement))[1]
 
 
 def _both(origin: str, entry: LoggedStatement) -> tuple[str, str]:

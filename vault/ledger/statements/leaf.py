@@ -178,7 +178,9 @@ def sha256_hex(data: bytes) -> str:
 
 def key(*, old: Signer, new: Signer, size: int) -> bytes:
     """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
-    said = key_epochs.text(old.verifier.vkey, new.verifier.vkey, size)
-    signatures = {word: base64.b64encode(one.key.sign(said)).decode() for word, one in (("old", old), ("new", new))}
+    message = key_epochs.text(old.verifier.vkey, new.verifier.vkey, size)
+    signatures = {
+        word: base64.b64encode(signer.key.sign(message)).decode() for word, signer in (("old", old), ("new", new))
+    }
     predicate = {"old": old.verifier.vkey, "new": new.verifier.vkey, "size": size, "signatures": signatures}
     return statement("key", new.name, sha256_hex(new.verifier.public), predicate)

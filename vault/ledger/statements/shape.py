@@ -192,14 +192,14 @@ def _written(fields: Mapping[str, DocumentShape], optional: Mapping[str, Documen
     """Give a closed object's pattern: its keys in order, a comma before each but the first, which must be there."""
     if any(shape.written is None for shape in fields.values()) or min(fields) > min(optional, default="~"):
         return None
-    found = ""
+    pattern = ""
     for name, shape in sorted({**fields, **optional}.items()):
-        member = f'{found and ","}"{re.escape(name)}":{shape.written}'
+        member = f'{pattern and ","}"{re.escape(name)}":{shape.written}'
         if name in fields:
-            found += member
+            pattern += member
         elif shape.written is not None:
-            found += f"(?:{member})?"
-    return rf"\{{{found}\}}"
+            pattern += f"(?:{member})?"
+    return rf"\{{{pattern}\}}"
 
 
 def one_of(*values: str) -> DocumentShape:

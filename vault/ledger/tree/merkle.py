@@ -136,9 +136,9 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     border = (index >> inner).bit_count()
     if len(proof) != inner + border:
         raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
-    found = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
-    if found != expected:
-        raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {found.hex()}")
+    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    if computed != expected:
+        raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}")
 
 
 def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
@@ -201,29 +201,29 @@ def _cover(start: int, end: int) -> Iterator[tuple[int, int]]:
 def _join(nodes: Nodes, start: int, end: int) -> bytes:
     """Hash the subtree over `[start, end)`, where `start` is aligned as RFC 6962 splits."""
     parts = [nodes(level, index) for level, index in _cover(start, end)]
-    found = parts.pop()
+    subtree = parts.pop()
     while parts:
-        found = node_hash(parts.pop(), found)
-    return found
+        subtree = node_hash(parts.pop(), subtree)
+    return subtree
 
 
 def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for other in proof:
-        seed = sha256(b"\1" + other + seed if index & 1 else b"\1" + seed + other).digest()
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
         index >>= 1
     return seed
 
 
 def _chain_inner_right(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for level, other in enumerate(proof):
+    for level, sibling in enumerate(proof):
         if index >> level & 1:
-            seed = node_hash(other, seed)
+            seed = node_hash(sibling, seed)
     return seed
 
 
 def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
-    for other in proof:
-        seed = sha256(b"\1" + other + seed).digest()
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed).digest()
     return seed
 
 

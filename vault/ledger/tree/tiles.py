@@ -147,11 +147,11 @@ class Frontier:
 
     def root(self) -> bytes:
         """Give the root of the whole tree."""
-        found: bytes | None = None
+        root: bytes | None = None
         for hashes in self._edge:
             for peak in _peaks_of(hashes):
-                found = peak if found is None else node_hash(peak, found)
-        return EMPTY_ROOT if found is None else found
+                root = peak if root is None else node_hash(peak, root)
+        return EMPTY_ROOT if root is None else root
 
 
 class TileTree:

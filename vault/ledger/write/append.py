@@ -217,11 +217,13 @@ class LogWriter:
                 "and the newest database with it; from an older state nothing is ever signed"
             ) from error
         if public and not public.startswith(note):
-            shown = self._open(public)
-            if shown.size >= head.size:
-                raise Refused(f"the published checkpoint (size {shown.size}) is no older than the last signed head "
+            published = self._open(public)
+            if published.size >= head.size:
+                raise Refused(f"the published checkpoint (size {published.size}) is no older than the last signed head "
                               f"(size {head.size}): the head file was put back from a backup")  # fmt: skip
-            self._require_extends(tree, shown, head, "the published checkpoint is not the beginning of the signed tree")
+            self._require_extends(
+                tree, published, head, "the published checkpoint is not the beginning of the signed tree"
+            )
         cosigned = self._cosigned(note, head.size)
         if public != cosigned:
             self._keep(note)  # written anew: whoever wrote it may have died, or failed, before it was on the disk
@@ -232,13 +234,17 @@ class LogWriter:
 
     def _cosigned(self, note: str, size: int) -> str:
         """Give a head with the lines that were put under it, also where the public copy has them only in part."""
-        shown = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
-        return max((one for one in shown if one.startswith(note) and _is_note(one)), key=len, default=note)
+        notes = (_text(self.folder / path) or note for path in (HEAD, f"{KEPT}/{size}"))
+        return max(
+            (candidate for candidate in notes if candidate.startswith(note) and _is_note(candidate)),
+            key=len,
+            default=note,
+        )
 
     def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
-        found = root_from(tree.node, old.size)
-        if found != old.root:
-            raise Refused(f"{otherwise}: at size {old.size} of {head.size} they give {found.hex()}, "
+        root = root_from(tree.node, old.size)
+        if root != old.root:
+            raise Refused(f"{otherwise}: at size {old.size} of {head.size} they give {root.hex()}, "
                           f"it says {old.root.hex()}; nothing was signed")  # fmt: skip
 
     def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
@@ -285,11 +291,11 @@ class LogWriter:
             self._clear(entries_path(index), size - index * WIDTH)
             self._write(entries_path(index, width), pack_entries(leaves[at : at + width]))
 
-    def _clear(self, whole: str, signed: int) -> None:
+    def _clear(self, full_path: str, signed: int) -> None:
         """Remove what a crash before signing left of a tile of which only `signed` entries are under a signed head."""
         if signed < WIDTH:
-            (self.folder / whole).unlink(missing_ok=True)
-        for path in (self.folder / f"{whole}.p").glob("*"):
+            (self.folder / full_path).unlink(missing_ok=True)
+        for path in (self.folder / f"{full_path}.p").glob("*"):
             if path.name.isdigit() and int(path.name) > signed:
                 path.unlink()
 

@@ -74,7 +74,7 @@ class Witnesses:
         patience: float = 15.0,
         grace: float = 0.5,
     ) -> None:
-        self.policy = replace(policy, logs=[PolicyMember(one) for one in writer.verifiers])
+        self.policy = replace(policy, logs=[PolicyMember(verifier) for verifier in writer.verifiers])
         self._writer, self._ask, self._on_complaint = writer, ask, on_complaint
         self._patience, self._grace = patience, grace
         self._on_record: dict[str, int] = {}  # by URL; a guess that a witness puts right
@@ -105,17 +105,17 @@ class Witnesses:
             done = self.head()
             if done.size == head.size:
                 return done
-            found = self._gather(head, note, done.size)
-            if self.policy.satisfied(found.lines):
-                self._writer.put_under(note, "".join(found.lines.values()))
-                for name, complaint in found.complaints.items():
+            result = self._gather(head, note, done.size)
+            if self.policy.satisfied(result.lines):
+                self._writer.put_under(note, "".join(result.lines.values()))
+                for name, complaint in result.complaints.items():
                     self._on_complaint(f"witness {name} {complaint}; the others were enough")
             elif self._writer.size == head.size:  # else another process published, and they were asked for its head
-                raise Unavailable(self._lacking(head, found))
+                raise Unavailable(self._lacking(head, result))
         return Checkpoint.empty(self._writer.origin)
 
-    def _lacking(self, head: Checkpoint, found: CosigningResult) -> str:
-        who = "; ".join(f"{name} {complaint}" for name, complaint in found.complaints.items())
+    def _lacking(self, head: Checkpoint, result: CosigningResult) -> str:
+        who = "; ".join(f"{name} {complaint}" for name, complaint in result.complaints.items())
         return (
             f"the head of {head.size} leaves is signed and published, but too few witnesses have cosigned it for the "
             f"quorum {self.policy.quorum!r}: {who}. Nothing is lost, and nothing goes live before they have: call again"
@@ -124,22 +124,24 @@ class Witnesses:
     def _gather(self, head: Checkpoint, note: str, guess: int) -> CosigningResult:
         """Ask every witness that has a URL; the answer of one server counts for all of its keys."""
         lines: dict[str, str] = {}
-        complaints = {name: "has no URL in the policy" for name, one in self.policy.witnesses.items() if not one.url}
+        complaints = {
+            name: "has no URL in the policy" for name, member in self.policy.witnesses.items() if not member.url
+        }
         waiting = self._by_url()
-        said: SimpleQueue[tuple[str, dict[str, str], str]] = SimpleQueue()
+        answers: SimpleQueue[tuple[str, dict[str, str], str]] = SimpleQueue()
 
         def ask(url: str, keys: Mapping[str, Witness]) -> None:
             try:
-                said.put((url, _lines(self._signed(url, head, note, guess), keys, head), "gave no line of its key"))
+                answers.put((url, _lines(self._signed(url, head, note, guess), keys, head), "gave no line of its key"))
             except (VaultError, OSError) as error:
-                said.put((url, {}, " ".join(str(error).split())))
+                answers.put((url, {}, " ".join(str(error).split())))
 
         for asked in waiting.items():
             threading.Thread(target=ask, args=asked, name=f"ask {asked[0]}", daemon=True).start()
         deadline = time.monotonic() + self._patience
         while waiting:
             try:
-                url, signed, complaint = said.get(timeout=max(0.0, deadline - time.monotonic()))
+                url, signed, complaint = answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except Empty:
                 break
             lines |= signed
@@ -150,11 +152,11 @@ class Witnesses:
         return CosigningResult(lines, complaints)
 
     def _by_url(self) -> dict[str, dict[str, Witness]]:
-        found: dict[str, dict[str, Witness]] = {}
-        for name, one in self.policy.witnesses.items():
-            if one.url and isinstance(one.key, Witness):
-                found.setdefault(one.url.rstrip("/"), {})[name] = one.key
-        return found
+        by_url: dict[str, dict[str, Witness]] = {}
+        for name, member in self.policy.witnesses.items():
+            if member.url and isinstance(member.key, Witness):
+                by_url.setdefault(member.url.rstrip("/"), {})[name] = member.key
+        return by_url
 
     def _signed(self, url: str, head: Checkpoint, note: str, guess: int) -> bytes:
         """Ask one witness, again after it corrected the size; gives the body of its 200 answer."""
@@ -167,10 +169,10 @@ class Witnesses:
                 return reply.body
             if reply.status != 409 or reply.content_type.partition(";")[0].strip() != SIZE:  # noqa: PLR2004 - likewise
                 raise Broken(_refusal(reply))
-            found = _COUNT.fullmatch(reply.body)
-            if found is None or int(found[1]) == old:
+            match = _COUNT.fullmatch(reply.body)
+            if match is None or int(match[1]) == old:
                 raise Broken("answered incorrectly: a conflict that names no other size")
-            old = self._on_record[url] = int(found[1])
+            old = self._on_record[url] = int(match[1])
             if old > head.size:
                 raise Broken(
                     f"has cosigned {old} leaves of this log, which has {head.size}: it has seen another history"
@@ -180,7 +182,7 @@ class Witnesses:
 
 def request(old: int, proof: Sequence[bytes], note: str) -> bytes:
     """Write the body of a request to a witness (C2SP tlog-witness, `add-checkpoint`)."""
-    return "\n".join([f"old {old}", *(base64.b64encode(one).decode() for one in proof), "", note]).encode()
+    return "\n".join([f"old {old}", *(base64.b64encode(digest).decode() for digest in proof), "", note]).encode()
 
 
 def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[str, str]:
@@ -190,9 +192,9 @@ def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[s
         Broken: it is no signature lines, or one by these keys does not verify.
     """
     text, known = head.format().encode(), {(key.name, key.key_id): name for name, key in keys.items()}
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     try:
-        parts = [read_line(one) for one in body.decode().removesuffix("\n").split("\n")]
+        parts = [read_line(raw_line) for raw_line in body.decode().removesuffix("\n").split("\n")]
     except (UnicodeDecodeError, Malformed) as error:
         raise Broken("answered incorrectly: no signature lines") from error
     for name, identity, signature in parts:
@@ -201,8 +203,8 @@ def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[s
             continue
         if not keys[whose].accepts(text, signature):
             raise Broken("answered with a signature that does not verify")
-        found[whose] = line(name, identity, signature)
-    return found
+        lines[whose] = line(name, identity, signature)
+    return lines
 
 
 def _refusal(reply: WitnessReply) -> str:

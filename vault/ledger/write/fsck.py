@@ -70,9 +70,9 @@ def rebuilt(folder: Path) -> tuple[int, bytes]:
 
 def _ends(folder: Path) -> Iterator[int]:
     for path in (folder / "tile" / "0").rglob("*"):
-        if found := _LEAVES.fullmatch(path.relative_to(folder).as_posix()):
-            index = int(found[1].replace("x", "").replace("/", ""))
-            yield index * WIDTH + int(found[2] or WIDTH) if path.is_file() else 0
+        if match := _LEAVES.fullmatch(path.relative_to(folder).as_posix()):
+            index = int(match[1].replace("x", "").replace("/", ""))
+            yield index * WIDTH + int(match[2] or WIDTH) if path.is_file() else 0
 
 
 def _rehash(folder: Path, head: Checkpoint) -> Iterator[str]:
@@ -95,12 +95,12 @@ def _rehash(folder: Path, head: Checkpoint) -> Iterator[str]:
 def _compare(folder: Path, level: int, index: int, hashes: Sequence[bytes]) -> Iterator[str]:
     path = tile_path(level, index, len(hashes))
     try:
-        found = split_hashes(folder_reader(folder)(path), len(hashes), path)
+        stored = split_hashes(folder_reader(folder)(path), len(hashes), path)
     except (Broken, Malformed) as error:
         yield str(error)
         return
-    if wrong := [place for place, (a, b) in enumerate(zip(found, hashes, strict=True)) if a != b]:
-        yield f"{path} disagrees with the entries, first at hash {wrong[0]}: {found[wrong[0]].hex()}"
+    if wrong := [place for place, (a, b) in enumerate(zip(stored, hashes, strict=True)) if a != b]:
+        yield f"{path} disagrees with the entries, first at hash {wrong[0]}: {stored[wrong[0]].hex()}"
 
 
 def _kept(folder: Path, head: Checkpoint, verifiers: Sequence[Verifier]) -> Iterator[str]:
@@ -108,11 +108,11 @@ def _kept(folder: Path, head: Checkpoint, verifiers: Sequence[Verifier]) -> Iter
     for path in sorted((folder / KEPT).glob("*"), key=lambda item: (len(item.name), item.name)):
         name = f"{KEPT}/{path.name}"
         try:
-            kept, _ = open_checkpoint(path.read_bytes(), verifiers)
-            if str(kept.size) != path.name or kept.origin != head.origin:
-                yield f"{name} is a checkpoint of {kept.origin} at size {kept.size}"
-            elif kept.size <= head.size and root_from(tree.node, kept.size) != kept.root:
-                yield f"{name} has the root {kept.root.hex()}: a second root at size {kept.size}"
+            checkpoint, _ = open_checkpoint(path.read_bytes(), verifiers)
+            if str(checkpoint.size) != path.name or checkpoint.origin != head.origin:
+                yield f"{name} is a checkpoint of {checkpoint.origin} at size {checkpoint.size}"
+            elif checkpoint.size <= head.size and root_from(tree.node, checkpoint.size) != checkpoint.root:
+                yield f"{name} has the root {checkpoint.root.hex()}: a second root at size {checkpoint.size}"
         except (Broken, Malformed, OSError) as error:
             yield f"{name}: {error}"
 
@@ -121,13 +121,15 @@ def _older(folder: Path, size: int) -> Iterator[str]:
     """Compare the partial tiles of older sizes with the tiles that stand now."""
     for path in sorted((folder / "tile").rglob("*.p/*")):
         relative = path.relative_to(folder).as_posix()
-        found = _PARTIAL.fullmatch(relative)
-        if found is None:
+        match = _PARTIAL.fullmatch(relative)
+        if match is None:
             yield f"{relative!r} is no file of a log"
             continue
-        level, index, width = found[1], int(found[2].replace("x", "").replace("/", "")), int(found[3])
+        level, index, width = match[1], int(match[2].replace("x", "").replace("/", "")), int(match[3])
         count = size if level == "entries" else size >> HEIGHT * int(level)
         if (standing := min(WIDTH, count - index * WIDTH)) > width:
-            whole = entries_path(index, standing) if level == "entries" else tile_path(int(level), index, standing)
-            if not (folder / whole).is_file() or not (folder / whole).read_bytes().startswith(path.read_bytes()):
-                yield f"{relative} is not the beginning of {whole}"
+            full_path = entries_path(index, standing) if level == "entries" else tile_path(int(level), index, standing)
+            if not (folder / full_path).is_file() or not (folder / full_path).read_bytes().startswith(
+                path.read_bytes()
+            ):
+                yield f"{relative} is not the beginning of {full_path}"

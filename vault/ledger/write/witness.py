@@ -82,7 +82,7 @@ class AddCheckpointRequest:
         if len(lines) > MOST_HASHES:
             raise Malformed(f"a request has at most {MOST_HASHES} hashes")
         proof = [decode_base64(line, f"hash {number} of the request") for number, line in enumerate(lines, 1)]
-        if any(len(one) != HASH_BYTES for one in proof):
+        if any(len(digest) != HASH_BYTES for digest in proof):
             raise Malformed(f"a hash has {HASH_BYTES} bytes; one of the request has not")
         text, signatures = take_apart(note)
         for line in signatures:
@@ -128,7 +128,7 @@ class LocalWitness:
         except Malformed as error:
             return _no(400, str(error))
         asked = request.checkpoint
-        keys = [one for one in self._logs if one.name == asked.origin]
+        keys = [key for key in self._logs if key.name == asked.origin]
         if not keys:
             return _no(404, f"this witness knows no log {asked.origin}")  # 2
         try:
@@ -154,11 +154,11 @@ class LocalWitness:
         path = self._path(origin)
         if not path.exists():
             return Checkpoint.empty(origin)
-        keys: list[Key] = [*self._logs, *(one.witness for one in self._cosigners)]
-        found = Checkpoint.parse(open_note(path.read_bytes(), keys).text)
-        if found.origin != origin:
-            raise Broken(f"{path} holds a checkpoint of {found.origin}, not of {origin}")
-        return found
+        keys: list[Key] = [*self._logs, *(cosigner.witness for cosigner in self._cosigners)]
+        checkpoint = Checkpoint.parse(open_note(path.read_bytes(), keys).text)
+        if checkpoint.origin != origin:
+            raise Broken(f"{path} holds a checkpoint of {checkpoint.origin}, not of {origin}")
+        return checkpoint
 
     def _decide(self, request: AddCheckpointRequest, note: str) -> WitnessReply:
         asked, last = request.checkpoint, self.last(request.checkpoint.origin)
@@ -170,7 +170,7 @@ class LocalWitness:
             return _no(
                 409, f"size {last.size} was cosigned with the root {last.root.hex()}, not {asked.root.hex()}"
             )  # 7
-        lines = "".join(one.cosign(asked, now) for now in [self._clock()] for one in self._cosigners)
+        lines = "".join(cosigner.cosign(asked, now) for now in [self._clock()] for cosigner in self._cosigners)
         path = self._path(asked.origin)
         write_atomically(path, (note + lines).encode(), path.with_suffix(".new"))
         return WitnessReply(200, TEXT, lines.encode())  # 8
