@@ -33,9 +33,9 @@ def quoted(value: object, limit: int = LIMIT) -> str:
 
 def listed(names: Collection[object]) -> str:
     """Format the first few of a list of names."""
-    shown = ", ".join(quoted(name, 60) for name in islice(names, NAMES))
+    listing = ", ".join(quoted(name, 60) for name in islice(names, NAMES))
     more = len(names) - NAMES
-    return f"{shown} and {more} more" if more > 0 else shown or "none"
+    return f"{listing} and {more} more" if more > 0 else listing or "none"
 
 
 def plain(number: Fraction | float) -> str:
@@ -48,10 +48,10 @@ def plain(number: Fraction | float) -> str:
 
 def sentence(text: str) -> str:
     """Make a sentence safe to keep as evidence: cut, and without characters that cannot be printed or encoded."""
-    shown = text if len(text) <= SENTENCE else text[:SENTENCE] + "…"
-    if shown.isprintable():
-        return shown
-    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in shown)
+    shortened = text if len(text) <= SENTENCE else text[:SENTENCE] + "…"
+    if shortened.isprintable():
+        return shortened
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in shortened)
 
 
 def _pieces(value: object, limit: int) -> Iterator[str]:

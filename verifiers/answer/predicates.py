@@ -55,8 +55,8 @@ def _document(answer: str) -> Any:
 
 def numbers_in(text: str) -> set[Fraction]:
     """Find the numbers in a text; commas may group thousands, and a part of a word or of a version is no number."""
-    found = _NUMBERS.findall(text.translate(_MINUS))
-    return {Fraction(Decimal(number.replace(",", ""))) for number in found}
+    matches = _NUMBERS.findall(text.translate(_MINUS))
+    return {Fraction(Decimal(number.replace(",", ""))) for number in matches}
 
 
 def items_in(text: str) -> list[str]:
@@ -119,10 +119,10 @@ def one_of(context: Context, texts: Sequence[str], *, ignore_case: bool = False)
 def number(context: Context, value: float, tolerance: float = 0) -> ProbeResult:
     """Exactly one number occurs in the answer, and it is this one, within the tolerance (0 if none is given)."""
     answer = _given(context)
-    found = context.once("answer numbers", lambda: numbers_in(answer))
-    if len(found) != 1:
-        raise TargetMissing(f"the answer has {len(found)} different numbers in it: {quoted(answer)}")
-    return ProbeResult(near(next(iter(found)), value, tolerance), f"the answer is {quoted(answer)}")
+    numbers = context.once("answer numbers", lambda: numbers_in(answer))
+    if len(numbers) != 1:
+        raise TargetMissing(f"the answer has {len(numbers)} different numbers in it: {quoted(answer)}")
+    return ProbeResult(near(next(iter(numbers)), value, tolerance), f"the answer is {quoted(answer)}")
 
 
 @predicate(
@@ -157,9 +157,9 @@ def item_set(context: Context, items: Sequence[str], *, ignore_case: bool = Fals
     """
     answer = _given(context)
     fold = _folded(ignore_case)
-    there = context.once("answer items", lambda: items_in(answer))
-    same = {fold(item) for item in there} == {fold(item.strip()) for item in items}
-    return ProbeResult(same, f"the answer names {listed(there)}")
+    named = context.once("answer items", lambda: items_in(answer))
+    same = {fold(item) for item in named} == {fold(item.strip()) for item in items}
+    return ProbeResult(same, f"the answer names {listed(named)}")
 
 
 @predicate(
@@ -174,9 +174,9 @@ def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = Fal
     """The answer is a list of just these items, in this order; written as for `answer.set`."""
     answer = _given(context)
     fold = _folded(ignore_case)
-    there = context.once("answer items", lambda: items_in(answer))
-    same = [fold(item) for item in there] == [fold(item.strip()) for item in items]
-    return ProbeResult(same, f"the answer names {listed(there)}")
+    named = context.once("answer items", lambda: items_in(answer))
+    same = [fold(item) for item in named] == [fold(item.strip()) for item in items]
+    return ProbeResult(same, f"the answer names {listed(named)}")
 
 
 @predicate(
@@ -189,5 +189,5 @@ def item_list(context: Context, items: Sequence[str], *, ignore_case: bool = Fal
 def json_value(context: Context, value: Any) -> ProbeResult:
     """The whole answer is JSON, and its value is this one; compared as in `filesystem.fileJsonEquals`."""
     answer = _given(context)
-    there = context.once("answer json", lambda: _document(answer))
-    return ProbeResult(json_equal(there, value), f"the answer is {quoted(answer)}")
+    document = context.once("answer json", lambda: _document(answer))
+    return ProbeResult(json_equal(document, value), f"the answer is {quoted(answer)}")

@@ -31,7 +31,7 @@ def map_of(shape: Shape) -> Shape:
     def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, dict):
             raise TypeError
-        return {key: shape(one, budget) for key, one in value.items()}
+        return {key: shape(member, budget) for key, member in value.items()}
 
     return checked
 
@@ -42,7 +42,7 @@ def list_of(shape: Shape) -> Shape:
     def checked(value: Any, budget: ReadingBudget) -> Any:
         if not isinstance(value, list):
             raise TypeError
-        return [shape(one, budget) for one in value]
+        return [shape(item, budget) for item in value]
 
     return checked
 

@@ -72,31 +72,33 @@ def _node(predicate: Predicate, bench: _Bench, spoiled: Verdict) -> Evidence:
 def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
     broken = False
     try:
-        verdict, found = _asked(probe, bench.context, spoiled)
+        verdict, observation = _asked(probe, bench.context, spoiled)
     except MemoryError:  # it says how much this process may have, and nothing about the state
         raise
     except Exception as error:  # a defect of ours must neither pass nor fail anybody
         kind = type(error).__name__
         if bench.seed is not None and _can_be_asked(probe, bench.seed):
-            found = f"the probe breaks on this state ({kind}) and not on the untouched one, which counts against it"
+            observation = (
+                f"the probe breaks on this state ({kind}) and not on the untouched one, which counts against it"
+            )
             verdict = spoiled
         else:
             verdict, broken = Verdict.UNKNOWN, True
-            found = f"the probe itself broke ({kind}): this is a defect of ours"
-    return Evidence(probe.name, verdict, probe.arguments, sentence(found), broken=broken)
+            observation = f"the probe itself broke ({kind}): this is a defect of ours"
+    return Evidence(probe.name, verdict, probe.arguments, sentence(observation), broken=broken)
 
 
 def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, str]:
     """Evaluate one probe on one state; raises only for a defect of ours."""
     try:
-        holds, found = CATALOGUE[probe.name].probe(context, **probe.arguments)
+        holds, observation = CATALOGUE[probe.name].probe(context, **probe.arguments)
     except TargetMissing as error:
         return Verdict.FALSE, str(error)
     except CorruptState as error:
         return spoiled, f"{error}, which counts against the state"
     except VerifierError as error:
         return Verdict.UNKNOWN, str(error)
-    return (Verdict.TRUE if holds else Verdict.FALSE), found
+    return (Verdict.TRUE if holds else Verdict.FALSE), observation
 
 
 def _can_be_asked(probe: Probe, seed: Context) -> bool:

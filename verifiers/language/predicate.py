@@ -183,6 +183,6 @@ def in_words(predicate: Predicate, indent: str = "") -> str:
 
 
 def _sentence(words: str, arguments: Mapping[str, Any]) -> str:
-    shown = {key: json.dumps(value, ensure_ascii=False) for key, value in arguments.items()}
-    extra = ", ".join(f"{key}: {value}" for key, value in shown.items() if f"{{{key}}}" not in words)
-    return words.format_map(shown) + (f" ({extra})" if extra else "")
+    rendered = {key: json.dumps(value, ensure_ascii=False) for key, value in arguments.items()}
+    extra = ", ".join(f"{key}: {value}" for key, value in rendered.items() if f"{{{key}}}" not in words)
+    return words.format_map(rendered) + (f" ({extra})" if extra else "")

@@ -45,8 +45,8 @@ def read_item(data: bytes, budget: ReadingBudget | None = None) -> Item:
     if len(data) > MAX_BYTES:
         raise CorruptState(f"a file of the calendar is longer than {MAX_BYTES} bytes")
     try:
-        found = [item for item in _items(data.decode()) if item is not None]
-        return found[0]
+        items = [item for item in _items(data.decode()) if item is not None]
+        return items[0]
     except (ValueError, LookupError, OverflowError):
         raise CorruptState("a file of the calendar is not written as one") from None
 
@@ -56,19 +56,19 @@ def _items(text: str) -> Iterator[Item | None]:
     if len(lines) > MAX_LINES or lines[0].upper() != "BEGIN:VCALENDAR" or lines[-1].upper() != "END:VCALENDAR":
         raise ValueError
     inside: list[str] = []
-    said: list[tuple[str, Mapping[str, str], str]] = []
+    properties: list[tuple[str, Mapping[str, str], str]] = []
     for line in lines:
         name, options, value = _line(line)
         if name == "BEGIN":
             inside.append(value.upper())
-            said = [] if len(inside) == 2 else said  # noqa: PLR2004 - what is directly in the calendar
+            properties = [] if len(inside) == 2 else properties  # noqa: PLR2004 - what is directly in the calendar
         elif name == "END":
             if not inside or inside.pop() != value.upper():
                 raise ValueError
             if len(inside) == 1 and value.upper() in _KINDS:
-                yield _item(_KINDS[value.upper()], said)
+                yield _item(_KINDS[value.upper()], properties)
         elif len(inside) == 2:  # noqa: PLR2004 - an alarm in an event is not looked at
-            said.append((name, options, value))
+            properties.append((name, options, value))
         if not 0 <= len(inside) <= DEEPEST:
             raise ValueError
 
@@ -81,9 +81,9 @@ def _line(line: str) -> tuple[str, Mapping[str, str], str]:
     return match[1].upper(), options, match[3]
 
 
-def _item(kind: Kind, said: list[tuple[str, Mapping[str, str], str]]) -> Item | None:
+def _item(kind: Kind, properties: list[tuple[str, Mapping[str, str], str]]) -> Item | None:
     """Build an item; overrides of single occurrences are not items of their own."""
-    single = {name: (options, value) for name, options, value in said}
+    single = {name: (options, value) for name, options, value in properties}
     if "RECURRENCE-ID" in single:
         return None
     moments = {name: _moment(*single[name]) for name in ("DTSTART", "DTEND", "DUE") if name in single}
@@ -100,7 +100,7 @@ def _item(kind: Kind, said: list[tuple[str, Mapping[str, str], str]]) -> Item | 
         end=end,
         status=single.get("STATUS", ({}, ""))[1].upper(),
         repeats=dict(part.upper().split("=", 1) for part in rule.split(";")) if rule else {},
-        attendees=tuple(_address(value) for name, _, value in said if name == "ATTENDEE"),
+        attendees=tuple(_address(value) for name, _, value in properties if name == "ATTENDEE"),
         **{field: unescaped(single[name][1]) for name, field in TEXTS.items() if name in single},
     )
 

@@ -178,12 +178,12 @@ def event_repeats(  # noqa: PLR0917 - each is an argument of the predicate
 def count_on_day(context: Context, day: str, count: int, calendar: str | None = None) -> ProbeResult:
     """This many events touch the day, which begins and ends in UTC."""
     first = _day(day)
-    there = [
+    matching = [
         entry
         for entry in _entries(context, "event", calendar)
         if _overlap(_span(entry.item), (first, first + datetime.timedelta(days=1)))
     ]
-    return ProbeResult(len(there) == count, _said(there))
+    return ProbeResult(len(matching) == count, _said(matching))
 
 
 @predicate(
@@ -196,8 +196,8 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
 )
 def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> ProbeResult:
     """There are this many events, or this many of the title."""
-    there = [entry for entry in _entries(context, "event", calendar) if _fits(entry.item, {"summary": summary})]
-    return ProbeResult(len(there) == count, _said(there))
+    matching = [entry for entry in _entries(context, "event", calendar) if _fits(entry.item, {"summary": summary})]
+    return ProbeResult(len(matching) == count, _said(matching))
 
 
 @predicate(
@@ -221,9 +221,9 @@ def event_count(context: Context, count: int, calendar: str | None = None, summa
 def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, str]]) -> ProbeResult:
     """The calendar has these events and no others, in any order."""
     entries = _entries(context, "event", calendar)
-    there = sorted((entry.item.summary.strip(), entry.item.start, entry.item.end) for entry in entries)
-    wanted = sorted((one["summary"].strip(), _moment(one["start"]), _moment(one["end"])) for one in events)
-    return ProbeResult(there == wanted, _said(entries))
+    actual = sorted((entry.item.summary.strip(), entry.item.start, entry.item.end) for entry in entries)
+    wanted = sorted((event["summary"].strip(), _moment(event["start"]), _moment(event["end"])) for event in events)
+    return ProbeResult(actual == wanted, _said(entries))
 
 
 @predicate(
@@ -255,8 +255,8 @@ def no_overlap(context: Context, calendar: str | None = None, day: str | None = 
 def is_free(context: Context, start: str, end: str, calendar: str | None = None) -> ProbeResult:
     """No event touches this time; what ends or begins just then does not."""
     wanted = (_instant(_moment(start)), _instant(_moment(end)))
-    there = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
-    return ProbeResult(not there, _said(there))
+    overlapping = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
+    return ProbeResult(not overlapping, _said(overlapping))
 
 
 @predicate(
@@ -309,8 +309,8 @@ def todo_absent(context: Context, summary: str, calendar: str | None = None) -> 
 )
 def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> ProbeResult:
     """There are this many tasks, or this many of the status."""
-    there = [entry for entry in _entries(context, "todo", calendar) if _fits(entry.item, {"status": status})]
-    return ProbeResult(len(there) == count, _said(there))
+    matching = [entry for entry in _entries(context, "todo", calendar) if _fits(entry.item, {"status": status})]
+    return ProbeResult(len(matching) == count, _said(matching))
 
 
 def _entries(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
@@ -320,10 +320,10 @@ def _entries(context: Context, kind: str, calendar: str | None) -> list[Calendar
 
 
 def _only(context: Context, kind: str, summary: str, calendar: str | None) -> Item:
-    found = [entry for entry in _entries(context, kind, calendar) if _fits(entry.item, {"summary": summary})]
-    if len(found) != 1:
-        raise TargetMissing(f"there are {len(found)} of this title: {_said(found)}")
-    return found[0].item
+    matching = [entry for entry in _entries(context, kind, calendar) if _fits(entry.item, {"summary": summary})]
+    if len(matching) != 1:
+        raise TargetMissing(f"there are {len(matching)} of this title: {_said(matching)}")
+    return matching[0].item
 
 
 def _fits(item: Item, wanted: Mapping[str, str | None]) -> bool:
@@ -361,7 +361,7 @@ def _span(item: Item) -> Span:
 def _overlap(left: Span, right: Span) -> bool:
     """Say whether two time spans overlap; a span without length is a moment."""
     return max(left[0], right[0]) < min(left[1], right[1]) or any(
-        one[0] == one[1] and other[0] <= one[0] < other[1] for one, other in ((left, right), (right, left))
+        span[0] == span[1] and other[0] <= span[0] < other[1] for span, other in ((left, right), (right, left))
     )
 
 

@@ -168,10 +168,10 @@ def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Pro
     context.budget.step(AN_ENTRY * len(tree))
     if not _is_folder(tree, path):
         raise TargetMissing(_what(tree, path))
-    there = tree.children("" if path == "." else path)
-    missing, extra = sorted(set(names) - set(there)), sorted(set(there) - set(names))
+    children = tree.children("" if path == "." else path)
+    missing, extra = sorted(set(names) - set(children)), sorted(set(children) - set(names))
     if not missing and not extra:
-        return ProbeResult(holds=True, found=f"{quoted(path)} holds just these {len(there)}")
+        return ProbeResult(holds=True, found=f"{quoted(path)} holds just these {len(children)}")
     return ProbeResult(holds=False, found=f"{quoted(path)} lacks {listed(missing)} and has besides {listed(extra)}")
 
 
@@ -206,11 +206,11 @@ def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: 
     data = _data(context, path)
     text = data.decode("utf-8", "replace").rstrip()
     count = text.count("\n") + bool(text)
-    there = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
+    actual = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
     wanted = [line.rstrip() for line in lines]
-    same = sorted(there) == sorted(wanted) if any_order else there == wanted
+    same = sorted(actual) == sorted(wanted) if any_order else actual == wanted
     more = f" and {count - NAMES} more" if count > NAMES else ""
-    return ProbeResult(same, f"{quoted(path)} has {count} lines: {listed(there[:NAMES])}{more}")
+    return ProbeResult(same, f"{quoted(path)} has {count} lines: {listed(actual[:NAMES])}{more}")
 
 
 @predicate(
@@ -236,9 +236,9 @@ def file_json_equals(context: Context, path: str, value: Any, pointer: str = "")
         raise TargetMissing(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
     context.budget.parse_json(data)
     try:
-        there = at_pointer(parse_json(data), pointer)
+        actual = at_pointer(parse_json(data), pointer)
     except ValueError:
         raise TargetMissing(f"{quoted(path)} is not JSON") from None
     except LookupError:
         raise TargetMissing(f"{quoted(path)} has nothing at {quoted(pointer)}") from None
-    return ProbeResult(json_equal(there, value), f"{quoted(path)} has there {quoted(there)}")
+    return ProbeResult(json_equal(actual, value), f"{quoted(path)} has there {quoted(actual)}")

@@ -38,23 +38,23 @@ def forge(
     commits = [START, SIDE, *([MERGE] if merged else [])]
     git = repository(commits).states["git"].below("site/.git")
     heads = {branch: git[f"refs/heads/{branch}"].data.decode().strip() for branch in ("main", "draft")}
-    kept = {path: node for path, node in git.items() if _is_kept(path, branches)}
-    one = _issue(1, "Menu", None)
-    two = _issue(2, "A footer", _pull(heads, merged=merged))
-    for issue in (one, two):
+    files = {path: node for path, node in git.items() if _is_kept(path, branches)}
+    first = _issue(1, "Menu", None)
+    second = _issue(2, "A footer", _pull(heads, merged=merged))
+    for issue in (first, second):
         if change and change["number"] == issue["number"]:
             inner = {"reviews": change["reviews"]} if "reviews" in change else {}
             issue |= {key: value for key, value in change.items() if key != "reviews"}
             issue["pull"] = {**issue["pull"], **inner} if issue["pull"] else None
     if merged:
-        two["state"] = "closed"
-    repositories = {name: _repository({"1": one, "2": two})}
+        second["state"] = "closed"
+    repositories = {name: _repository({"1": first, "2": second})}
     if fork is not None:
         repositories[fork] = {**_repository({}), "parent": name}
     kept_too = {"schema": SCHEMA, "viewer": "ada", "clock": 1_719_824_400, "last_id": 1000}
     data = {**kept_too, "users": {}, "repositories": repositories}
     state = Node("file", json.dumps(data).encode())
-    return JudgeInput({"github": FileTree({**FileTree(kept).under(f"{FOLDER}/{name}.git"), FILE: state})})
+    return JudgeInput({"github": FileTree({**FileTree(files).under(f"{FOLDER}/{name}.git"), FILE: state})})
 
 
 def _is_kept(path: str, branches: Sequence[str]) -> bool:

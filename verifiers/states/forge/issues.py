@@ -28,8 +28,8 @@ def issue_state(
     """The issue is open or closed; with `reason`, closed for it."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: one["state"] == state and reason in {None, one["state_reason"]},
-        lambda one: f"{one['state']} ({one['state_reason'] or 'no reason'})",
+        lambda record: record["state"] == state and reason in {None, record["state_reason"]},
+        lambda record: f"{record['state']} ({record['state_reason'] or 'no reason'})",
     )
 
 
@@ -44,8 +44,8 @@ def issue_has_label(context: Context, repository: str, issue: int | str, label: 
     """The label is one of the issue's, whatever its case."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: label.lower() in lower(parts_of(one, "labels", context.budget)),
-        lambda one: f"labelled {listed(one['labels'])}",
+        lambda record: label.lower() in lower(parts_of(record, "labels", context.budget)),
+        lambda record: f"labelled {listed(record['labels'])}",
     )
 
 
@@ -60,8 +60,8 @@ def issue_labels(context: Context, repository: str, issue: int | str, labels: Se
     """The issue has just these labels, in any order and whatever their case."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: lower(parts_of(one, "labels", context.budget)) == lower(labels),
-        lambda one: f"labelled {listed(one['labels'])}",
+        lambda record: lower(parts_of(record, "labels", context.budget)) == lower(labels),
+        lambda record: f"labelled {listed(record['labels'])}",
     )
 
 
@@ -76,8 +76,8 @@ def issue_assigned(context: Context, repository: str, issue: int | str, to: Sequ
     """The issue is assigned to just these accounts; an empty list means to nobody."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: lower(parts_of(one, "assignees", context.budget)) == lower(to),
-        lambda one: f"assigned to {listed(one['assignees'])}",
+        lambda record: lower(parts_of(record, "assignees", context.budget)) == lower(to),
+        lambda record: f"assigned to {listed(record['assignees'])}",
     )
 
 
@@ -92,13 +92,13 @@ def issue_milestone(context: Context, repository: str, issue: int | str, title: 
     """The issue is in the milestone of this title."""
     milestones = open_forge(context).repository(repository)["milestones"]
 
-    def milestone(one: Record) -> str:
-        return str(milestones.get(str(one["milestone"]), {}).get("title", ""))
+    def milestone(record: Record) -> str:
+        return str(milestones.get(str(record["milestone"]), {}).get("title", ""))
 
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: milestone(one) == title,
-        lambda one: f"in the milestone {quoted(milestone(one))}",
+        lambda record: milestone(record) == title,
+        lambda record: f"in the milestone {quoted(milestone(record))}",
     )
 
 
@@ -125,13 +125,13 @@ def issue_commented(
     by: str | None = None,
 ) -> ProbeResult:
     """The conversation has a comment that is this text, or contains it; with `by`, from this account."""
-    one = open_forge(context).repository(repository)["issues"].get(str(number))
-    if one is None:
+    record = open_forge(context).repository(repository)["issues"].get(str(number))
+    if record is None:
         raise TargetMissing(f"there is no issue or pull request {number}")
     bodies = [
-        said["body"]
-        for said in parts_of(one, "comments", context.budget)
-        if by is None or said["user"].lower() == by.lower()
+        comment["body"]
+        for comment in parts_of(record, "comments", context.budget)
+        if by is None or comment["user"].lower() == by.lower()
     ]
     return ProbeResult(
         any(is_as_given(body, equals, contains) for body in bodies), f"the comments are {listed(bodies)}"
@@ -151,10 +151,10 @@ def issue_title(
     context: Context, repository: str, number: int, equals: str | None = None, contains: str | None = None
 ) -> ProbeResult:
     """The title is this text, or contains it."""
-    one = open_forge(context).repository(repository)["issues"].get(str(number))
-    if one is None:
+    record = open_forge(context).repository(repository)["issues"].get(str(number))
+    if record is None:
         raise TargetMissing(f"there is no issue or pull request {number}")
-    return ProbeResult(is_as_given(one["title"], equals, contains), f"the title is {quoted(one['title'])}")
+    return ProbeResult(is_as_given(record["title"], equals, contains), f"the title is {quoted(record['title'])}")
 
 
 @predicate(
@@ -174,8 +174,8 @@ def issue_body(
     """The issue's text is this, or contains it; an issue without one has an empty text."""
     return some(
         open_forge(context).issues(repository, issue),
-        lambda one: is_as_given(one["body"] or "", equals, contains),
-        lambda one: f"with the text {quoted(one['body'])}",
+        lambda record: is_as_given(record["body"] or "", equals, contains),
+        lambda record: f"with the text {quoted(record['body'])}",
     )
 
 
@@ -198,12 +198,12 @@ def issue_count(
     by: str | None = None,
 ) -> ProbeResult:
     """The number of issues (pull requests left out) in this state, with this label, title and author."""
-    there = [
-        one["title"]
-        for one in open_forge(context).all_issues(repository)
-        if state in {None, one["state"]}
-        and (label is None or label.lower() in lower(parts_of(one, "labels", context.budget)))
-        and (title_contains or "") in one["title"]
-        and (by is None or by.lower() == one["user"].lower())
+    matching = [
+        record["title"]
+        for record in open_forge(context).all_issues(repository)
+        if state in {None, record["state"]}
+        and (label is None or label.lower() in lower(parts_of(record, "labels", context.budget)))
+        and (title_contains or "") in record["title"]
+        and (by is None or by.lower() == record["user"].lower())
     ]
-    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    return ProbeResult(len(matching) == count, f"there are {len(matching)}: {listed(matching)}")

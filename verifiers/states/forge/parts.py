@@ -38,10 +38,10 @@ METHODS: Mapping[str, Any] = {"enum": ["merge", "squash", "rebase"], "type": "st
 SITE = {"repository": "acme/site"}
 
 
-def some(every: Sequence[Record], holds: Callable[[Record], bool], shown: Callable[[Record], str]) -> ProbeResult:
+def some(every: Sequence[Record], holds: Callable[[Record], bool], render: Callable[[Record], str]) -> ProbeResult:
     """Say whether any of these parts matches, and list them."""
-    found = "; ".join(f"#{one['number']} is {shown(one)}" for one in every[:4])
-    return ProbeResult(any(map(holds, every)), found)
+    observation = "; ".join(f"#{record['number']} is {render(record)}" for record in every[:4])
+    return ProbeResult(any(map(holds, every)), observation)
 
 
 def is_as_given(text: str, equals: str | None, contains: str | None) -> bool:
@@ -54,9 +54,9 @@ def lower(values: Sequence[str]) -> set[str]:
     return {value.lower() for value in values}
 
 
-def state_of(one: Record) -> str:
+def state_of(record: Record) -> str:
     """Say whether a pull request is open, closed or merged."""
-    return "merged" if one["pull"]["merged_at"] else str(one["state"])
+    return "merged" if record["pull"]["merged_at"] else str(record["state"])
 
 
 def git_of(context: Context, repository: str) -> GitRepository:

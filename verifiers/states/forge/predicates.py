@@ -79,8 +79,8 @@ def branch_exists(context: Context, repository: str, branch: str) -> ProbeResult
 def branch_at(context: Context, repository: str, branch: str, same_as: str) -> ProbeResult:
     """The branch's tip is the commit that the other one means."""
     repo = git_of(context, repository)
-    here, there = tip_of(repo, branch), tip_of(repo, same_as)
-    return ProbeResult(here == there, f"{quoted(branch)} is at {here[:12]}, {quoted(same_as)} at {there[:12]}")
+    tip, other_tip = tip_of(repo, branch), tip_of(repo, same_as)
+    return ProbeResult(tip == other_tip, f"{quoted(branch)} is at {tip[:12]}, {quoted(same_as)} at {other_tip[:12]}")
 
 
 @predicate(
@@ -93,8 +93,8 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> P
 def commit_count(context: Context, repository: str, branch: str, count: int) -> ProbeResult:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = git_of(context, repository)
-    there = len(repo.history(tip_of(repo, branch)))
-    return ProbeResult(there == count, f"{quoted(branch)} has {there} commits")
+    actual = len(repo.history(tip_of(repo, branch)))
+    return ProbeResult(actual == count, f"{quoted(branch)} has {actual} commits")
 
 
 @predicate(

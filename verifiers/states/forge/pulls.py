@@ -38,16 +38,16 @@ def pr_merged(
     """The pull request was merged, and the branch that it was merged into still has what came of it."""
     repo = git_of(context, repository)
 
-    def merged(one: Record) -> bool:
-        end, made = one["pull"]["base"]["branch"], one["pull"]["merge_commit"]
-        if one["pull"]["merged_at"] is None or into not in {None, end}:
+    def merged(record: Record) -> bool:
+        end, made = record["pull"]["base"]["branch"], record["pull"]["merge_commit"]
+        if record["pull"]["merged_at"] is None or into not in {None, end}:
             return False
-        return method in {None, one["pull"]["merge_method"]} and has(repo, end, made)
+        return method in {None, record["pull"]["merge_method"]} and has(repo, end, made)
 
     return some(
         open_forge(context).pulls(repository, pull),
         merged,
-        lambda one: f"{state_of(one)} for {quoted(one['pull']['base']['branch'])}",
+        lambda record: f"{state_of(record)} for {quoted(record['pull']['base']['branch'])}",
     )
 
 
@@ -72,15 +72,16 @@ def pr_open(
     """A pull request from this branch is open; with the others: to this base, with this title and text, a draft."""
     return some(
         open_forge(context).pulls(repository, head),
-        lambda one: (
-            one["state"] == "open"
-            and base in {None, one["pull"]["base"]["branch"]}
-            and (title is None or one["title"].strip() == title.strip())
-            and (body_contains or "") in (one["body"] or "")
-            and draft in {None, one["pull"]["draft"]}
+        lambda record: (
+            record["state"] == "open"
+            and base in {None, record["pull"]["base"]["branch"]}
+            and (title is None or record["title"].strip() == title.strip())
+            and (body_contains or "") in (record["body"] or "")
+            and draft in {None, record["pull"]["draft"]}
         ),
-        lambda one: (
-            f"{state_of(one)} for {quoted(one['pull']['base']['branch'])} with the title {quoted(one['title'])}"
+        lambda record: (
+            f"{state_of(record)} for {quoted(record['pull']['base']['branch'])} "
+            f"with the title {quoted(record['title'])}"
         ),
     )
 
@@ -95,7 +96,7 @@ def pr_open(
 def pr_closed(context: Context, repository: str, pull: int | str) -> ProbeResult:
     """The pull request is closed and was not merged."""
     every = open_forge(context).pulls(repository, pull)
-    return some(every, lambda one: state_of(one) == "closed", state_of)
+    return some(every, lambda record: state_of(record) == "closed", state_of)
 
 
 @predicate(
@@ -125,8 +126,8 @@ def pr_reviewed(
 
     return some(
         open_forge(context).pulls(repository, pull),
-        lambda one: any(map(fits, parts_of(one["pull"], "reviews", context.budget))),
-        lambda one: (
-            f"reviewed: {listed([review['user'] + ' ' + review['state'] for review in one['pull']['reviews']])}"
+        lambda record: any(map(fits, parts_of(record["pull"], "reviews", context.budget))),
+        lambda record: (
+            f"reviewed: {listed([review['user'] + ' ' + review['state'] for review in record['pull']['reviews']])}"
         ),
     )

@@ -72,13 +72,13 @@ def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:
     state = _state_in(tree, budget)
     blobs: list[bytes] = []
     paths = sorted(tree)
-    found = {}
+    repositories = {}
     for name in state["repositories"]:
         path = f"{FOLDER}/{name}.git"
         budget.step(A_REPOSITORY)
         if (made := read_repository(below(tree, paths, path), budget, blobs)) is not None:
-            found[path] = made
-    return NormalState({"forge": state, "repositories": found}, tuple(blobs))
+            repositories[path] = made
+    return NormalState({"forge": state, "repositories": repositories}, tuple(blobs))
 
 
 def _state_in(tree: FileTree, budget: ReadingBudget) -> dict[str, Any]:

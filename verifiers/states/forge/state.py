@@ -34,8 +34,8 @@ class ParsedForge:
     @property
     def repositories(self) -> Mapping[str, Record]:
         """The repositories by `owner/name`."""
-        found: Mapping[str, Record] = self.data["repositories"]
-        return found
+        repositories: Mapping[str, Record] = self.data["repositories"]
+        return repositories
 
     def name(self, repository: str) -> str:
         """Give a repository's name as it is spelt.
@@ -64,17 +64,19 @@ class ParsedForge:
             Lacking: there is none.
         """
         numbered = self.repository(repository)["issues"].get(str(issue)) if isinstance(issue, int) else None
-        found = [numbered] if numbered else [one for one in self.all_issues(repository) if issue == one["title"]]
-        if not found:
-            titles = [f"#{one['number']} {one['title']}" for one in self.all_issues(repository)]
+        matches = (
+            [numbered] if numbered else [record for record in self.all_issues(repository) if issue == record["title"]]
+        )
+        if not matches:
+            titles = [f"#{record['number']} {record['title']}" for record in self.all_issues(repository)]
             raise TargetMissing(f"there is no issue {quoted(issue)}; there are {listed(titles)}")
-        return found
+        return matches
 
     def all_issues(self, repository: str) -> Iterator[Record]:
         """Give all issues that are no pull requests."""
         issues = self.repository(repository)["issues"]
         self.budget.step(AN_ISSUE * len(issues))
-        return (one for one in issues.values() if one["pull"] is None)
+        return (record for record in issues.values() if record["pull"] is None)
 
     def pulls(self, repository: str, pull: int | str) -> Sequence[Record]:
         """Give the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
@@ -85,17 +87,19 @@ class ParsedForge:
         name = self.name(repository)
         issues = self.repositories[name]["issues"]
         self.budget.step(AN_ISSUE * len(issues))
-        every = [one for one in issues.values() if one["pull"] is not None]
-        found = [one for one in every if pull == one["number"] or _comes_from(one["pull"]["head"], pull, name)]
-        if not found:
-            heads = [f"#{one['number']} from {one['pull']['head']['branch']}" for one in every]
+        every = [record for record in issues.values() if record["pull"] is not None]
+        matches = [
+            record for record in every if pull == record["number"] or _comes_from(record["pull"]["head"], pull, name)
+        ]
+        if not matches:
+            heads = [f"#{record['number']} from {record['pull']['head']['branch']}" for record in every]
             raise TargetMissing(f"there is no pull request {quoted(pull)}; there are {listed(heads)}")
-        return found
+        return matches
 
 
-def parts_of(one: Record, name: str, budget: ReadingBudget) -> Sequence[Any]:
+def parts_of(record: Record, name: str, budget: ReadingBudget) -> Sequence[Any]:
     """Give the labels, comments or other parts of an issue; each one counts against the budget."""
-    parts: Sequence[Any] = one[name]
+    parts: Sequence[Any] = record[name]
     budget.step(A_PART * len(parts))
     return parts
 

@@ -29,5 +29,5 @@ def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: 
 
 def holds_nothing(repo: GitRepository, commit: str, path: str, *, at: str) -> ProbeResult:
     """Say whether a commit has neither a file nor a folder at a path."""
-    there = [other for other in repo.entries(commit) if other == path or other.startswith(path + "/")]
-    return ProbeResult(not there, f"{quoted(at)} has at this path: {listed(there)}")
+    paths = [other for other in repo.entries(commit) if other == path or other.startswith(path + "/")]
+    return ProbeResult(not paths, f"{quoted(at)} has at this path: {listed(paths)}")

@@ -56,9 +56,9 @@ def repository(
 
 def _object(made: dict[str, bytes], kind: str, data: bytes) -> str:
     """Add a loose object and give its name (Git's gitformat-loose and Documentation/technical/hash-function)."""
-    whole = f"{kind} {len(data)}\0".encode() + data
-    name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
-    made[f".git/objects/{name[:2]}/{name[2:]}"] = zlib.compress(whole)
+    encoded = f"{kind} {len(data)}\0".encode() + data
+    name = hashlib.sha1(encoded, usedforsecurity=False).hexdigest()
+    made[f".git/objects/{name[:2]}/{name[2:]}"] = zlib.compress(encoded)
     return name
 
 

@@ -119,17 +119,17 @@ class GitRepository:
         if commit in self._histories:
             self.budget.step(1 + len(self._histories[commit]) // A_COMMIT)
             return self._histories[commit]
-        found, waiting = {commit}, [commit]
+        reached, waiting = {commit}, [commit]
         while waiting:
             parents = self._commit(waiting.pop())[1]
             self.budget.step(A_COMMIT + len(parents))
             for parent in parents:
-                if parent not in found:
-                    found.add(parent)
+                if parent not in reached:
+                    reached.add(parent)
                     waiting.append(parent)
         if len(self._histories) < MAX_HISTORIES:
-            self._histories[commit] = found
-        return found
+            self._histories[commit] = reached
+        return reached
 
     def entries(self, commit: str) -> Mapping[str, GitEntry]:
         """Map every file of a commit to its entry.
@@ -143,7 +143,7 @@ class GitRepository:
         return self._entries[commit]
 
     def _walked(self, tree: str) -> Mapping[str, GitEntry]:
-        found: dict[str, GitEntry] = {}
+        by_path: dict[str, GitEntry] = {}
         waiting, seen, length = [("", tree)], 0, 0
         while waiting:
             folder, name = waiting.pop()
@@ -159,8 +159,8 @@ class GitRepository:
                 if mode == FOLDER:
                     waiting.append((f"{folder}{part}/", object_name))
                 else:
-                    found[folder + part] = GitEntry(mode, object_name)
-        return dict(sorted(found.items()))
+                    by_path[folder + part] = GitEntry(mode, object_name)
+        return dict(sorted(by_path.items()))
 
     def index(self) -> Mapping[str, GitEntry]:
         """Map every file of the index to its entry.

@@ -96,21 +96,21 @@ class ObjectStore:
                     self._unpack(self._files[path].data, self._packed)
         return self._packed
 
-    def _unpack(self, data: bytes, found: dict[str, GitObject]) -> None:
+    def _unpack(self, data: bytes, objects: dict[str, GitObject]) -> None:
         """Add the objects of a pack, as far as they can be read."""
-        whole: dict[int, GitObject] = {}
+        complete: dict[int, GitObject] = {}
         deltas: dict[int, _Delta] = {}
-        for at, one in self._entries(data):
-            if isinstance(one, _Delta):
-                deltas[at] = one
+        for at, entry in self._entries(data):
+            if isinstance(entry, _Delta):
+                deltas[at] = entry
             else:
-                whole[at] = one
-                found.setdefault(self._name(one), one)
+                complete[at] = entry
+                objects.setdefault(self._name(entry), entry)
         waiting: dict[int | str, list[int]] = {}
         for at, delta in deltas.items():
             waiting.setdefault(delta.base, []).append(at)
-        ready: list[tuple[int, GitObject, int]] = [(at, one, 0) for at, one in whole.items()]
-        ready += [(-1, one, 0) for name, one in found.items() if name in waiting]
+        ready: list[tuple[int, GitObject, int]] = [(at, git_object, 0) for at, git_object in complete.items()]
+        ready += [(-1, git_object, 0) for name, git_object in objects.items() if name in waiting]
         while ready:
             at, base, depth = ready.pop()
             names: tuple[int | str, ...] = (at, self._name(base)) if waiting else ()
@@ -122,12 +122,12 @@ class ObjectStore:
                     made = GitObject(base.kind, applied(base.data, deltas[place].data, self._budget))
                 except _Broken:
                     continue
-                found.setdefault(self._name(made), made)
+                objects.setdefault(self._name(made), made)
                 ready.append((place, made, depth + 1))
 
-    def _name(self, one: GitObject) -> str:
-        self._budget.step(1 + len(one.data) // 256)
-        return name_of(one)
+    def _name(self, git_object: GitObject) -> str:
+        self._budget.step(1 + len(git_object.data) // 256)
+        return name_of(git_object)
 
     def _entries(self, data: bytes) -> Iterator[tuple[int, GitObject | _Delta]]:
         """Give the offset and the content of each entry, until the end or the first that cannot be read."""
@@ -155,10 +155,10 @@ class ObjectStore:
             yield start, _Delta(base, content) if kind not in _KINDS else GitObject(_KINDS[kind], content)
 
 
-def name_of(one: GitObject) -> str:
+def name_of(git_object: GitObject) -> str:
     """Give the name that git has for an object."""
-    header = f"{one.kind} {len(one.data)}\0".encode()
-    return hashlib.sha1(header + one.data, usedforsecurity=False).hexdigest()
+    header = f"{git_object.kind} {len(git_object.data)}\0".encode()
+    return hashlib.sha1(header + git_object.data, usedforsecurity=False).hexdigest()
 
 
 def inflated(data: bytes, at: int, most: int, budget: ReadingBudget) -> tuple[bytes, int]:

@@ -78,8 +78,8 @@ def branch_at(context: Context, repository: str, branch: str, same_as: str) -> P
 def commit_count(context: Context, repository: str, branch: str, count: int) -> ProbeResult:
     """The number of commits that can be reached from the branch's tip, itself included."""
     repo = open_repository(context, repository)
-    there = len(repo.history(_tip(repo, branch)))
-    return ProbeResult(there == count, f"{quoted(branch)} has {there} commits")
+    actual = len(repo.history(_tip(repo, branch)))
+    return ProbeResult(actual == count, f"{quoted(branch)} has {actual} commits")
 
 
 @predicate(
@@ -151,8 +151,8 @@ def current_branch(context: Context, repository: str, branch: str) -> ProbeResul
     """HEAD is on this branch, and the branch is there."""
     repo = open_repository(context, repository)
     on = repo.current()
-    there = f"HEAD is on {quoted(on)}" if on else "HEAD is on no branch"
-    return ProbeResult(on == branch and repo.branch(branch) is not None, there)
+    observation = f"HEAD is on {quoted(on)}" if on else "HEAD is on no branch"
+    return ProbeResult(on == branch and repo.branch(branch) is not None, observation)
 
 
 @predicate(
@@ -239,9 +239,9 @@ def worktree_clean(context: Context, repository: str, *, untracked: bool = False
     `.gitignore` is not consulted and no filter is applied. With `untracked`, other files may be there.
     """
     repo = open_repository(context, repository)
-    index, there = repo.index(), repo.files()
-    changed = _staged(repo) | {path for path, entry in index.items() if there.get(path) != entry}
-    others = set() if untracked else there.keys() - index.keys()
+    index, files = repo.index(), repo.files()
+    changed = _staged(repo) | {path for path, entry in index.items() if files.get(path) != entry}
+    others = set() if untracked else files.keys() - index.keys()
     if not changed and not others:
         return ProbeResult(holds=True, found="nothing is uncommitted")
     return ProbeResult(holds=False, found=f"changed: {listed(sorted(changed))}; untracked: {listed(sorted(others))}")
@@ -270,8 +270,8 @@ def _same(name: str, at: str, other: str, other_at: str) -> ProbeResult:
     return ProbeResult(at == other_at, f"{quoted(name)} is at {at[:12]}, {quoted(other)} at {other_at[:12]}")
 
 
-def _just(there: set[str], wanted: Sequence[str], what: str) -> ProbeResult:
-    return ProbeResult(there == set(wanted), f"{what}: {listed(sorted(there))}")
+def _just(actual: set[str], wanted: Sequence[str], what: str) -> ProbeResult:
+    return ProbeResult(actual == set(wanted), f"{what}: {listed(sorted(actual))}")
 
 
 def _differing(before: Mapping[str, GitEntry], after: Mapping[str, GitEntry]) -> set[str]:

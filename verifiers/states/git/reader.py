@@ -46,14 +46,14 @@ def read_repositories(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """
     blobs: list[bytes] = []
     paths = sorted(tree)
-    found: dict[str, Any] = {}
+    repositories: dict[str, Any] = {}
     for place in _places(paths):
         budget.step(A_REF)
-        if len(found) >= MAX_REPOSITORIES:
+        if len(repositories) >= MAX_REPOSITORIES:
             raise CorruptState(f"there are more than {MAX_REPOSITORIES} repositories")
         if (made := read_repository(below(tree, paths, place), budget, blobs)) is not None:
-            found[place] = made
-    return NormalState({"repositories": found}, tuple(blobs))
+            repositories[place] = made
+    return NormalState({"repositories": repositories}, tuple(blobs))
 
 
 def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list[bytes]) -> dict[str, Any] | None:
@@ -170,12 +170,12 @@ def _resolved(name: str, written: Mapping[str, str]) -> str | None:
 def _peeled(name: str, store: ObjectStore, budget: ReadingBudget) -> str:
     for _ in range(DEEPEST_TAG):
         budget.step(A_REF)
-        found = store.get(name)
-        if found is None:
+        git_object = store.get(name)
+        if git_object is None:
             raise _BrokenRefs("a ref leads to an object that is missing or broken")
-        if found.kind != "tag":
+        if git_object.kind != "tag":
             return name
-        tag = _TAG.match(found.data)
+        tag = _TAG.match(git_object.data)
         if tag is None:
             raise _BrokenRefs("a tag is not written as one")
         name = tag[1].decode()
@@ -192,34 +192,34 @@ def _history(tips: list[str], store: ObjectStore, budget: ReadingBudget, blobs: 
         if name in seen:
             continue
         seen.add(name)
-        found = store.get(name)
-        if found is None:
+        git_object = store.get(name)
+        if git_object is None:
             continue
-        if found.kind == "commit":
-            waiting += _keep_commit(name, found, made, budget)
-        elif found.kind == "tree":
-            waiting += _keep_tree(name, found, made, budget)
-        elif found.kind == "blob":
+        if git_object.kind == "commit":
+            waiting += _keep_commit(name, git_object, made, budget)
+        elif git_object.kind == "tree":
+            waiting += _keep_tree(name, git_object, made, budget)
+        elif git_object.kind == "blob":
             made["blobs"][name] = len(blobs)
-            blobs.append(found.data)
+            blobs.append(git_object.data)
     return made
 
 
-def _keep_commit(name: str, found: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
-    head = _COMMIT.match(found.data)
+def _keep_commit(name: str, git_object: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
+    head = _COMMIT.match(git_object.data)
     if head is None:
         return []
     parents = [line[7:].decode() for line in head[2].splitlines()]
     budget.step(len(parents))
-    budget.parse(len(found.data))
-    message = found.data.partition(b"\n\n")[2].decode("utf-8", "replace")
+    budget.parse(len(git_object.data))
+    message = git_object.data.partition(b"\n\n")[2].decode("utf-8", "replace")
     made["commits"][name] = [head[1].decode(), parents, message]
     return [head[1].decode(), *parents]
 
 
-def _keep_tree(name: str, found: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
+def _keep_tree(name: str, git_object: GitObject, made: dict[str, Any], budget: ReadingBudget) -> list[str]:
     """Keep a tree object as `[mode, name, object]` of each entry; one that is not written as a tree is left out."""
-    entries, at, data = [], 0, found.data
+    entries, at, data = [], 0, git_object.data
     while at < len(data):
         budget.step(AN_ENTRY)
         space = data.find(b" ", at, at + 8)

@@ -43,8 +43,8 @@ OTHER = partial(memory_graph, [("Ann", "robot", ["likes oil"]), BERN], [("Bern",
 def entity_exists(context: Context, name: str, entityType: str | None = None) -> ProbeResult:  # noqa: N803 - the server's name
     """There is an entity of this name, of this type where one is given."""
     entities = _graph(context).entities
-    there = any(entity.name == name and entityType in {None, entity.type} for entity in entities)
-    return ProbeResult(there, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
+    exists = any(entity.name == name and entityType in {None, entity.type} for entity in entities)
+    return ProbeResult(exists, f"the entities are {listed([f'{entity.name} ({entity.type})' for entity in entities])}")
 
 
 @predicate(
@@ -57,8 +57,8 @@ def entity_exists(context: Context, name: str, entityType: str | None = None) ->
 )
 def entity_count(context: Context, count: int, entityType: str | None = None) -> ProbeResult:  # noqa: N803
     """There are this many entities, or this many of the type."""
-    there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
-    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    matching = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
+    return ProbeResult(len(matching) == count, f"there are {len(matching)}: {listed(matching)}")
 
 
 @predicate(
@@ -70,8 +70,8 @@ def entity_count(context: Context, count: int, entityType: str | None = None) ->
 )
 def observation_exists(context: Context, name: str, observation: str) -> ProbeResult:
     """The entity has this observation, word for word."""
-    there = _observations(context, name)
-    return ProbeResult(observation in there, f"{quoted(name)} has {listed(there)}")
+    observations = _observations(context, name)
+    return ProbeResult(observation in observations, f"{quoted(name)} has {listed(observations)}")
 
 
 @predicate(
@@ -83,8 +83,8 @@ def observation_exists(context: Context, name: str, observation: str) -> ProbeRe
 )
 def observations_equal(context: Context, name: str, observations: Sequence[str]) -> ProbeResult:
     """The entity has these observations and no others, in any order."""
-    there = _observations(context, name)
-    return ProbeResult(sorted(there) == sorted(observations), f"{quoted(name)} has {listed(there)}")
+    actual = _observations(context, name)
+    return ProbeResult(sorted(actual) == sorted(observations), f"{quoted(name)} has {listed(actual)}")
 
 
 @predicate(
@@ -96,8 +96,10 @@ def observations_equal(context: Context, name: str, observations: Sequence[str])
 )
 def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
     """At least one observation of the entity has this text in it; upper and lower case do not count."""
-    there, wanted = _observations(context, name), text.casefold()
-    return ProbeResult(any(wanted in one.casefold() for one in there), f"{quoted(name)} has {listed(there)}")
+    actual, wanted = _observations(context, name), text.casefold()
+    return ProbeResult(
+        any(wanted in observation.casefold() for observation in actual), f"{quoted(name)} has {listed(actual)}"
+    )
 
 
 @predicate(
@@ -110,11 +112,11 @@ def observation_matches(context: Context, name: str, text: str) -> ProbeResult:
 def relation_exists(context: Context, source: str, relationType: str, target: str) -> ProbeResult:  # noqa: N803
     """There is this relation, in this direction, and both of its ends are there."""
     graph = _graph(context)
-    there = (source, relationType, target) in graph.relations
+    exists = (source, relationType, target) in graph.relations
     lacking = [name for name in (source, target) if name not in graph.names]
-    if there and lacking:
+    if exists and lacking:
         raise TargetMissing(f"the relation is there, and not its ends {listed(lacking)}")
-    return ProbeResult(there, f"the relations are {_shown(graph)}")
+    return ProbeResult(exists, f"the relations are {_shown(graph)}")
 
 
 @predicate(
@@ -128,8 +130,8 @@ def relation_exists(context: Context, source: str, relationType: str, target: st
 def relation_count(context: Context, count: int, relationType: str | None = None) -> ProbeResult:  # noqa: N803
     """There are this many relations, or this many of the type."""
     graph = _graph(context)
-    there = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
-    return ProbeResult(len(there) == count, f"there are {len(there)}; all relations are {_shown(graph)}")
+    kinds = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
+    return ProbeResult(len(kinds) == count, f"there are {len(kinds)}; all relations are {_shown(graph)}")
 
 
 @predicate(
@@ -142,9 +144,9 @@ def relation_count(context: Context, count: int, relationType: str | None = None
 def no_dangling_relations(context: Context) -> ProbeResult:
     """Both ends of every relation are there."""
     graph = _graph(context)
-    gone = sorted({end for source, _, target in graph.relations for end in (source, target)} - set(graph.names))
+    missing = sorted({end for source, _, target in graph.relations for end in (source, target)} - set(graph.names))
     return ProbeResult(
-        not gone, f"relations lead to {listed(gone)}" if gone else "both ends of every relation are there"
+        not missing, f"relations lead to {listed(missing)}" if missing else "both ends of every relation are there"
     )
 
 
@@ -158,8 +160,8 @@ def no_dangling_relations(context: Context) -> ProbeResult:
 )
 def entities_equal(context: Context, names: Sequence[str], entityType: str | None = None) -> ProbeResult:  # noqa: N803
     """The entities, or those of the type, have these names, and there are no others."""
-    there = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
-    return ProbeResult(sorted(there) == sorted(names), f"they are {listed(there)}")
+    actual = [entity.name for entity in _graph(context).entities if entityType in {None, entity.type}]
+    return ProbeResult(sorted(actual) == sorted(names), f"they are {listed(actual)}")
 
 
 def _graph(context: Context) -> Graph:
@@ -170,16 +172,18 @@ def _graph(context: Context) -> Graph:
 
 
 def _observations(context: Context, name: str) -> Sequence[str]:
-    there = _entity(_graph(context), name).observations
-    context.budget.step(AN_OBSERVATION * len(there) + sum(map(len, there)) // LETTERS)
-    return there
+    observations = _entity(_graph(context), name).observations
+    context.budget.step(AN_OBSERVATION * len(observations) + sum(map(len, observations)) // LETTERS)
+    return observations
 
 
 def _entity(graph: Graph, name: str) -> Entity:
-    found = [entity for entity in graph.entities if entity.name == name]
-    if len(found) != 1:
-        raise TargetMissing(f"there are {len(found)} entities {quoted(name)}; the entities are {listed(graph.names)}")
-    return found[0]
+    matching = [entity for entity in graph.entities if entity.name == name]
+    if len(matching) != 1:
+        raise TargetMissing(
+            f"there are {len(matching)} entities {quoted(name)}; the entities are {listed(graph.names)}"
+        )
+    return matching[0]
 
 
 def _shown(graph: Graph) -> str:

@@ -78,7 +78,7 @@ def state_of(mail: MailState) -> NormalState:
         values |= {"flags": "".join(sorted(message.flags)), "attachments": files}
         return [list(value) if isinstance(value, tuple) else value for value in values.values()]
 
-    kept, sent = [plain(one) for one in mail.kept], [plain(one) for one in mail.sent]
+    kept, sent = [plain(message) for message in mail.kept], [plain(message) for message in mail.sent]
     return NormalState({"folders": list(mail.folders), "kept": kept, "sent": sent}, tuple(blobs))
 
 

@@ -90,7 +90,7 @@ def reply_sent(
 ) -> ProbeResult:
     """A message was sent that refers to this one, in In-Reply-To or References."""
     sent = _mail(context).sent
-    answers = [one for one in sent if message in one.refers]
+    answers = [mail for mail in sent if message in mail.refers]
     return ProbeResult(bool(_sent_like(answers, to=to, contains=contains)), _sent(sent))
 
 
@@ -133,9 +133,9 @@ def nothing_sent(context: Context, recipient: str | None = None) -> ProbeResult:
 )
 def message_in_folder(context: Context, message: str, folder: str, *, nowhere_else: bool = False) -> ProbeResult:
     """The message is in the folder; with `nowhere_else` it was moved there and not copied."""
-    there = sorted(one.folder for one in _mail(context).kept if one.id == message)
-    holds = set(there) == {folder} if nowhere_else else folder in there
-    return ProbeResult(holds, f"it is in {listed(there)}")
+    folders = sorted(mail.folder for mail in _mail(context).kept if mail.id == message)
+    holds = set(folders) == {folder} if nowhere_else else folder in folders
+    return ProbeResult(holds, f"it is in {listed(folders)}")
 
 
 @predicate(
@@ -148,8 +148,8 @@ def message_in_folder(context: Context, message: str, folder: str, *, nowhere_el
 )
 def message_absent(context: Context, message: str, folder: str | None = None) -> ProbeResult:
     """No folder has the message, or the one that is named has not."""
-    there = sorted(one.folder for one in _mail(context).kept if one.id == message)
-    return ProbeResult(not there if folder is None else folder not in there, f"it is in {listed(there)}")
+    folders = sorted(mail.folder for mail in _mail(context).kept if mail.id == message)
+    return ProbeResult(not folders if folder is None else folder not in folders, f"it is in {listed(folders)}")
 
 
 @predicate(
@@ -166,14 +166,16 @@ def count_in_folder(
     """The folder is there and has this many messages, or this many from the sender, read or not."""
     mail = _mail(context)
     _must_be(folder, mail.folders)
-    there = [
-        one
-        for one in mail.kept
-        if one.folder == folder
-        and (sender is None or one.sender == sender.lower())
-        and unread in {None, "S" not in one.flags}
+    matching = [
+        message
+        for message in mail.kept
+        if message.folder == folder
+        and (sender is None or message.sender == sender.lower())
+        and unread in {None, "S" not in message.flags}
     ]
-    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed([one.subject for one in there])}")
+    return ProbeResult(
+        len(matching) == count, f"there are {len(matching)}: {listed([message.subject for message in matching])}"
+    )
 
 
 @predicate(
@@ -198,7 +200,7 @@ def folder_exists(context: Context, folder: str) -> ProbeResult:
 )
 def is_read(context: Context, message: str, read: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
     """The message is marked as read, or is not; every copy of it."""
-    return _flagged(context, message, "S", there=read)
+    return _flagged(context, message, "S", present=read)
 
 
 @predicate(
@@ -210,7 +212,7 @@ def is_read(context: Context, message: str, read: bool) -> ProbeResult:  # noqa:
 )
 def is_flagged(context: Context, message: str, flagged: bool) -> ProbeResult:  # noqa: FBT001 - as documents give it
     """The message is flagged, or is not; every copy of it."""
-    return _flagged(context, message, "F", there=flagged)
+    return _flagged(context, message, "F", present=flagged)
 
 
 @predicate(
@@ -225,9 +227,9 @@ def draft_saved(
     context: Context, subject: str, to: Sequence[str] | None = None, contains: str | None = None
 ) -> ProbeResult:
     """The folder Drafts has a message of this subject, to these where they are given, with this text in it."""
-    drafts = [one for one in _mail(context).kept if one.folder == "Drafts"]
-    found = f"the drafts are {listed([one.subject for one in drafts])}"
-    return ProbeResult(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), found)
+    drafts = [mail for mail in _mail(context).kept if mail.folder == "Drafts"]
+    observation = f"the drafts are {listed([mail.subject for mail in drafts])}"
+    return ProbeResult(bool(_sent_like(drafts, to=to, subject=subject, contains=contains)), observation)
 
 
 @predicate(
@@ -245,7 +247,7 @@ def draft_saved(
 def attachment_exists(context: Context, recipient: str, name: str, text: str | None = None) -> ProbeResult:
     """A message was sent to the recipient with a file of this name, and this text in it where that is given."""
     sent = _mail(context).sent
-    files = [file for one in _sent_like(sent, recipient=recipient) for file in one.attachments]
+    files = [file for mail in _sent_like(sent, recipient=recipient) for file in mail.attachments]
     wanted = None if text is None else _trimmed(text)
     fits = any(file == name and wanted in {None, _trimmed(data.decode("utf-8", "replace"))} for file, data in files)
     return ProbeResult(fits, f"the files are {listed([file for file, _ in files])}")
@@ -260,8 +262,8 @@ def attachment_exists(context: Context, recipient: str, name: str, text: str | N
 )
 def body_contains(context: Context, message: str, text: str) -> ProbeResult:
     """The message is in some folder, and has this text in its own, in this case."""
-    there = _kept(context, message)
-    return ProbeResult(any(_trimmed(text) in one.text for one in there), f"it says {quoted(there[0].text)}")
+    copies = _kept(context, message)
+    return ProbeResult(any(_trimmed(text) in mail.text for mail in copies), f"it says {quoted(copies[0].text)}")
 
 
 def _mail(context: Context) -> MailState:
@@ -278,16 +280,16 @@ def _letters(message: MailMessage) -> int:
 
 def _kept(context: Context, message: str) -> list[MailMessage]:
     mail = _mail(context)
-    there = [one for one in mail.kept if one.id == message]
-    if not there:
-        raise TargetMissing(f"no folder has the message; there are {listed([one.id for one in mail.kept])}")
-    return there
+    copies = [candidate for candidate in mail.kept if candidate.id == message]
+    if not copies:
+        raise TargetMissing(f"no folder has the message; there are {listed([candidate.id for candidate in mail.kept])}")
+    return copies
 
 
-def _flagged(context: Context, message: str, letter: str, *, there: bool) -> ProbeResult:
-    flags = [one.flags for one in _kept(context, message)]
-    holds = all((letter in one) == there for one in flags)
-    return ProbeResult(holds, f"its flags are {listed([''.join(sorted(one)) for one in flags])}")
+def _flagged(context: Context, message: str, letter: str, *, present: bool) -> ProbeResult:
+    flags = [mail.flags for mail in _kept(context, message)]
+    holds = all((letter in flag_set) == present for flag_set in flags)
+    return ProbeResult(holds, f"its flags are {listed([''.join(sorted(flag_set)) for flag_set in flags])}")
 
 
 def _must_be(folder: str, folders: Sequence[str]) -> None:
@@ -308,20 +310,20 @@ def _sent_like(
 ) -> list[MailMessage]:
     """Give the sent messages that match all the given arguments."""
     return [
-        one
-        for one in messages
-        if _same(to, one.to)
-        and _same(cc, one.cc)
-        and _same(bcc, set(one.recipients) - {*one.to, *one.cc})
-        and (recipient is None or recipient.lower() in one.recipients)
-        and (subject is None or " ".join(subject.split()) == one.subject)
-        and (contains is None or _trimmed(contains) in one.text)
-        and (attachment is None or attachment in [name for name, _ in one.attachments])
+        mail
+        for mail in messages
+        if _same(to, mail.to)
+        and _same(cc, mail.cc)
+        and _same(bcc, set(mail.recipients) - {*mail.to, *mail.cc})
+        and (recipient is None or recipient.lower() in mail.recipients)
+        and (subject is None or " ".join(subject.split()) == mail.subject)
+        and (contains is None or _trimmed(contains) in mail.text)
+        and (attachment is None or attachment in [name for name, _ in mail.attachments])
     ]
 
 
-def _same(wanted: Sequence[str] | None, there: Iterable[str]) -> bool:
-    return wanted is None or {one.lower() for one in wanted} == set(there)
+def _same(wanted: Sequence[str] | None, actual: Iterable[str]) -> bool:
+    return wanted is None or {address.lower() for address in wanted} == set(actual)
 
 
 def _trimmed(text: str) -> str:
@@ -329,5 +331,5 @@ def _trimmed(text: str) -> str:
 
 
 def _sent(messages: Sequence[MailMessage]) -> str:
-    shown = [f"{one.subject} to {' '.join(one.recipients)}" for one in messages]
-    return f"sent were {listed(shown)}"
+    summaries = [f"{mail.subject} to {' '.join(mail.recipients)}" for mail in messages]
+    return f"sent were {listed(summaries)}"

@@ -90,7 +90,9 @@ def mail_of(tree: FileTree, budget: ReadingBudget | None = None) -> MailState:
     messages = [_message(path, folder, tree[path].data, budget) for path, folder in places]
     folders = {INBOX, *(folder_of(name) for name in tree.children(BOX) if name.startswith(".") and len(name) > 1)}
     kept = tuple(message for message in messages if message.folder)
-    sent = sorted((message for message in messages if not message.folder), key=lambda one: (len(one.path), one.path))
+    sent = sorted(
+        (message for message in messages if not message.folder), key=lambda message: (len(message.path), message.path)
+    )
     return MailState(tuple(sorted(folders)), kept, tuple(sent))
 
 
@@ -173,7 +175,7 @@ def _parts(message: email.message.Message) -> Iterator[email.message.Message]:
         part = waiting.pop(0)
         inside = part.get_payload()
         if isinstance(inside, list) and not _is_attached(part):
-            waiting[:0] = [one for one in inside if isinstance(one, email.message.Message)]
+            waiting[:0] = [child for child in inside if isinstance(child, email.message.Message)]
         else:
             yield part
     if waiting:
@@ -189,7 +191,7 @@ def _content(part: email.message.Message) -> bytes:
     return (
         data
         if isinstance(data, bytes)
-        else b"".join(one.as_bytes() for one in part.get_payload() if not isinstance(one, str))
+        else b"".join(child.as_bytes() for child in part.get_payload() if not isinstance(child, str))
     )
 
 
@@ -237,5 +239,5 @@ def _addresses(message: email.message.Message, name: str, budget: ReadingBudget)
     budget.step(2 * sum(map(len, values)))
     if sum(value.count("(") for value in values) > MAX_COMMENTS:
         raise CorruptState(f"there is a message with more than {MAX_COMMENTS} comments in its addresses")
-    found = email.utils.getaddresses(values)
-    return tuple(address.lower() for _, address in found if address)
+    addresses = email.utils.getaddresses(values)
+    return tuple(address.lower() for _, address in addresses if address)

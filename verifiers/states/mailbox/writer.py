@@ -102,4 +102,6 @@ def envelope(letter: NewMessage) -> bytes:
     """Write the envelope that the SMTP sink puts above a message: sender and recipients."""
     sender = email.utils.parseaddr(letter.sender)[1]
     recipients = email.utils.getaddresses([*letter.to, *letter.cc, *letter.bcc])
-    return "".join([f"Return-Path: <{sender}>\n", *(f"Delivered-To: {one}\n" for _, one in recipients)]).encode()
+    return "".join(
+        [f"Return-Path: <{sender}>\n", *(f"Delivered-To: {recipient}\n" for _, recipient in recipients)]
+    ).encode()

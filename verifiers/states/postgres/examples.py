@@ -74,8 +74,8 @@ def _table(
 
 def _constraint(name: str, kind: str, column: str, to: Sequence[str] | None) -> dict[str, Any]:
     definition = f"{'FOREIGN' if to else 'PRIMARY'} KEY ({column})"
-    there = {"name": name, "kind": kind, "definition": definition, "valid": True}
-    return {**there, "columns": [column], "to": to, "to_columns": ["id"] if to else None}
+    constraint = {"name": name, "kind": kind, "definition": definition, "valid": True}
+    return {**constraint, "columns": [column], "to": to, "to_columns": ["id"] if to else None}
 
 
 _BASES = {"integer": "int4", "bigint": "int8", "numeric": "numeric", "boolean": "bool"}

@@ -71,8 +71,8 @@ ORDERS = {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "intege
 )
 def schema_exists(context: Context, schema: str) -> ProbeResult:
     """There is a schema of this name."""
-    there = open_database(context).schemas
-    return ProbeResult(schema in there, f"the schemas are {listed(there)}")
+    schemas = open_database(context).schemas
+    return ProbeResult(schema in schemas, f"the schemas are {listed(schemas)}")
 
 
 @predicate(
@@ -87,8 +87,8 @@ def table_exists(context: Context, table: str, schema: str = "public") -> ProbeR
     """There is a base table of this name in the schema; a view or a partitioned table is none."""
     tables = open_database(context).tables
     context.budget.step(len(tables))
-    there = [known.name for known in tables if known.schema == schema]
-    return ProbeResult(table in there, f"the tables of {quoted(schema)} are {listed(there)}")
+    table_names = [known.name for known in tables if known.schema == schema]
+    return ProbeResult(table in table_names, f"the tables of {quoted(schema)} are {listed(table_names)}")
 
 
 @predicate(
@@ -108,8 +108,8 @@ def column_exists(
 ) -> ProbeResult:
     """The table has this column, of this type where one is given, in any of PostgreSQL's spellings."""
     columns = _table(context, table, schema).columns
-    found = next((other for other in columns if other.name == column), None)
-    holds = found is not None and (type is None or found.type == SPELLINGS.of(type))
+    match = next((known for known in columns if known.name == column), None)
+    holds = match is not None and (type is None or match.type == SPELLINGS.of(type))
     return ProbeResult(holds, f"{quoted(table)} has the columns {_described(columns)}")
 
 
@@ -139,8 +139,8 @@ def row_count(
     context: Context, table: str, count: int, where: Where | None = None, schema: str = "public"
 ) -> ProbeResult:
     """The table has this many rows, or this many with the values of `where`."""
-    there = sum(1 for _ in _select(context, _table(context, table, schema), [], where or {}))
-    return ProbeResult(there == count, f"{quoted(table)} has {there} such rows")
+    actual = sum(1 for _ in _select(context, _table(context, table, schema), [], where or {}))
+    return ProbeResult(actual == count, f"{quoted(table)} has {actual} such rows")
 
 
 @predicate(
@@ -155,11 +155,11 @@ def cell_equals(
     context: Context, table: str, where: Where, column: str, value: Any, *, schema: str = "public"
 ) -> ProbeResult:
     """Exactly one row has the values of `where`, and its cell in the column has this value."""
-    there = _table(context, table, schema)
-    cells = [cell for (cell,) in _select(context, there, [column], where)]
+    definition = _table(context, table, schema)
+    cells = [cell for (cell,) in _select(context, definition, [column], where)]
     if len(cells) != 1:
         raise TargetMissing(f"{quoted(table)} has {len(cells)} such rows")
-    fits = matching(value, _column(there, column), context.budget)
+    fits = matching(value, _column(definition, column), context.budget)
     return ProbeResult(fits(cells[0]), f"the cell has {quoted(shown(cells[0]))}")
 
 
@@ -181,13 +181,13 @@ def table_equals(
     schema: str = "public",
 ) -> ProbeResult:
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
-    there = _table(context, table, schema)
-    described = [_column(there, name) for name in columns]
+    definition = _table(context, table, schema)
+    described = [_column(definition, name) for name in columns]
     lacking = [
         (wanted, [matching(value, column, context.budget) for value, column in zip(wanted, described, strict=False)])
         for wanted in rows
     ]
-    for row, times in Counter(_select(context, there, columns, where or {})).items():
+    for row, times in Counter(_select(context, definition, columns, where or {})).items():
         for _ in range(times):
             place = next((place for place, wanted in enumerate(lacking) if _row_is(row, *wanted)), None)
             if place is None:  # they differ, however it goes on
@@ -221,8 +221,8 @@ def sum_equals(
 
     Nulls do not count; a cell that holds anything else than a number makes it false.
     """
-    there = _table(context, table, schema)
-    cells = [cell for (cell,) in _select(context, there, [column], where or {}) if cell is not None]
+    definition = _table(context, table, schema)
+    cells = [cell for (cell,) in _select(context, definition, [column], where or {}) if cell is not None]
     numbers = [cell for cell in cells if isinstance(cell, int | Decimal) and not isinstance(cell, bool)]
     if len(numbers) < len(cells):
         raise TargetMissing(f"the column {quoted(column)} has something in it that is not a number")
@@ -253,13 +253,13 @@ def schema_unchanged(
     wanted = [declared(name, declaration) for name, declaration in columns]
     if None in wanted:
         raise StateUnavailable("a column that the predicate declares cannot be understood: correct the predicate")
-    there = _table(context, table, schema)
-    keys = {name for constraint in there.constraints if constraint.kind == "p" for name in constraint.columns}
-    found = [
+    definition = _table(context, table, schema)
+    keys = {name for constraint in definition.constraints if constraint.kind == "p" for name in constraint.columns}
+    actual = [
         (column.name, column.type, column.not_null, column.default is not None or column.identity, column.name in keys)
-        for column in there.columns
+        for column in definition.columns
     ]
-    return ProbeResult(found == wanted, f"the columns are {_described(there.columns)}")
+    return ProbeResult(actual == wanted, f"the columns are {_described(definition.columns)}")
 
 
 @predicate(
@@ -325,25 +325,27 @@ def constraint_exists(
         and constraint.valid
         and (to is None or constraint.to == [schema, to])
     ]
-    there = [f"{constraint.name} {constraint.definition}" for constraint in constraints]
-    return ProbeResult(bool(fitting), f"the constraints of {quoted(table)} are {listed(there)}")
+    descriptions = [f"{constraint.name} {constraint.definition}" for constraint in constraints]
+    return ProbeResult(bool(fitting), f"the constraints of {quoted(table)} are {listed(descriptions)}")
 
 
 def _table(context: Context, table: str, schema: str) -> PostgresTable:
     base = open_database(context)
     context.budget.step(len(base.tables))
-    found = base.by_name.get((schema, table))
-    if found is None:
-        there = [known.name for known in base.tables if known.schema == schema]
-        raise TargetMissing(f"there is no table {quoted(table)} in {quoted(schema)}; its tables are {listed(there)}")
-    return found
+    match = base.by_name.get((schema, table))
+    if match is None:
+        table_names = [known.name for known in base.tables if known.schema == schema]
+        raise TargetMissing(
+            f"there is no table {quoted(table)} in {quoted(schema)}; its tables are {listed(table_names)}"
+        )
+    return match
 
 
 def _column(table: PostgresTable, name: str) -> PostgresColumn:
-    found = table.column(name)
-    if found is None:
+    match = table.column(name)
+    if match is None:
         raise TargetMissing(f"{quoted(table.name)} has no column {quoted(name)}; it has {_described(table.columns)}")
-    return found
+    return match
 
 
 def _select(context: Context, table: PostgresTable, columns: Sequence[str], where: Where) -> Iterator[tuple[Cell, ...]]:

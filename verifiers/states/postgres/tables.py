@@ -177,8 +177,8 @@ def matching(value: Any, column: PostgresColumn, budget: ReadingBudget) -> Calla
         return lambda cell: cell is value
     if is_number(value):
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-        whole = int(number) if number == number.to_integral_value() else None
-        return lambda cell: cell == whole if type(cell) is int else type(cell) is Decimal and cell == number
+        integer = int(number) if number == number.to_integral_value() else None
+        return lambda cell: cell == integer if type(cell) is int else type(cell) is Decimal and cell == number
     if column.base in DOCUMENTS and isinstance(value, str):
         wanted = _document(value)
         return lambda cell: isinstance(cell, str) and _is_document(cell, value, wanted, budget)
@@ -199,8 +199,8 @@ def shown(cell: Cell | Fraction) -> Any:
 def _is_document(cell: str, text: str, wanted: list[Any], budget: ReadingBudget) -> bool:
     budget.step(A_DOCUMENT)
     budget.parse_json(cell)
-    there = _document(cell)
-    return json_equal(there, wanted) if there and wanted else cell == text
+    document = _document(cell)
+    return json_equal(document, wanted) if document and wanted else cell == text
 
 
 def _document(text: str) -> list[Any]:
@@ -218,8 +218,8 @@ def document_of(base: PostgresDatabase) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {attribute.name: _plain(getattr(value, attribute.name)) for attribute in fields(value)}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _table(table: dict[str, Any]) -> PostgresTable:
@@ -259,6 +259,6 @@ def _listed(name: str, value: Any) -> Any:
 
 
 def _texts(values: Any, *, or_none: bool = False) -> tuple[Any, ...]:
-    if not isinstance(values, list) or not all(isinstance(one, str) or (or_none and one is None) for one in values):
+    if not isinstance(values, list) or not all(isinstance(text, str) or (or_none and text is None) for text in values):
         raise TypeError
     return tuple(values)

@@ -55,10 +55,10 @@ MIXED = partial(redis_keys, dict.fromkeys(STATE, ("string", "hello!")))
 def key_exists(context: Context, key: str, type: str | None = None) -> ProbeResult:  # noqa: A002 - what documents call it
     """There is a key of this name, of this type where one is given."""
     keys = open_keys(context)
-    found = keys.get(key)
-    if found is None:
+    entry = keys.get(key)
+    if entry is None:
         return ProbeResult(holds=False, found=f"the keys are {listed(list(keys))}")
-    return ProbeResult(type in {None, found.type}, f"{quoted(key)} is a {found.type}")
+    return ProbeResult(type in {None, entry.type}, f"{quoted(key)} is a {entry.type}")
 
 
 @predicate(
@@ -70,8 +70,8 @@ def key_exists(context: Context, key: str, type: str | None = None) -> ProbeResu
 )
 def string_equals(context: Context, key: str, value: str) -> ProbeResult:
     """The key is a string, and holds just this text."""
-    there = _value(context, key, "string")
-    return ProbeResult(there == value, f"{quoted(key)} holds {quoted(there)}")
+    actual = _value(context, key, "string")
+    return ProbeResult(actual == value, f"{quoted(key)} holds {quoted(actual)}")
 
 
 @predicate(
@@ -86,10 +86,10 @@ def json_equals(context: Context, key: str, value: Any, pointer: str = "") -> Pr
     """The key is a string that is a JSON document, and it, or what the pointer leads to, is this value."""
     text = _value(context, key, "string")
     try:
-        there = at_pointer(_json(text, context.budget), pointer)
+        actual = at_pointer(_json(text, context.budget), pointer)
     except LookupError:
         raise TargetMissing(f"{quoted(pointer)} leads nowhere in what {quoted(key)} holds") from None
-    return ProbeResult(json_equal(there, value), f"there is {quoted(there)}")
+    return ProbeResult(json_equal(actual, value), f"there is {quoted(actual)}")
 
 
 @predicate(
@@ -116,8 +116,8 @@ def hash_field_equals(context: Context, key: str, field: str, value: str) -> Pro
 )
 def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> ProbeResult:
     """The key is a hash, and has these fields and no others."""
-    there = _value(context, key, "hash")
-    return ProbeResult(there == dict(fields), f"{quoted(key)} holds {quoted(there)}")
+    actual = _value(context, key, "hash")
+    return ProbeResult(actual == dict(fields), f"{quoted(key)} holds {quoted(actual)}")
 
 
 @predicate(
@@ -129,8 +129,8 @@ def hash_equals(context: Context, key: str, fields: Mapping[str, str]) -> ProbeR
 )
 def list_equals(context: Context, key: str, values: Sequence[str]) -> ProbeResult:
     """The key is a list, and holds these texts, in this order."""
-    there = _value(context, key, "list")
-    return ProbeResult(there == list(values), f"{quoted(key)} holds {quoted(there)}")
+    actual = _value(context, key, "list")
+    return ProbeResult(actual == list(values), f"{quoted(key)} holds {quoted(actual)}")
 
 
 @predicate(
@@ -142,8 +142,8 @@ def list_equals(context: Context, key: str, values: Sequence[str]) -> ProbeResul
 )
 def set_equals(context: Context, key: str, members: Sequence[str]) -> ProbeResult:
     """The key is a set, and has these members and no others."""
-    there = _value(context, key, "set")
-    return ProbeResult(set(there) == set(members), f"{quoted(key)} holds {quoted(there)}")
+    actual = _value(context, key, "set")
+    return ProbeResult(set(actual) == set(members), f"{quoted(key)} holds {quoted(actual)}")
 
 
 @predicate(
@@ -155,8 +155,8 @@ def set_equals(context: Context, key: str, members: Sequence[str]) -> ProbeResul
 )
 def set_contains(context: Context, key: str, member: str) -> ProbeResult:
     """The key is a set, and this is one of its members."""
-    there = _value(context, key, "set")
-    return ProbeResult(member in there, f"{quoted(key)} holds {quoted(there)}")
+    actual = _value(context, key, "set")
+    return ProbeResult(member in actual, f"{quoted(key)} holds {quoted(actual)}")
 
 
 @predicate(
@@ -168,8 +168,10 @@ def set_contains(context: Context, key: str, member: str) -> ProbeResult:
 )
 def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -> ProbeResult:
     """The key is a sorted set, and has these members with these scores, and no others."""
-    there = {member: float(score) for member, score in _value(context, key, "zset").items()}
-    return ProbeResult(there == {member: float(score) for member, score in scores.items()}, f"it holds {quoted(there)}")
+    actual = {member: float(score) for member, score in _value(context, key, "zset").items()}
+    return ProbeResult(
+        actual == {member: float(score) for member, score in scores.items()}, f"it holds {quoted(actual)}"
+    )
 
 
 @predicate(
@@ -181,10 +183,10 @@ def sorted_set_equals(context: Context, key: str, scores: Mapping[str, float]) -
 )
 def score_equals(context: Context, key: str, member: str, score: float) -> ProbeResult:
     """The key is a sorted set, and this member of it has this score."""
-    there = _value(context, key, "zset")
-    if member not in there:
-        raise TargetMissing(f"{quoted(key)} has the members {listed(list(there))}")
-    return ProbeResult(float(there[member]) == float(score), f"the score is {there[member]}")
+    actual = _value(context, key, "zset")
+    if member not in actual:
+        raise TargetMissing(f"{quoted(key)} has the members {listed(list(actual))}")
+    return ProbeResult(float(actual[member]) == float(score), f"the score is {actual[member]}")
 
 
 @predicate(
@@ -215,8 +217,8 @@ def key_count(context: Context, count: int, prefix: str = "") -> ProbeResult:
     """There are this many keys, or this many whose names begin so."""
     keys = open_keys(context)
     context.budget.step(len(keys))
-    there = [name for name in keys if name.startswith(prefix)]
-    return ProbeResult(len(there) == count, f"there are {len(there)}: {listed(there)}")
+    matching = [name for name in keys if name.startswith(prefix)]
+    return ProbeResult(len(matching) == count, f"there are {len(matching)}: {listed(matching)}")
 
 
 @predicate(

@@ -79,8 +79,8 @@ def column_exists(context: Context, table: str, column: str) -> ProbeResult:
     columns = open_database(context).columns(table)
     if columns is None:
         raise TargetMissing(f"there is no table {quoted(table)}")
-    there = [other.name for other in columns]
-    return ProbeResult(fold(column) in map(fold, there), f"{quoted(table)} has the columns {listed(there)}")
+    names = [known.name for known in columns]
+    return ProbeResult(fold(column) in map(fold, names), f"{quoted(table)} has the columns {listed(names)}")
 
 
 @predicate(
@@ -106,8 +106,8 @@ def row_exists(context: Context, table: str, where: Where) -> ProbeResult:
 )
 def row_count(context: Context, table: str, count: int, where: Where | None = None) -> ProbeResult:
     """The table has this many rows, or this many with the values of `where`."""
-    there = sum(1 for _ in _select(context, table, [], where or {}))
-    return ProbeResult(there == count, f"{quoted(table)} has {there} such rows")
+    actual = sum(1 for _ in _select(context, table, [], where or {}))
+    return ProbeResult(actual == count, f"{quoted(table)} has {actual} such rows")
 
 
 @predicate(
@@ -144,12 +144,12 @@ def table_equals(
 ) -> ProbeResult:
     """The table's rows, or those with the values of `where`, are these in these columns, in any order and as often."""
     wanted = Counter(map(tuple, rows))
-    there: Counter[tuple[Any, ...]] = Counter()
+    actual: Counter[tuple[Any, ...]] = Counter()
     for row in _select(context, table, columns, where or {}):
-        there[row] += 1
-        if there[row] > wanted[row]:  # they differ, however it goes on
+        actual[row] += 1
+        if actual[row] > wanted[row]:  # they differ, however it goes on
             return ProbeResult(holds=False, found=f"{quoted(table)} has besides {quoted(list(row))}")
-    lacking = list(wanted - there)
+    lacking = list(wanted - actual)
     return ProbeResult(
         not lacking, f"{quoted(table)} " + (f"lacks {quoted(lacking)}" if lacking else "has just these rows")
     )
@@ -195,21 +195,21 @@ def schema_unchanged(context: Context, table: str, columns: Sequence[tuple[str, 
     wanted = declared(columns)
     if wanted is None:
         raise StateUnavailable("SQLite refuses the columns that the predicate declares: correct the predicate")
-    there = open_database(context).columns(table)
-    if there is None:
+    actual = open_database(context).columns(table)
+    if actual is None:
         raise TargetMissing(f"there is no table {quoted(table)}")
     return ProbeResult(
-        there == wanted, f"the columns are {listed([f'{column.name} {column.type}' for column in there])}"
+        actual == wanted, f"the columns are {listed([f'{column.name} {column.type}' for column in actual])}"
     )
 
 
 def _select(context: Context, table: str, columns: Sequence[str], where: Where) -> Iterator[tuple[Any, ...]]:
     """Give the named columns of the rows that have the values of `where`."""
     base = open_database(context)
-    there = base.columns(table)
-    if there is None:
+    known_columns = base.columns(table)
+    if known_columns is None:
         raise TargetMissing(f"there is no table {quoted(table)}")
-    real = {fold(column.name): column.name for column in there if not column.computed}
+    real = {fold(column.name): column.name for column in known_columns if not column.computed}
     unknown = [name for name in (*columns, *where) if fold(name) not in real]
     if unknown:
         raise TargetMissing(

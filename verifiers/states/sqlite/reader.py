@@ -139,8 +139,8 @@ class _Reader:
         self.budget.step(A_TABLE)
         try:
             with self.reading():
-                found = self.connection.execute(f"PRAGMA table_xinfo({quoted_name(name)})")
-                columns = [SQLiteColumn(*row[1:]) for row in found]
+                cursor = self.connection.execute(f"PRAGMA table_xinfo({quoted_name(name)})")
+                columns = [SQLiteColumn(*row[1:]) for row in cursor]
         except BudgetSpent:
             raise
         except (CorruptState, UnicodeEncodeError) as error:

@@ -61,20 +61,22 @@ def schema_size(data: bytes, budget: ReadingBudget) -> tuple[int, int]:
             continue
         seen.add(number)
         budget.step()
-        whole = data[(number - 1) * page : number * page]
+        page_data = data[(number - 1) * page : number * page]
         start = 100 if number == 1 else 0
-        kind, count = whole[start : start + 1], int.from_bytes(whole[start + 3 : start + 5], "big")
+        kind, count = page_data[start : start + 1], int.from_bytes(page_data[start + 3 : start + 5], "big")
         if kind not in {_LEAF, _INTERIOR}:
             continue
         cells = start + (8 if kind == _LEAF else 12)
-        places = [int.from_bytes(whole[at : at + 2], "big") for at in range(cells, min(cells + 2 * count, page - 1), 2)]
+        places = [
+            int.from_bytes(page_data[at : at + 2], "big") for at in range(cells, min(cells + 2 * count, page - 1), 2)
+        ]
         budget.step(len(places))
         if kind == _LEAF:
             rows += len(places)
-            total += sum(_varint(whole, at) for at in places)
+            total += sum(_varint(page_data, at) for at in places)
         else:
             ends = [start + 8, *places]
-            waiting += [int.from_bytes(whole[at : at + 4], "big") for at in ends if 0 < at <= page - 4]
+            waiting += [int.from_bytes(page_data[at : at + 4], "big") for at in ends if 0 < at <= page - 4]
     return rows, total
 
 
@@ -110,12 +112,12 @@ def _logged(data: bytes, log: bytes, budget: ReadingBudget) -> bytes:
         return data
     size = int.from_bytes(log[8:12], "big")
     budget.keep(length * size)
-    whole = bytearray(data[: length * size].ljust(length * size, b"\0"))
+    merged = bytearray(data[: length * size].ljust(length * size, b"\0"))
     for number, at in pages.items():
         if number <= length:
             budget.step(A_PAGE)
-            whole[(number - 1) * size : number * size] = log[at : at + size]
-    return bytes(whole)
+            merged[(number - 1) * size : number * size] = log[at : at + size]
+    return bytes(merged)
 
 
 def _committed(log: bytes, data: bytes, budget: ReadingBudget) -> tuple[dict[int, int], int]:
@@ -173,13 +175,13 @@ def _rolled_back(data: bytes, journal: bytes, budget: ReadingBudget) -> bytes:
         return data
     size = first.size
     budget.keep(first.pages * size)
-    whole = bytearray(data[: first.pages * size].ljust(first.pages * size, b"\0"))
+    pages = bytearray(data[: first.pages * size].ljust(first.pages * size, b"\0"))
     done: set[int] = set()
     for number, at in _records(journal, first, budget):
         if number <= first.pages and number not in done:
             done.add(number)
-            whole[(number - 1) * size : number * size] = journal[at : at + size]
-    return bytes(whole)
+            pages[(number - 1) * size : number * size] = journal[at : at + size]
+    return bytes(pages)
 
 
 def _records(journal: bytes, first: _Header, budget: ReadingBudget) -> Iterator[tuple[int, int]]:
@@ -192,10 +194,10 @@ def _records(journal: bytes, first: _Header, budget: ReadingBudget) -> Iterator[
             budget.step(A_PAGE)
             if place + size + 8 > len(journal):
                 return
-            number, found = (int.from_bytes(journal[at : at + 4], "big") for at in (place, place + size + 4))
+            number, checksum = (int.from_bytes(journal[at : at + 4], "big") for at in (place, place + size + 4))
             page = journal[place + 4 : place + 4 + size]
             sampled = sum(page[spot] for spot in range(size - _SAMPLED, 0, -_SAMPLED))
-            if number in {0, LOCK_BYTE // size + 1} or found != (header.nonce + sampled) & _ALL:
+            if number in {0, LOCK_BYTE // size + 1} or checksum != (header.nonce + sampled) & _ALL:
                 return
             yield number, place + 4
         end = start + count * (size + 8)

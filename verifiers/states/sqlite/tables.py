@@ -62,12 +62,12 @@ class SQLiteDatabase:
         Raises:
             Spoiled: nobody can read them.
         """
-        found = self._found.get(fold(table))
-        if found is None:
+        record = self._found.get(fold(table))
+        if record is None:
             return None
-        if "spoiled" in found:
-            raise CorruptState(f"the database cannot be read: {found['spoiled']}")
-        return [SQLiteColumn(*column) for column in found["columns"]]
+        if "spoiled" in record:
+            raise CorruptState(f"the database cannot be read: {record['spoiled']}")
+        return [SQLiteColumn(*column) for column in record["columns"]]
 
     def rows(self, table: str, columns: Sequence[str], budget: ReadingBudget) -> Iterator[tuple[Any, ...]]:
         """Give these columns of a base table, row by row; both have to be there, and the columns are stored.

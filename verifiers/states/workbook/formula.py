@@ -155,7 +155,7 @@ class _Formula:
             value = self.expression(0)
             if self.at < len(self.tokens):
                 raise Unknown
-            return 0 if (one := single(value)) is None else one
+            return 0 if (scalar := single(value)) is None else scalar
         except CellError as fault:
             return str(fault)
         except (ArithmeticError, ValueError):
@@ -278,9 +278,9 @@ class _Formula:
         elif name == "IF" and given and not isinstance(given[0], CellError):
             chosen = given[1:2] if as_truth(single(given[0])) else (given[2:3] or [False])
             given = list(chosen)
-        for one in given:
-            if isinstance(one, CellError):
-                raise one
+        for argument in given:
+            if isinstance(argument, CellError):
+                raise argument
         self.book.step(cost(name, given))
         try:
             value: Operand = FUNCTIONS[name](*given)

@@ -43,7 +43,7 @@ def cost(name: str, given: Sequence[Any]) -> int:
     letters = sum(len(value) for value in flat(*given) if isinstance(value, str))
     if name in {"CONCAT", "CONCATENATE"} and letters > MAX_TEXT:
         refuse()
-    cells = sum(len(one) * len(one[0]) if isinstance(one, list) else 1 for one in given)
+    cells = sum(len(argument) * len(argument[0]) if isinstance(argument, list) else 1 for argument in given)
     return 1 + cells + (letters // 4 if name in _TESTED else letters // A_STEP)
 
 
@@ -68,10 +68,10 @@ def _chosen(of: Operand, *criteria: Operand) -> list[Value]:
     values = list(flat(of))
     chosen = [True] * len(values)
     for area, criterion in zip(criteria[::2], criteria[1::2], strict=True):
-        test, there = _criterion(criterion), list(flat(area))
-        if len(there) != len(values):
+        test, tested = _criterion(criterion), list(flat(area))
+        if len(tested) != len(values):
             raise CellError("#VALUE!")
-        chosen = [is_chosen and test(value) for is_chosen, value in zip(chosen, there, strict=True)]
+        chosen = [is_chosen and test(value) for is_chosen, value in zip(chosen, tested, strict=True)]
     return [value for value, is_chosen in zip(values, chosen, strict=True) if is_chosen]
 
 

@@ -70,17 +70,17 @@ def single(value: Operand) -> Value:
 
 def as_number(value: Operand) -> Any:
     """Take a value as a number, as an operator does: nothing is 0, and a text may be one."""
-    one = single(value)
-    if one is None:
+    scalar = single(value)
+    if scalar is None:
         return 0
-    if isinstance(one, str):
-        if ERROR.fullmatch(one):
-            raise CellError(one)
+    if isinstance(scalar, str):
+        if ERROR.fullmatch(scalar):
+            raise CellError(scalar)
         try:
-            return float(one) if re.fullmatch(r"\s*-?\d{1,40}(\.\d*)?\s*", one) else refuse()
+            return float(scalar) if re.fullmatch(r"\s*-?\d{1,40}(\.\d*)?\s*", scalar) else refuse()
         except ValueError:
             refuse()
-    return int(one) if isinstance(one, bool) else one
+    return int(scalar) if isinstance(scalar, bool) else scalar
 
 
 def refuse() -> NoReturn:
@@ -94,10 +94,10 @@ def refuse() -> NoReturn:
 
 def as_text(value: Operand) -> str:
     """Take a value as a text, as `&` does: nothing is an empty one."""
-    one = rounded(single(value))
-    if isinstance(one, bool):
-        return str(one).upper()
-    return "" if one is None else str(one)
+    scalar = rounded(single(value))
+    if isinstance(scalar, bool):
+        return str(scalar).upper()
+    return "" if scalar is None else str(scalar)
 
 
 def as_truth(value: Operand) -> bool:
@@ -121,9 +121,9 @@ def numbers_of(*values: Operand) -> list[Any]:
         if isinstance(value, str) and ERROR.fullmatch(value):
             raise CellError(value)
     return [
-        one
+        item
         for value in values
-        for one in (filter(is_number, flat(value)) if isinstance(value, list) else [as_number(value)])
+        for item in (filter(is_number, flat(value)) if isinstance(value, list) else [as_number(value)])
     ]
 
 

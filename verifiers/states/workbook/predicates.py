@@ -61,9 +61,9 @@ def _sheet(context: Context, path: str, sheet: str) -> tuple[CalculatedWorkbook,
     book = open_book(context, path)
     if sheet not in book.sheets:
         raise TargetMissing(f"{quoted(path)} has the sheets {listed(list(book.sheets))}")
-    found = book.sheets[sheet]
-    context.budget.step(1 + len(found.tables) + len(found.merged))
-    return book, found
+    parsed = book.sheets[sheet]
+    context.budget.step(1 + len(parsed.tables) + len(parsed.merged))
+    return book, parsed
 
 
 @predicate(
@@ -102,8 +102,8 @@ def workbook_absent(context: Context, path: str) -> ProbeResult:
 )
 def workbooks_are(context: Context, paths: Sequence[str]) -> ProbeResult:
     """There are files at these paths and at no others, whatever they hold; folders do not count."""
-    there = sorted(path for path, kind in open_paths(context).items() if kind != "directory")
-    return ProbeResult(there == sorted(paths), f"there are {listed(there)}")
+    actual = sorted(path for path, kind in open_paths(context).items() if kind != "directory")
+    return ProbeResult(actual == sorted(paths), f"there are {listed(actual)}")
 
 
 @predicate(
@@ -116,8 +116,8 @@ def workbooks_are(context: Context, paths: Sequence[str]) -> ProbeResult:
 )
 def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None = None) -> ProbeResult:
     """The workbook has a sheet of this name, hidden or not where that is asked for."""
-    _, found = _sheet(context, path, sheet)
-    return ProbeResult(hidden in {None, found.hidden}, f"{quoted(sheet)} is {'hidden' if found.hidden else 'shown'}")
+    _, parsed = _sheet(context, path, sheet)
+    return ProbeResult(hidden in {None, parsed.hidden}, f"{quoted(sheet)} is {'hidden' if parsed.hidden else 'shown'}")
 
 
 @predicate(
@@ -129,8 +129,8 @@ def sheet_exists(context: Context, path: str, sheet: str, *, hidden: bool | None
 )
 def sheets_are(context: Context, path: str, sheets: Sequence[str]) -> ProbeResult:
     """The workbook has these sheets, in this order, and no others."""
-    there = list(open_book(context, path).sheets)
-    return ProbeResult(there == list(sheets), f"{quoted(path)} has the sheets {listed(there)}")
+    actual = list(open_book(context, path).sheets)
+    return ProbeResult(actual == list(sheets), f"{quoted(path)} has the sheets {listed(actual)}")
 
 
 @predicate(
@@ -145,9 +145,9 @@ def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
     context: Context, path: str, sheet: str, cell: str, value: Value, tolerance: Number = 0
 ) -> ProbeResult:
     """The cell has this value; null means that it is empty."""
-    book, found = _sheet(context, path, sheet)
+    book, parsed = _sheet(context, path, sheet)
     place = _place(cell)
-    return ProbeResult(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, found, place)}")
+    return ProbeResult(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, parsed, place)}")
 
 
 @predicate(
@@ -182,15 +182,15 @@ def sheet_equals(
     context: Context, path: str, sheet: str, rows: Sequence[Sequence[Value]], tolerance: Number = 0
 ) -> ProbeResult:
     """From A1 on the sheet's cells have these values, row by row, and every other cell is empty."""
-    book, found = _sheet(context, path, sheet)
-    context.budget.step(A_CELL * len(found.cells))
-    height = max([len(rows), *(row for row, _ in found.cells)])
-    width = max([*map(len, rows), *(column for _, column in found.cells)], default=0)
+    book, parsed = _sheet(context, path, sheet)
+    context.budget.step(A_CELL * len(parsed.cells))
+    height = max([len(rows), *(row for row, _ in parsed.cells)])
+    width = max([*map(len, rows), *(column for _, column in parsed.cells)], default=0)
     if height * max(width, 1) > MAX_AREA:
         raise TargetMissing(f"{quoted(sheet)} spreads over more than {MAX_AREA} cells")
     padded = [[*row, *[None] * (width - len(row))] for row in [*rows, *[()] * (height - len(rows))]]
-    there = [[(row, column) for column in range(1, width + 1)] for row in range(1, height + 1)]
-    return _compared(book, sheet, there, padded, tolerance)
+    places = [[(row, column) for column in range(1, width + 1)] for row in range(1, height + 1)]
+    return _compared(book, sheet, places, padded, tolerance)
 
 
 @predicate(
@@ -202,10 +202,10 @@ def sheet_equals(
 )
 def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str) -> ProbeResult:
     """The cell holds this formula."""
-    book, found = _sheet(context, path, sheet)
-    there = found.cells.get(_place(cell))
-    same = there is not None and there.formula is not None and same_formula(there.formula, formula)
-    return ProbeResult(same, f"{cell} has {_shown(book, found, _place(cell))}")
+    book, parsed = _sheet(context, path, sheet)
+    stored = parsed.cells.get(_place(cell))
+    same = stored is not None and stored.formula is not None and same_formula(stored.formula, formula)
+    return ProbeResult(same, f"{cell} has {_shown(book, parsed, _place(cell))}")
 
 
 @predicate(
@@ -217,10 +217,10 @@ def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str)
 )
 def has_formula(context: Context, path: str, sheet: str, cell: str) -> ProbeResult:
     """The cell holds a formula and not just a value."""
-    book, found = _sheet(context, path, sheet)
-    there = found.cells.get(_place(cell))
+    book, parsed = _sheet(context, path, sheet)
+    stored = parsed.cells.get(_place(cell))
     return ProbeResult(
-        there is not None and there.formula is not None, f"{cell} has {_shown(book, found, _place(cell))}"
+        stored is not None and stored.formula is not None, f"{cell} has {_shown(book, parsed, _place(cell))}"
     )
 
 
@@ -236,8 +236,8 @@ def row_count(
     context: Context, path: str, sheet: str, count: int, where: Mapping[str, Value] | None = None
 ) -> ProbeResult:
     """Below the names of the columns there are this many rows that are not empty and have these values."""
-    found = sum(_fits(row, where or {}) for row in _rows(context, path, sheet, where or {}))
-    return ProbeResult(found == count, f"there are {found}")
+    actual = sum(_fits(row, where or {}) for row in _rows(context, path, sheet, where or {}))
+    return ProbeResult(actual == count, f"there are {actual}")
 
 
 @predicate(
@@ -289,10 +289,12 @@ def named_range_is(context: Context, path: str, name: str, refers_to: str) -> Pr
     """The workbook has a name of this spelling, in any case, that refers to this; compared as formulas are."""
     names = open_book(context, path).workbook.names
     context.budget.step(2 * len(names))
-    there = {key.casefold(): refers for key, refers in names.items()}
-    refers = there.get(name.casefold())
-    found = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(there))}"
-    return ProbeResult(refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), found)
+    ranges = {key.casefold(): refers for key, refers in names.items()}
+    refers = ranges.get(name.casefold())
+    observation = f"it refers to {quoted(refers)}" if refers is not None else f"the names are {listed(list(ranges))}"
+    return ProbeResult(
+        refers is not None and same_formula(refers.replace("'", ""), refers_to.replace("'", "")), observation
+    )
 
 
 @predicate(
@@ -312,14 +314,14 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
     columns: Sequence[str] | None = None,
 ) -> ProbeResult:
     """The sheet has a table of this name, in any case, and of this area and these columns where they are given."""
-    _, found = _sheet(context, path, sheet)
+    _, parsed = _sheet(context, path, sheet)
     fits = any(
         table.name.casefold() == name.casefold()
         and area in {None, table.area}
         and (columns is None or tuple(columns) == table.columns)
-        for table in found.tables
+        for table in parsed.tables
     )
-    return ProbeResult(fits, f"the tables are {listed([f'{table.name} {table.area}' for table in found.tables])}")
+    return ProbeResult(fits, f"the tables are {listed([f'{table.name} {table.area}' for table in parsed.tables])}")
 
 
 @predicate(
@@ -335,8 +337,8 @@ def table_exists(  # noqa: PLR0917 - each is an argument of the predicate
 )
 def cells_merged(context: Context, path: str, sheet: str, area: str) -> ProbeResult:
     """Just this area is merged into one cell."""
-    _, found = _sheet(context, path, sheet)
-    return ProbeResult(area in found.merged, f"merged are {listed(found.merged)}")
+    _, parsed = _sheet(context, path, sheet)
+    return ProbeResult(area in parsed.merged, f"merged are {listed(parsed.merged)}")
 
 
 def _place(cell: str) -> Place:
@@ -360,17 +362,17 @@ def _cells(area: str) -> Iterator[list[Place]]:
 def _compared(
     book: CalculatedWorkbook,
     sheet: str,
-    there: Sequence[Sequence[Place]],
+    area: Sequence[Sequence[Place]],
     rows: Sequence[Sequence[Value]],
     tolerance: Number,
 ) -> ProbeResult:
     """Compare rows of cells with rows of values."""
-    shape = [len(row) for row in there]
+    shape = [len(row) for row in area]
     if shape != [len(row) for row in rows]:
         return ProbeResult(holds=False, found=f"the area has {len(shape)} rows of {max(shape, default=0)} cells")
     wrong = [
         f"{name_of(place)} has {quoted(book.value(sheet, place))}"
-        for places, values in zip(there, rows, strict=True)
+        for places, values in zip(area, rows, strict=True)
         for place, value in zip(places, values, strict=True)
         if not _same(book.value(sheet, place), value, tolerance)
     ]
@@ -381,12 +383,12 @@ def _rows(
     context: Context, path: str, sheet: str, columns: Mapping[str, Value]
 ) -> Iterator[dict[str, Value | Unclear]]:
     """Give the rows of a sheet as values by column name, as named in its first row."""
-    book, found = _sheet(context, path, sheet)
-    context.budget.step(A_CELL * len(found.cells))
-    lines = sorted({row for row, _ in found.cells})
+    book, parsed = _sheet(context, path, sheet)
+    context.budget.step(A_CELL * len(parsed.cells))
+    lines = sorted({row for row, _ in parsed.cells})
     if not lines:
         raise TargetMissing(f"{quoted(sheet)} is empty")
-    heads = {place[1]: str(book.value(sheet, place)) for place in sorted(found.cells) if place[0] == lines[0]}
+    heads = {place[1]: str(book.value(sheet, place)) for place in sorted(parsed.cells) if place[0] == lines[0]}
     if len(lines) * len(heads) > MAX_TABLE:
         raise CorruptState(f"{quoted(sheet)} spreads over more than {MAX_TABLE} cells")
     context.budget.step(A_CELL * len(lines) * (1 + len(heads)))
@@ -405,11 +407,11 @@ def _fits(row: Mapping[str, Value | Unclear], where: Mapping[str, Value]) -> boo
     return all(_same(row[column], value) for column, value in where.items())
 
 
-def _same(there: Value | Unclear, value: Value, tolerance: Number = 0) -> bool:
-    there = _clear(there)
-    if tolerance and _is_number(there) and _is_number(value):
-        return near(exact(there), value, tolerance)
-    return cell_equal(there, value)
+def _same(actual: Value | Unclear, value: Value, tolerance: Number = 0) -> bool:
+    actual = _clear(actual)
+    if tolerance and _is_number(actual) and _is_number(value):
+        return near(exact(actual), value, tolerance)
+    return cell_equal(actual, value)
 
 
 def _clear(value: Value | Unclear) -> Value:

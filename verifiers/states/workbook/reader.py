@@ -313,16 +313,16 @@ def _must_have_short_namespaces(data: bytes, budget: ReadingBudget) -> None:
 
 def _dates(root: Element) -> Iterator[int]:
     """Give the numbers of the cell formats that display dates."""
-    shown = set(_DATES)
+    date_formats = set(_DATES)
     for entry in root.iterfind(f"{_MAIN}numFmts/{_MAIN}numFmt"):
         code = entry.get("formatCode", "")
         if len(code) > MAX_FORMAT:
             raise ValueError(code[:MAX_FORMAT])
         code = _UNSHOWN.sub("", code).lower()
         if code != "general" and re.search("[dmyhs]", code):
-            shown.add(int(entry.attrib["numFmtId"]))
+            date_formats.add(int(entry.attrib["numFmtId"]))
     for number, entry in enumerate(root.iterfind(f"{_MAIN}cellXfs/{_MAIN}xf")):
-        if int(entry.get("numFmtId", "0")) in shown:
+        if int(entry.get("numFmtId", "0")) in date_formats:
             yield number
 
 

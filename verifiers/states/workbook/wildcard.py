@@ -33,21 +33,21 @@ class Wildcard:
 
 
 def _is_at(piece: str, text: str, at: int) -> bool:
-    return all(letter in {"?", there} for letter, there in zip(piece, text[at : at + len(piece)], strict=True))
+    return all(letter in {"?", character} for letter, character in zip(piece, text[at : at + len(piece)], strict=True))
 
 
 def _behind(piece: str, text: str, start: int, end: int) -> int:
     """Give the end of the first occurrence of a piece in `text[start:end]`, or -1."""
     if "?" not in piece:
-        found = text.find(piece, start, end)
-        return found + len(piece) if found >= 0 else -1
+        position = text.find(piece, start, end)
+        return position + len(piece) if position >= 0 else -1
     anything = sum(1 << place for place, letter in enumerate(piece) if letter == "?")
     fits = dict.fromkeys(piece, anything)
     for place, letter in enumerate(piece):
         fits[letter] |= 1 << place
-    begun, whole = 0, 1 << (len(piece) - 1)
+    begun, complete = 0, 1 << (len(piece) - 1)
     for place in range(start, end):
         begun = (begun << 1 | 1) & fits.get(text[place], anything)
-        if begun & whole:
+        if begun & complete:
             return place + 1
     return -1

@@ -65,8 +65,8 @@ def _parts(workbook: Workbook, dates: frozenset[tuple[str, Place]]) -> Iterator[
     for number, sheet in enumerate(workbook.sheets, 1):
         own = [place for place, (on, _) in enumerate(tables, 1) if on == number]
         if own:
-            there = _relations([("table", f"../tables/table{place}.xml") for place in own])
-            yield f"xl/worksheets/_rels/sheet{number}.xml.rels", there
+            relations = _relations([("table", f"../tables/table{place}.xml") for place in own])
+            yield f"xl/worksheets/_rels/sheet{number}.xml.rels", relations
         yield f"xl/worksheets/sheet{number}.xml", _sheet(sheet, {place for name, place in dates if name == sheet.name})
     for place, (_, table) in enumerate(tables, 1):
         yield f"xl/tables/table{place}.xml", _table(place, table)
