@@ -91,16 +91,16 @@ def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str
         monthly: for each category, how many tasks of that server a cohort takes.
     """
     unseen: Counter[str] = Counter()
-    for one in coverage:
-        unseen[one.category] += one.unseen
+    for entry in coverage:
+        unseen[entry.category] += entry.unseen
     return {category: unseen[category] / count for category, count in monthly.items() if count}
 
 
 def _coverage(
     grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int
 ) -> Coverage:
-    found = list(of_template(grammar.server, template))
-    draws = [made for skeleton in found for made in _draws(grammar, skeleton, seed)]
+    skeletons = list(of_template(grammar.server, template))
+    draws = [made for skeleton in skeletons for made in _draws(grammar, skeleton, seed)]
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
     where = f"{template.file}: {grammar.server}/{template.name}: predicate"
     for made in draws:
@@ -109,10 +109,12 @@ def _coverage(
     return Coverage(
         template=f"{grammar.server}/{template.name}",
         category=template.category,
-        skeletons={level: sum(level in one.difficulties for one in found) for level in template.difficulties},
-        unseen=sum(one.id not in seen and one.id not in live for one in found),
-        live=sum(one.id in live for one in found),
-        seen=sum(one.id in seen for one in found),
+        skeletons={
+            level: sum(level in skeleton.difficulties for skeleton in skeletons) for level in template.difficulties
+        },
+        unseen=sum(skeleton.id not in seen and skeleton.id not in live for skeleton in skeletons),
+        live=sum(skeleton.id in live for skeleton in skeletons),
+        seen=sum(skeleton.id in seen for skeleton in skeletons),
         bits=max(0.0, min(made.bits for made in draws) - math.log2(tries)),
         phrasings=len(template.phrasings),
         solutions=len(template.steps.solutions),

@@ -75,11 +75,11 @@ class Neighbours:
 
     def join(self, name: str, sketch: Sketch) -> Near | None:
         """Add a task unless it is a near-duplicate; in that case give the nearest one. Check and insert are atomic."""
-        mine = _minhash(sketch)
+        minhash = _minhash(sketch)
         with self._lock:
-            near = self._nearest(name, mine)
+            near = self._nearest(name, minhash)
             if near is None:
-                self._insert(name, mine)
+                self._insert(name, minhash)
             return near
 
     def _insert(self, name: str, minhash: RMinHash) -> None:
@@ -87,9 +87,9 @@ class Neighbours:
         self._known.append((name, minhash))
 
     def _nearest(self, name: str, minhash: RMinHash) -> Near | None:
-        found = [self._known[place] for place in self._index.query(minhash)]
-        near = [Near(other, minhash.jaccard(theirs)) for other, theirs in found if other != name]
-        nearest = max(near, key=lambda one: one.similarity, default=None)
+        neighbours = [self._known[place] for place in self._index.query(minhash)]
+        near = [Near(other, minhash.jaccard(theirs)) for other, theirs in neighbours if other != name]
+        nearest = max(near, key=lambda candidate: candidate.similarity, default=None)
         return nearest if nearest is not None and nearest.similarity >= THRESHOLD else None
 
 

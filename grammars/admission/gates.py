@@ -197,19 +197,19 @@ class _Case:
 
     def solutions(self) -> Gate:
         troubles: list[str] = []
-        kept: dict[str, Any] = {}
+        recorded: dict[str, Any] = {}
         for solution in self.draft.provenance["solutions"]:
             proved = self.prover.prove(self.draft.task, solution["calls"], solution["answer"])
             self.proved.append(proved)
-            kept[solution["name"]] = {
+            recorded[solution["name"]] = {
                 "evidence": proved.evidence.as_json(),
                 "spent": proved.spent,
                 "log": list(proved.log),
             }
             if trouble := self._solution_trouble(solution["calls"], proved):
                 troubles.append(f"solutions.{solution['name']}: {trouble}")
-        self.evidence["solutions"] = kept
-        return self._gate(3, not troubles, "; ".join(troubles) or f"{len(kept)} pass within max_steps")
+        self.evidence["solutions"] = recorded
+        return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
 
     def _solution_trouble(self, calls: Sequence[Mapping[str, Any]], proved: ExecutionResult) -> str | None:
         if proved.verdict is not Verdict.TRUE:
@@ -226,20 +226,20 @@ class _Case:
 
     def mutants(self) -> Gate:
         survivors: list[str] = []
-        kept: dict[str, Any] = {}
+        recorded: dict[str, Any] = {}
         mutants = self.draft.provenance["mutants"]
         if self.proved[0].verdict is not Verdict.TRUE:
             return self._gate(4, ok=False, detail="the first solution fails: no final state to mutate")
         for mutant in mutants:
             evidence = self.prover.mutated(self.draft.task, self.proved[0], mutant)
-            kept[mutant["name"]] = evidence.as_json()
+            recorded[mutant["name"]] = evidence.as_json()
             if evidence.verdict is not Verdict.FALSE:
                 survivors.append(f"mutants.{mutant['name']} gets {evidence.verdict.value}")
-        self.evidence["mutants"] = kept
+        self.evidence["mutants"] = recorded
         made = self.prover.mutant_results(self.draft.task, self.proved[0])
-        missed = [one for one in made if one.verdict is not Verdict.FALSE]
-        self.evidence["mutation"] = {"made": len(made), "survived": [one.name for one in missed]}
-        if broken := sum(one.kind == "broken" for one in missed):
+        missed = [mutation for mutation in made if mutation.verdict is not Verdict.FALSE]
+        self.evidence["mutation"] = {"made": len(made), "survived": [mutation.name for mutation in missed]}
+        if broken := sum(mutation.kind == "broken" for mutation in missed):
             survivors.append(f"{broken} of the predicate's conjuncts can be broken unnoticed")
         all_false = f"all {len(mutants)} get false, and {len(made) - len(missed)} of {len(made)} made from the state"
         return self._gate(4, not survivors, "; ".join(survivors) or all_false)

@@ -62,5 +62,5 @@ def require_sound(review: TaskReview, *, author: str) -> None:
         raise Malformed(f"task {review.task_id} cannot be rejected without a reason")
 
 
-def _same(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+def _same(left: str, right: str) -> bool:
+    return " ".join(left.split()).casefold() == " ".join(right.split()).casefold()

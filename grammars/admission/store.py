@@ -130,8 +130,8 @@ class Drafts:
         """
         require_sound(review, author=self._vault.record(review.task_id).author)
         with join_or_begin(self._engine, session) as own:
-            said = own.exec(select(TaskReviewRow).where(TaskReviewRow.task == review.task_id)).all()
-            if any(row.reviewer.casefold() == review.reviewer.casefold() for row in said):
+            reviews = own.exec(select(TaskReviewRow).where(TaskReviewRow.task == review.task_id)).all()
+            if any(row.reviewer.casefold() == review.reviewer.casefold() for row in reviews):
                 raise NotAllowed(f"{review.reviewer} has reviewed task {review.task_id} already")
             own.add(
                 TaskReviewRow(
@@ -143,7 +143,7 @@ class Drafts:
                 )
             )
             if review.note:
-                self._vault.seal_blob(_note(review.task_id, len(said)), review.note.encode(), own)
+                self._vault.seal_blob(_note(review.task_id, len(reviews)), review.note.encode(), own)
             return self._vault.advance(review.task_id, review.decision, own)
 
     def shred(self, task_ids: Sequence[str], *, who: str, done: Callable[[], None] = lambda: None) -> set[str]:
@@ -164,8 +164,8 @@ class Drafts:
                 require_shreddable(session, task_id)
         for task_id in task_ids:
             with transaction(self._engine) as session:
-                said = session.exec(select(TaskReviewRow.id).where(TaskReviewRow.task == task_id)).all()
-                notes = [_note(task_id, number) for number in range(len(said))]
+                review_ids = session.exec(select(TaskReviewRow.id).where(TaskReviewRow.task == task_id)).all()
+                notes = [_note(task_id, number) for number in range(len(review_ids))]
                 beside = [_evidence(task_id), f"{_SKETCHES}{task_id}", *notes]
                 keys |= shred(session, task_id, beside, at=self._now(), who=who)
             done()

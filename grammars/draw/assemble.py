@@ -68,7 +68,7 @@ def assemble(
 
 
 def _goal(derived: Derived, scope: Scope, dice: Random) -> str:
-    said = {
+    bindings = {
         slot: {
             "name": production.name,
             "phrase": (phrase := str(fill(production.phrase, scope))),
@@ -76,7 +76,7 @@ def _goal(derived: Derived, scope: Scope, dice: Random) -> str:
         }
         for slot, production in derived.productions.items()
     }
-    with scope.inside(**said):
+    with scope.inside(**bindings):
         return str(fill(dice.choice(derived.template.phrasings), scope))
 
 
@@ -136,12 +136,12 @@ def merged(pieces: Sequence[Mapping[str, Any]], who: str) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for piece in pieces:
         for key, value in piece.items():
-            there = out.get(key)
-            if isinstance(there, dict) and isinstance(value, Mapping):
-                out[key] = merged([there, value], who)
-            elif isinstance(there, list) and isinstance(value, list):
-                out[key] = there + value
-            elif key in out and there != value:
+            present = out.get(key)
+            if isinstance(present, dict) and isinstance(value, Mapping):
+                out[key] = merged([present, value], who)
+            elif isinstance(present, list) and isinstance(value, list):
+                out[key] = present + value
+            elif key in out and present != value:
                 raise Malformed(f"{who}: state: two pieces give {key!r}; one of them must go")
             else:
                 out[key] = merged([value], who) if isinstance(value, Mapping) else value

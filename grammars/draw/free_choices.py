@@ -50,16 +50,16 @@ def add_free_choices(draft: Draft, derived: Derived, scope: Scope, dice: Random,
     Raises:
         Malformed: something depends on a free parameter, or it has fewer than two choices.
     """
-    said = "\n".join(text for _, text in texts(dict(draft.task)))
-    if stuck := _INSIDE_A_WORD.search(said):
+    wording = "\n".join(text for _, text in texts(dict(draft.task)))
+    if stuck := _INSIDE_A_WORD.search(wording):
         raise Malformed(f"{derived.where}: the free parameter {stuck[1] or stuck[2]!r} stands inside a longer word")
-    shown = {one.name for one in derived.free if one.placeholder in said}
-    pools = _pools(derived.free, len(shown), _Fitting(fixed_words(draft.task)), scope, dice)
+    used = {free_range.name for free_range in derived.free if free_range.placeholder in wording}
+    pools = _pools(derived.free, len(used), _Fitting(fixed_words(draft.task)), scope, dice)
     if not pools:
         return draft
     _prove(draft, {name: dice.choice(choices) for name, choices in pools.items()}, again, derived.where)
-    free = {name: {"from": choices} for name, choices in pools.items() if name in shown}
-    provenance = filled(dict(draft.provenance), {name: pool[0] for name, pool in pools.items() if name not in shown})
+    free = {name: {"from": choices} for name, choices in pools.items() if name in used}
+    provenance = filled(dict(draft.provenance), {name: pool[0] for name, pool in pools.items() if name not in used})
     return Draft({**draft.task, "free": free} if free else draft.task, provenance)
 
 
@@ -82,42 +82,44 @@ def _agree(draft: Draft, values: Mapping[str, str], again: Redraw) -> bool:
     return made is not None and [made.task, made.provenance] == expected
 
 
-def _pools(frees: Sequence[FreeRange], shown: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
-    most = MOST[shown] if shown < len(MOST) else FEW
-    return {one.name: _pool(one, most, fit, scope, dice) for one in frees}
+def _pools(frees: Sequence[FreeRange], count: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
+    most = MOST[count] if count < len(MOST) else FEW
+    return {free_range.name: _pool(free_range, most, fit, scope, dice) for free_range in frees}
 
 
-def _pool(one: FreeRange, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
-    found: list[str] = []
+def _pool(free_range: FreeRange, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
+    pool: list[str] = []
     misses = 0
-    for value in one.choices.values(dice, scope):
+    for value in free_range.choices.values(dice, scope):
         if not isinstance(value, str) or "{{" in value:
-            raise Malformed(f"{one.where}: a free parameter needs choices of plain text, none of them free itself")
+            raise Malformed(
+                f"{free_range.where}: a free parameter needs choices of plain text, none of them free itself"
+            )
         if fit.take(*_spoken(value)):
-            found.append(value)
+            pool.append(value)
             misses = 0
         else:
             misses += 1
-        if len(found) == most or misses == MISSES:
+        if len(pool) == most or misses == MISSES:
             break
-    if len(found) < _TWO:
-        raise Malformed(f"{one.where}: there are not two choices that occur nowhere else in the task")
-    return found
+    if len(pool) < _TWO:
+        raise Malformed(f"{free_range.where}: there are not two choices that occur nowhere else in the task")
+    return pool
 
 
 @lru_cache(maxsize=1 << 17)
 def _spoken(value: str) -> tuple[tuple[str, ...], frozenset[tuple[str, ...]]]:
     """Give a choice's words and all their runs; cached, since every draw looks at the same few thousand choices."""
-    said = tuple(words(value))
-    runs = (said[start:end] for start in range(len(said)) for end in range(start + 1, len(said) + 1))
-    return said, frozenset(runs)
+    spoken = tuple(words(value))
+    runs = (spoken[start:end] for start in range(len(spoken)) for end in range(start + 1, len(spoken) + 1))
+    return spoken, frozenset(runs)
 
 
 class _Fitting:
     """Filter of ambiguous choices: those equal to words of the task, to another choice, or to a part of one."""
 
-    def __init__(self, said: Sequence[str]) -> None:
-        self._said = said
+    def __init__(self, fixed: Sequence[str]) -> None:
+        self._said = fixed
         self._runs: dict[int, set[tuple[str, ...]]] = {}
         self._whole: set[tuple[str, ...]] = set()
         self._parts: set[tuple[str, ...]] = set()

@@ -34,13 +34,13 @@ def leaks(
     wanted = {text for text in produced(document) if text.casefold() not in allowed}
     pieces = list(_pieces(document, descriptions or {}))
     contents = {text.strip() for text in _initial_files(document).values() if isinstance(text, str)}
-    found = []
+    places = []
     for text in sorted(wanted):
         if len(text) < SHORTEST or (len(text.split()) > 1 and text in contents):
             continue
         pattern = _pattern(text)
-        found += [place for place, piece in pieces if pattern.search(piece)]
-    return list(dict.fromkeys(found))
+        places += [place for place, piece in pieces if pattern.search(piece)]
+    return list(dict.fromkeys(places))
 
 
 def produced(document: Mapping[str, Any]) -> set[str]:
@@ -54,7 +54,7 @@ def produced(document: Mapping[str, Any]) -> set[str]:
         for key in CATALOGUE[name].produces
         if key in arguments
         for text in _scalars(arguments[key])
-        if not any(name.startswith(start) and text.strip() in whole for start, whole in texts.items())
+        if not any(name.startswith(start) and text.strip() in full_texts for start, full_texts in texts.items())
         if text not in _under(state.get("redis", {}), arguments.get("key"))
     }
 

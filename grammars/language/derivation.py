@@ -71,8 +71,10 @@ def skeletons(grammar: Grammar) -> list[Skeleton]:
 
 @lru_cache(maxsize=32)
 def _skeletons(grammar: Grammar) -> tuple[Skeleton, ...]:
-    found = (skeleton for template in grammar.templates.values() for skeleton in of_template(grammar.server, template))
-    return tuple(sorted(found, key=lambda skeleton: skeleton.id))
+    derived = (
+        skeleton for template in grammar.templates.values() for skeleton in of_template(grammar.server, template)
+    )
+    return tuple(sorted(derived, key=lambda skeleton: skeleton.id))
 
 
 def of_template(server: str, template: Template) -> Iterator[Skeleton]:
@@ -117,7 +119,11 @@ def _in_order(where: str, own: dict[str, Range | Node], constraints: list[Expres
             circle = ", ".join(sorted(waiting))
             raise Malformed(f"{where}: these names depend on each other in a circle: {circle}")
         del waiting[ready]
-        now = tuple(one for one in constraints if ready in one.names and not one.names & set(waiting))
+        now = tuple(
+            constraint
+            for constraint in constraints
+            if ready in constraint.names and not constraint.names & set(waiting)
+        )
         yield Naming(ready, own[ready], now)
 
 

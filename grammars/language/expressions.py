@@ -58,7 +58,9 @@ class FunctionCall:
 
     def value(self, scope: Scope) -> Any:
         """Evaluate the call."""
-        return self.function(*(one if isinstance(one, str | int) else _value(one, scope) for one in self.arguments))
+        return self.function(
+            *(argument if isinstance(argument, str | int) else _value(argument, scope) for argument in self.arguments)
+        )
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Scope:
             if self._values[name] == value:
                 return
             self._converted.discard(name)
-            self._kept = {expression: kept for expression, kept in self._kept.items() if name not in expression.names}
+            self._kept = {expression: known for expression, known in self._kept.items() if name not in expression.names}
         self._values[name] = value
 
     @contextmanager
@@ -152,8 +154,8 @@ class Scope:
 
 
 def _resolve(scope: weakref.ref[Scope], name: str) -> Any:
-    there = scope()
-    return None if there is None else there.resolve(name)
+    outer = scope()
+    return None if outer is None else outer.resolve(name)
 
 
 def _context() -> Any:
@@ -208,8 +210,10 @@ class Expression:
         names = frozenset(program.variables()) - bound - _NOT_NAMES
         shorter, paths = _with_names_for_paths(source, names)
         program = cel.compile(shorter) if paths else program
-        whole = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
-        return cls(source, where, names, _steps(source, names), _rounds(source, names, where), paths, whole, program)
+        variables = frozenset(program.variables()) - bound - _NOT_NAMES - set(paths)
+        return cls(
+            source, where, names, _steps(source, names), _rounds(source, names, where), paths, variables, program
+        )
 
     def evaluate(self, scope: Scope) -> Any:
         """Give the value.
@@ -270,18 +274,18 @@ def _with_names_for_paths(source: str, names: frozenset[str]) -> tuple[str, dict
 
     def name_for(match: re.Match[str]) -> str:
         path, tail = match["path"], ""
-        what: Path | FunctionCall | None = None
+        target: Path | FunctionCall | None = None
         if match["made"]:
-            what = _call(match["made"], names)
+            target = _call(match["made"], names)
         elif path:
             path, method = path.rpartition(".")[::2] if match["call"] else (path, "")
             tail = f".{method}(" if match["call"] else ""
             steps = _steps(path, names)
-            what = steps if len(steps) > 1 else None  # a name by itself is no path
-        if what is None:
+            target = steps if len(steps) > 1 else None  # a name by itself is no path
+        if target is None:
             return match[0]
-        name = next((name for name, known in paths.items() if known == what), f"path__{len(paths)}")
-        paths[name] = what
+        name = next((name for name, known in paths.items() if known == target), f"path__{len(paths)}")
+        paths[name] = target
         return name + tail
 
     return _TEXT_CALL_OR_PATH.sub(name_for, source), paths
@@ -293,7 +297,7 @@ def _call(source: str, names: frozenset[str]) -> FunctionCall | None:
     written = [items] * bool(items) + re.findall(_ARGUMENT, tail)
     if function == "map":
         written = [items, f"'{tail.rpartition('.')[2]}'"]
-    arguments = tuple(read for one in written if (read := _argument(one, names)) is not None)
+    arguments = tuple(read for node in written if (read := _argument(node, names)) is not None)
     known: Mapping[str, Callable[..., Any]]
     known = {**FUNCTIONS, "size": _size, "slice": STDLIB_FUNCTIONS["slice"], "map": _field_of_each}
     return FunctionCall(known[function], arguments) if len(arguments) == len(written) else None

@@ -43,12 +43,12 @@ def mapping(keys: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 def groups(rows: Sequence[Row], key: str, value: str) -> list[dict[str, Any]]:
     """Group maps by one field: `{key, count, total, least, most}` of another, sorted by the first."""
-    found: dict[Any, list[Any]] = {}
+    grouped: dict[Any, list[Any]] = {}
     for row in rows:
-        found.setdefault(row[key], []).append(row[value])
+        grouped.setdefault(row[key], []).append(row[value])
     return [
         {"key": name, "count": len(values), "total": sum(values), "least": min(values), "most": max(values)}
-        for name, values in sorted(found.items())
+        for name, values in sorted(grouped.items())
     ]
 
 

@@ -137,11 +137,11 @@ def _digest(documents: Mapping[str, Any], lists: _Lists) -> str:
 
 
 def _file(document: Any, name: str) -> dict[str, Any]:
-    found = as_map(document, name)
-    only_known(found, _FILE, f"{name}:")
-    if not isinstance(found.get("grammar"), str):
+    fields = as_map(document, name)
+    only_known(fields, _FILE, f"{name}:")
+    if not isinstance(fields.get("grammar"), str):
         raise Malformed(f"{name}: a grammar file starts with `grammar: SERVER`")
-    return found
+    return fields
 
 
 def _dictionary(entries: Any, where: str) -> Sequence[Any]:

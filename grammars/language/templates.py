@@ -74,10 +74,10 @@ def _levels(value: Any, where: str) -> tuple[Difficulty, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not values:
         raise Malformed(f"{where}: one of {', '.join(DIFFICULTIES)}, or a list of them, is expected here")
-    found = tuple(level for level in values if _is_level(level))
-    if len(found) != len(values) or len(set(found)) != len(found):
+    levels = tuple(level for level in values if _is_level(level))
+    if len(levels) != len(values) or len(set(levels)) != len(levels):
         raise Malformed(f"{where}: one of {', '.join(DIFFICULTIES)}, or a list of them, is expected here")
-    return found
+    return levels
 
 
 class _Reader:

@@ -63,13 +63,13 @@ def trace_text(books: Books, text: bytes, *, who: str) -> TraceReport:
                 break
             if logged.why.startswith(openings.PUBLISH):
                 published.add(logged.what)
-    shown = _runs(books)
-    served = list(_served(books, shown, who, sha256))  # 2, 3
+    runs_of = _runs(books)
+    served = list(_served(books, runs_of, who, sha256))  # 2, 3
     trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
     public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
     of_whom: dict[Recipient, set[int]] = {}
     for source in trace.sources:
-        for recipient, number in shown.get(source.task_id, ()):
+        for recipient, number in runs_of.get(source.task_id, ()):
             of_whom.setdefault(recipient, set()).add(number)
     runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
     return TraceReport(sha256, logged, public, runs, len(served), trace)
@@ -82,22 +82,22 @@ def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
         if (index := books.ledger.find(f"run-open/{record.number}")) is not None:
             for cohort in openings.cohorts_of(books, record.number):
                 opened.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number, index))
-    gone = {one.task: one.leaf for one in withdrawal.recorded(books)}
+    withdrawn_at = {entry.task: entry.leaf for entry in withdrawal.recorded(books)}
     return {
-        task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < gone.get(task, at + 1)]
+        task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < withdrawn_at.get(task, at + 1)]
         for task, cohort, since in books.months.everybody()
     }
 
 
 def _served(
-    books: Books, shown: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str
+    books: Books, runs_of: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str
 ) -> Iterator[ServedTask]:
     for record in books.vault.records():
         if record.state not in _SERVED:
             continue
         task = books.vault.open(record.id, who=who, why=f"trace text {sha256}").task
         if task.variant_key is not None:
-            recipients = {recipient for recipient, _ in shown.get(task.id, ())}
+            recipients = {recipient for recipient, _ in runs_of.get(task.id, ())}
             yield _of(books, task, recipients)
 
 

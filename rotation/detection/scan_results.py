@@ -86,20 +86,20 @@ class Scanner:
     def run(self, why: str) -> None:
         """Scan all results and store the findings (steps 1 to 5); `why` goes into the access log."""
         runs = [run for run in self.books.runs.list() if run.state is RunState.DONE]
-        found, smallest = [*self._proposed(), *self._unsettled(runs)], {}
+        findings, smallest = [*self._proposed(), *self._unsettled(runs)], {}
         rotations = self._due(runs) if self.scan else []
         if self.scan and rotations:
             table = self.table(why)
             for rotation in rotations:
-                found += [self._judged(one) for one in self.scan(table, rotation)]
+                findings += [self._judged(result) for result in self.scan(table, rotation)]
                 smallest[self._month(rotation)] = self.visible(table, rotation) if self.visible else None
-        self.books.findings.keep([*self._records(runs, found, smallest)], found, self.books.clock())
+        self.books.findings.keep([*self._records(runs, findings, smallest)], findings, self.books.clock())
 
     def table(self, why: str, without: Collection[str] = ()) -> ResultTable:
         """Give the results of every finished run as a table for the detectors (steps 1 and 2), `without` some tasks."""
         from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-        return table_of([one for one in self._outcomes(why) if one.task not in without])
+        return table_of([outcome for outcome in self._outcomes(why) if outcome.task not in without])
 
     def start(self) -> Month:
         """Give the month of rotation 1."""
@@ -111,12 +111,12 @@ class Scanner:
             return []
         start = self.start()
         counts = Counter(_rotation(run, start) for run in runs)
-        kept = {scan.month: scan.runs for scan in self.books.findings.scans() if scan.failed is None}
+        scanned = {scan.month: scan.runs for scan in self.books.findings.scans() if scan.failed is None}
         return [
             rotation
             for rotation in sorted(counts)
             if rotation >= COMPARED_FROM
-            and (rotation == max(counts) or kept.get(self._month(rotation)) != counts[rotation])
+            and (rotation == max(counts) or scanned.get(self._month(rotation)) != counts[rotation])
         ]
 
     # -- the steps ----------------------------------------------------------------------------------------------------
@@ -163,28 +163,33 @@ class Scanner:
     def _month(self, rotation: int) -> Month:
         return self.start().plus(rotation - 1)
 
-    def _judged(self, one: _Judged) -> NewFinding:
+    def _judged(self, result: _Judged) -> NewFinding:
         return NewFinding(
-            one.tested.kind, one.tested.subject, self._month(one.rotation), one.p_value, one.holm, one.discovery
+            result.tested.kind,
+            result.tested.subject,
+            self._month(result.rotation),
+            result.p_value,
+            result.holm,
+            result.discovery,
         )
 
     def _proposed(self) -> list[NewFinding]:
         """Propose tasks over a limit for withdrawal, except in the cohort that retires at the next turn."""
         live = self.books.months.cohorts("live")
         staying = {task for cohort in live[1:] for task in cohort.tasks}
-        found = proposals(self.books.exposures.servings(), self.limits, staying)
-        return [_exposure(one) for one in found]
+        proposed = proposals(self.books.exposures.servings(), self.limits, staying)
+        return [_exposure(proposal) for proposal in proposed]
 
     def _unsettled(self, runs: Sequence[RunRecord]) -> list[NewFinding]:
         months = {run.number: Month.parse(run.month) for run in runs}
-        left = [one for one in self.books.months.unsettled() if one.runs[-1] in months]
-        return [_left(one, months[one.runs[-1]]) for one in left]
+        left = [unsettled for unsettled in self.books.months.unsettled() if unsettled.runs[-1] in months]
+        return [_left(unsettled, months[unsettled.runs[-1]]) for unsettled in left]
 
     def _records(
-        self, runs: Sequence[RunRecord], found: Sequence[NewFinding], smallest: Mapping[Month, float | None]
+        self, runs: Sequence[RunRecord], findings: Sequence[NewFinding], smallest: Mapping[Month, float | None]
     ) -> Iterator[ScanRecord]:
         """Summarise the scan of each month that has runs or findings; `smallest` has the months that were tested."""
-        for month in sorted({Month.parse(run.month) for run in runs} | {one.month for one in found}):
+        for month in sorted({Month.parse(run.month) for run in runs} | {finding.month for finding in findings}):
             of_month = [run for run in runs if run.month == str(month)]
             submitters = len({run.submitter for run in of_month})
             yield ScanRecord(
@@ -203,9 +208,11 @@ def _figures(closing: bytes) -> Iterator[tuple[Item, tuple[str, ...]]]:
             yield item["result"], tuple(item["tools"])
 
 
-def _exposure(one: Proposal) -> NewFinding:
-    return NewFinding("exposure", one.task, Month.parse(one.month), detail=f"{one.why}: withdraw it?")
+def _exposure(proposal: Proposal) -> NewFinding:
+    return NewFinding("exposure", proposal.task, Month.parse(proposal.month), detail=f"{proposal.why}: withdraw it?")
 
 
-def _left(one: Unsettled, month: Month) -> NewFinding:
-    return NewFinding(one.kind, one.submitter, month, detail=f"in runs {', '.join(map(str, one.runs))}"[:200])
+def _left(unsettled: Unsettled, month: Month) -> NewFinding:
+    return NewFinding(
+        unsettled.kind, unsettled.submitter, month, detail=f"in runs {', '.join(map(str, unsettled.runs))}"[:200]
+    )

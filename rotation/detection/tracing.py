@@ -133,8 +133,8 @@ class _Position:
 
 def trace(text: str, served: Iterable[ServedTask]) -> Trace:
     """Trace a text to the tasks and recipients that it came from."""
-    said = words(text)
-    held = {tuple(said[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(said) - n + 1)}
+    spoken = words(text)
+    held = {tuple(spoken[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(spoken) - n + 1)}
     sources, positions = _sources(held, served)
     if not positions:
         return Trace("nothing")
@@ -145,21 +145,21 @@ def _sources(
     held: set[tuple[str, ...]], served: Iterable[ServedTask]
 ) -> tuple[tuple[SourceTask, ...], list[_Position]]:
     """Find the tasks whose values the text holds; a value that is explained by one task counts for no other."""
-    found = []
+    matches = []
     for task in served:
-        seen = {name: [one for one in choices if _spelt(one) in held] for name, choices in task.free.items()}
+        seen = {name: [choice for choice in choices if _spelt(choice) in held] for name, choices in task.free.items()}
         values, alike = sum(map(bool, seen.values())), wording(held, task.goal)
         if _speaks(task, seen, alike):
-            found.append((values, alike, task, seen))
-    found.sort(key=lambda item: (-item[0], -item[1], item[2].task_id))
+            matches.append((values, alike, task, seen))
+    matches.sort(key=lambda item: (-item[0], -item[1], item[2].task_id))
     sources: list[SourceTask] = []
     positions: list[_Position] = []
     explained: set[tuple[str, ...]] = set()
-    for _, alike, task, seen in found:
-        left = {name: [one for one in hits if _spelt(one) not in explained] for name, hits in seen.items()}
+    for _, alike, task, seen in matches:
+        left = {name: [hit for hit in hits if _spelt(hit) not in explained] for name, hits in seen.items()}
         values = sum(map(bool, left.values()))
         if _speaks(task, left, alike):
-            explained |= {_spelt(one) for hits in left.values() for one in hits}
+            explained |= {_spelt(hit) for hits in left.values() for hit in hits}
             sources.append(SourceTask(task.task_id, values, len(task.free), round(alike, 3)))
             positions += _positions(task, left)
     return tuple(sources), positions
@@ -173,7 +173,7 @@ def _speaks(task: ServedTask, seen: Mapping[str, Sequence[str]], alike: float) -
     if alike >= _ALIKE:
         return any(seen.values())
     base = {name: choices[0] for name, choices in task.free.items()}
-    return any(sum(had[name] in hits for name, hits in seen.items()) > 1 for had in (base, *task.shown.values()))
+    return any(sum(served[name] in hits for name, hits in seen.items()) > 1 for served in (base, *task.shown.values()))
 
 
 @lru_cache(maxsize=1 << 19)
@@ -183,7 +183,9 @@ def _spelt(choice: str) -> tuple[str, ...]:
 
 def _positions(task: ServedTask, seen: Mapping[str, Sequence[str]]) -> list[_Position]:
     return [
-        _Position(len(choices), frozenset(seen[name]), {who: had[name] for who, had in task.shown.items()}, choices[0])
+        _Position(
+            len(choices), frozenset(seen[name]), {who: values[name] for who, values in task.shown.items()}, choices[0]
+        )
         for name, choices in task.free.items()
     ]
 
@@ -220,21 +222,21 @@ def _weigh(positions: Sequence[_Position]) -> _Weights:
     }
     part = dict.fromkeys(groups, 0.0)
     two = 0.0
-    for one in groups if pairs else ():
-        for other, count in groups.items():
-            partners = count - (one == other)
-            weight = TWO / pairs * math.prod(map(_pair, positions, one, other))
-            part[one] += partners * weight
-            two += groups[one] * partners * weight / 2
+    for group in groups if pairs else ():
+        for other_group, count in groups.items():
+            partners = count - (group == other_group)
+            weight = TWO / pairs * math.prod(map(_pair, positions, group, other_group))
+            part[group] += partners * weight
+            two += groups[group] * partners * weight / 2
     single = sum(groups[fit] * weight for fit, weight in alone.items())
-    whole = nobody + unvaried + single + two
+    total = nobody + unvaried + single + two
     return _Weights(
-        nobody / whole,
-        unvaried / whole,
-        single / whole,
-        two / whole,
-        {who: alone[fit] / whole for who, fit in fits.items()},
-        {who: part[fit] / whole for who, fit in fits.items()},
+        nobody / total,
+        unvaried / total,
+        single / total,
+        two / total,
+        {who: alone[fit] / total for who, fit in fits.items()},
+        {who: part[fit] / total for who, fit in fits.items()},
     )
 
 
@@ -244,9 +246,9 @@ def _fit(position: _Position, who: Recipient) -> str | None:
     return value if value in position.seen else None
 
 
-def _pair(position: _Position, one: str | None, other: str | None) -> float:
-    shown = {one, other} - {None}
-    return position.weight(len(shown), two=one != other)
+def _pair(position: _Position, left: str | None, right: str | None) -> float:
+    values = {left, right} - {None}
+    return position.weight(len(values), two=left != right)
 
 
 def _verdict(sources: tuple[SourceTask, ...], weights: _Weights) -> Trace:

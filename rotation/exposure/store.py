@@ -189,7 +189,7 @@ class Exposures:
         if task is not None:
             query = query.where(row.task_id == task)
         with Session(self._engine) as session:
-            return [_serving(found) for found in session.exec(query).all()]
+            return [_serving(serving_row) for serving_row in session.exec(query).all()]
 
     def totals(self, task: str | None = None) -> list[tuple[str, str, str, int]]:
         """List (task, submitter, channel, times) over all runs, in the order in which they were first served."""
@@ -214,12 +214,12 @@ def proposals(servings: Collection[Serving], limits: ExposureLimits, staying: Co
         exposure_summaries(servings, lambda s: s.skeleton),
     )
     tags = {serving.task: serving.skeleton for serving in servings}
-    found = []
+    proposed = []
     for name in sorted(set(staying) & set(tasks)):
         why = _over(tasks[name], skeletons[tags[name]], limits)
         if why:
-            found.append(Proposal(name, max(tasks[name].months), why))
-    return found
+            proposed.append(Proposal(name, max(tasks[name].months), why))
+    return proposed
 
 
 def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
@@ -234,12 +234,12 @@ def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
 
 def _over(task: ExposureSummary, skeleton: ExposureSummary, limits: ExposureLimits) -> str:
     submitter, times = max(task.submitters.items(), key=lambda item: (item[1], item[0]), default=("", 0))
-    said = []
+    reasons = []
     if times > limits.servings:
-        said.append(f"served to {submitter} {times} times, the limit is {limits.servings}")
+        reasons.append(f"served to {submitter} {times} times, the limit is {limits.servings}")
     if len(skeleton.readers) > limits.readers:
-        said.append(f"its skeleton was read by {len(skeleton.readers)}, the limit is {limits.readers}")
-    return "; ".join(said)
+        reasons.append(f"its skeleton was read by {len(skeleton.readers)}, the limit is {limits.readers}")
+    return "; ".join(reasons)
 
 
 def _burn(name: str, group: Collection[Serving]) -> ExposureSummary:

@@ -125,26 +125,28 @@ class Findings:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def keep(self, scans: Sequence[ScanRecord], found: Iterable[NewFinding], now: datetime) -> None:
+    def keep(self, scans: Sequence[ScanRecord], findings: Iterable[NewFinding], now: datetime) -> None:
         """Store the results of a scan of these months."""
         with transaction(self._engine) as session:
             stale = {scan.month for scan in scans if not _newest(session, scan)}
             tested = {scan.month for scan in scans if scan.scanned} - stale
             known = {(row.kind, row.subject, row.month): row for row in _rows(session, scans)}
-            for one in found:
-                if one.month not in stale:
-                    row = known.pop((one.kind, one.subject, str(one.month)), None)
-                    _write(session, row, one, now)
+            for finding in findings:
+                if finding.month not in stale:
+                    row = known.pop((finding.kind, finding.subject, str(finding.month)), None)
+                    _write(session, row, finding, now)
             for row in known.values():
                 if Month.parse(row.month) in tested and row.p_value is not None:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
 
-    def add(self, session: Session, one: NewFinding, now: datetime) -> None:
+    def add(self, session: Session, finding: NewFinding, now: datetime) -> None:
         """Store a finding that did not come from a scan, with its review; idempotent."""
-        here = select(FindingRow).where(
-            FindingRow.kind == one.kind, FindingRow.subject == one.subject, FindingRow.month == str(one.month)
+        query = select(FindingRow).where(
+            FindingRow.kind == finding.kind,
+            FindingRow.subject == finding.subject,
+            FindingRow.month == str(finding.month),
         )
-        _write(session, session.exec(here).one_or_none(), one, now)
+        _write(session, session.exec(query).one_or_none(), finding, now)
 
     def failed(self, month: Month, error: BaseException, now: datetime) -> None:
         """Record that a scan failed: the type of the error, not its message, which may quote anything."""
@@ -168,7 +170,7 @@ class Findings:
             if session.get(FindingRow, number) is None:
                 raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
             session.add(FindingReviewRow(finding=number, state=state, who=who, note=note, at=now))
-        return next(one for one in self.all() if one.number == number)
+        return next(finding for finding in self.all() if finding.number == number)
 
     def confirm(self, session: Session, subject: str, *, who: str, note: str, now: datetime) -> None:
         """Close every open review of a task as confirmed, with a note that says what was done."""
@@ -192,8 +194,8 @@ class Findings:
             words: dict[int, list[FindingReview]] = {}
             for row in session.exec(select(FindingReviewRow).order_by(col(FindingReviewRow.id))).all():
                 words.setdefault(row.finding, []).append(FindingReview(row.state, row.who, row.at, row.note))
-            found = [_finding(row, words.get(row.id or 0, [])) for row in session.exec(query).all()]
-        return sorted(found, key=_order)
+            findings = [_finding(row, words.get(row.id or 0, [])) for row in session.exec(query).all()]
+        return sorted(findings, key=_order)
 
     def scans(self) -> list[ScanRecord]:
         """List the newest scan of each month."""
@@ -205,18 +207,18 @@ class Findings:
             ]
 
 
-def counts_by_kind(found: Collection[Finding]) -> dict[str, dict[str, int]]:
+def counts_by_kind(findings: Collection[Finding]) -> dict[str, dict[str, int]]:
     """Count findings by kind and status without naming anybody, for public display."""
     counted: dict[str, dict[str, int]] = {}
-    for one in found:
-        by_status = counted.setdefault(one.kind, {"clean": 0, "watch": 0, "review": 0})
-        by_status[one.status] += 1
+    for finding in findings:
+        by_status = counted.setdefault(finding.kind, {"clean": 0, "watch": 0, "review": 0})
+        by_status[finding.status] += 1
     return dict(sorted(counted.items()))
 
 
-def _order(one: Finding) -> tuple[Month, int, float, str, str]:
-    rank = {"review": 0, "watch": 1, "clean": 2}[one.status]
-    return (one.month, rank, 2.0 if one.p_adj is None else one.p_adj, one.kind, one.subject)
+def _order(finding: Finding) -> tuple[Month, int, float, str, str]:
+    rank = {"review": 0, "watch": 1, "clean": 2}[finding.status]
+    return (finding.month, rank, 2.0 if finding.p_adj is None else finding.p_adj, finding.kind, finding.subject)
 
 
 def _newest(session: Session, scan: ScanRecord) -> bool:
@@ -236,24 +238,26 @@ def _rows(session: Session, scans: Sequence[ScanRecord]) -> Sequence[FindingRow]
     return session.exec(select(FindingRow).where(col(FindingRow.month).in_(months))).all()
 
 
-def _write(session: Session, row: FindingRow | None, one: NewFinding, now: datetime) -> None:
+def _write(session: Session, row: FindingRow | None, finding: NewFinding, now: datetime) -> None:
     """Store a finding's figures if they changed, and open its review if it needs one and has none."""
     figures: dict[str, Any] = {
-        "status": one.status,
-        "p_value": one.p_value,
-        "p_adj": one.p_adj,
-        "q": one.q,
-        "detail": one.detail,
+        "status": finding.status,
+        "p_value": finding.p_value,
+        "p_adj": finding.p_adj,
+        "q": finding.q,
+        "detail": finding.detail,
     }
     if row is None:
-        row = FindingRow(kind=one.kind, subject=one.subject, month=str(one.month), computed_at=now, **figures)
+        row = FindingRow(
+            kind=finding.kind, subject=finding.subject, month=str(finding.month), computed_at=now, **figures
+        )
         session.add(row)
         session.flush()
     elif any(getattr(row, name) != value for name, value in figures.items()):
         for name, value in {**figures, "computed_at": now}.items():
             setattr(row, name, value)
     opened = session.exec(select(FindingReviewRow).where(FindingReviewRow.finding == row.id)).first()
-    if one.status == "review" and opened is None:
+    if finding.status == "review" and opened is None:
         session.add(FindingReviewRow(finding=row.id or 0, state="open", who=WHO, at=now))
 
 

@@ -66,10 +66,10 @@ def drafts(
 def spared(grammar: Grammar, stratum: Stratum, mix: Collection[Stratum], used: Collection[str]) -> set[str]:
     """Give the skeletons that a stratum leaves to the scarcest stratum of its server and category, if it can."""
 
-    def left(one: Stratum) -> set[str]:
-        there = (s for s in skeletons(grammar) if s.category == one.category and one.difficulty in s.difficulties)
-        return {skeleton.id for skeleton in there if skeleton.id not in used}
+    def left(cell: Stratum) -> set[str]:
+        matching = (s for s in skeletons(grammar) if s.category == cell.category and cell.difficulty in s.difficulties)
+        return {skeleton.id for skeleton in matching if skeleton.id not in used}
 
-    kin = [one for one in mix if (one.server, one.category) == (stratum.server, stratum.category)]
-    mine, scarcest = left(stratum), min(map(left, sorted(kin)), key=len, default=set())
-    return scarcest if len(mine - scarcest) >= max(len(scarcest), 1) else set()
+    kin = [cell for cell in mix if (cell.server, cell.category) == (stratum.server, stratum.category)]
+    own, scarcest = left(stratum), min(map(left, sorted(kin)), key=len, default=set())
+    return scarcest if len(own - scarcest) >= max(len(scarcest), 1) else set()

@@ -67,13 +67,13 @@ class SetSpec:
         """List the servers whose grammars the set is drawn from."""
         return sorted({stratum.server for stratum in (*self.per_cohort, *self.dev)})
 
-    def require_grammars(self, there: Collection[str]) -> None:
+    def require_grammars(self, available: Collection[str]) -> None:
         """Refuse a set that cannot be drawn.
 
         Raises:
             NotFound: some of its servers have no grammar; the message names them all.
         """
-        if missing := [server for server in self.servers if server not in there]:
+        if missing := [server for server in self.servers if server not in available]:
             raise NotFound(
                 f"the set '{self.name}' has tasks of {len(self.servers)} servers, and there is no grammar for "
                 f"{', '.join(missing)}: write one (docs/how-to/write-a-grammar.md), or choose another set"

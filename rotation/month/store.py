@@ -119,9 +119,9 @@ class MonthStore:
             row = session.get(MemberRow, task_id)
             return row.cohort_id if row else None
 
-    def replace(self, session: Session, gone: str, leaf: int, refill: tuple[str, str] | None) -> None:
+    def replace(self, session: Session, withdrawn: str, leaf: int, refill: tuple[str, str] | None) -> None:
         """Remove a task from its cohort as of a leaf; its place goes to `refill` (task id, skeleton tag), if any."""
-        row = session.get_one(MemberRow, gone)
+        row = session.get_one(MemberRow, withdrawn)
         row.until_leaf = leaf
         if refill is not None:
             task, tag = refill
@@ -152,11 +152,11 @@ class MonthStore:
     @staticmethod
     def _cohort(session: Session, row: CohortRow, at: int | None) -> Cohort:
         of_it = select(MemberRow).where(MemberRow.cohort_id == row.id)
-        there = of_it.where(col(MemberRow.until_leaf).is_(None))
+        query = of_it.where(col(MemberRow.until_leaf).is_(None))
         if at is not None:
             since, until = col(MemberRow.since_leaf), col(MemberRow.until_leaf)
-            there = of_it.where(since < at, until.is_(None) | (until > at))
-        members = session.exec(there.order_by(col(MemberRow.position))).all()
+            query = of_it.where(since < at, until.is_(None) | (until > at))
+        members = session.exec(query.order_by(col(MemberRow.position))).all()
         return Cohort(
             id=row.id,
             retires=Month.parse(row.retires),
@@ -273,8 +273,8 @@ class MonthStore:
         with Session(self._engine) as session:
             for row in session.exec(select(UnsettledRow).order_by(col(UnsettledRow.run))).all():
                 runs.setdefault((row.submitter, row.kind), []).append(row.run)
-        found = [Unsettled(*key, tuple(numbers)) for key, numbers in runs.items()]
-        return sorted((r for r in found if len(r.runs) >= REVIEWED_FROM), key=lambda r: (r.submitter, r.kind))
+        unsettled = [Unsettled(*key, tuple(numbers)) for key, numbers in runs.items()]
+        return sorted((r for r in unsettled if len(r.runs) >= REVIEWED_FROM), key=lambda r: (r.submitter, r.kind))
 
 
 def _turn(row: TurnRow) -> Turn:

@@ -179,8 +179,8 @@ class OfficialRuns:
         record = self._books.runs.get(number)
         if str(self.month()) != record.month:
             raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
-        same = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
-        if (record.submission, record.submitter, record.box, record.track) != same:
+        expected = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
+        if (record.submission, record.submitter, record.box, record.track) != expected:
             raise Refused(
                 f"run {number} was opened for another submitter, submission, box or track: resume it with the same "
                 "ones, or let the turn end it"
@@ -199,8 +199,8 @@ class OfficialRuns:
         cohorts = tuple(cohort for cohort in self._books.months.cohorts("live", at=at) if cohort.id in served)
         done, sealed = self._books.runs.finished(number), self._books.runs.left(number)
         run = OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done)
-        gone = [task for task, one in self._books.exposures.of_run(number).items() if one.cause is None]
-        lost = [task for task in gone if task in run.left and task not in sealed]
+        unfinished = [task for task, servings in self._books.exposures.of_run(number).items() if servings.cause is None]
+        lost = [task for task in unfinished if task in run.left and task not in sealed]
         self._fill(run, lost, "unclear", "worker-lost")
         return replace(run, done=done | frozenset(lost))
 
@@ -262,8 +262,8 @@ class OfficialRuns:
             self._books.runs.require(number, run.attempt, session)
             self._books.runs.note(number, code if closed_list else None, session)
             done, sealed = self._books.runs.finished(number, session), self._books.runs.left(number)
-            for task_id, one in self._books.exposures.of_run(number, session).items() if closed_list else ():
-                if one.cause is None and task_id not in done | sealed:
+            for task_id, servings in self._books.exposures.of_run(number, session).items() if closed_list else ():
+                if servings.cause is None and task_id not in done | sealed:
                     self._again(session, number, task_id, code)
 
     def forget_cause(self, number: int) -> None:
@@ -302,7 +302,7 @@ class OfficialRuns:
         """Commit to the results in a `score` leaf and publish it (step 4); give the results for scoring."""
         number, month = run.record.number, run.record.month
         played = self._books.runs.results(number, who=openings.WHO, why=f"score run {number}")
-        bound = [self._bind(self._result(number, one)) for one in played]
+        bound = [self._bind(self._result(number, task_run)) for task_run in played]
         ordered = in_order((item.task_commitment, item.commitment) for item in bound)
         totals = {
             cohort.id: (self._totals(number, cohort.id, bound), new_salt(self._books.entropy)) for cohort in run.cohorts
@@ -310,8 +310,8 @@ class OfficialRuns:
         sealed = {
             "commitments": [item.hex() for item in ordered],
             "results": [
-                {"result": item.result.document(), "salt": item.salt.hex(), "tools": one.transcript.tools}
-                for item, one in zip(bound, played, strict=True)
+                {"result": item.result.document(), "salt": item.salt.hex(), "tools": task_run.transcript.tools}
+                for item, task_run in zip(bound, played, strict=True)
             ],
             "totals": {name: {"totals": document, "salt": salt.hex()} for name, (document, salt) in totals.items()},
         }
@@ -388,7 +388,7 @@ class OfficialRuns:
 
     def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
         served = self._books.exposures.of_run(number, session)
-        if sum(one.retries for one in served.values()) >= RETRIES:
+        if sum(servings.retries for servings in served.values()) >= RETRIES:
             return False
         self._books.exposures.allow_retry(session, number, task_id, cause)
         self._books.runs.forget_left(number, task_id, session)  # or it would be judged where the next serving is lost

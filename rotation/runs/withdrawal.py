@@ -112,17 +112,17 @@ def settle(books: Books) -> None:
 
 def recorded(books: Books) -> list[Withdrawn]:
     """List the withdrawals in the order of the ledger, including those not yet published."""
-    gone = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(TaskState.WITHDRAWN)}
-    homes = {task: cohort for task, cohort, _ in books.months.everybody()} if gone else {}
-    found = [_withdrawn(books, index, homes) for index in gone.values() if index is not None]
-    return sorted(found, key=lambda one: one.leaf)
+    leaf_of = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(TaskState.WITHDRAWN)}
+    homes = {task: cohort for task, cohort, _ in books.months.everybody()} if leaf_of else {}
+    withdrawals = [_withdrawn(books, index, homes) for index in leaf_of.values() if index is not None]
+    return sorted(withdrawals, key=lambda withdrawal: withdrawal.leaf)
 
 
 def listed(books: Books) -> list[Withdrawn]:
     """List the withdrawals that a published checkpoint covers, in the order of the ledger."""
-    found = recorded(books)
-    size = books.ledger.published.size if found else 0
-    return [one for one in found if one.leaf < size]
+    withdrawals = recorded(books)
+    size = books.ledger.published.size if withdrawals else 0
+    return [withdrawal for withdrawal in withdrawals if withdrawal.leaf < size]
 
 
 def entered(books: Books) -> dict[str, Month]:
@@ -143,7 +143,10 @@ def _withdraw(session: Session, books: Books, tasks: Sequence[str], reason: str,
     month = _month(books)
     homes = {task: cohort for task, cohort, _ in books.months.everybody()}
     records = [books.vault.record(task) for task in dict.fromkeys(tasks)]
-    left = sorted((one for one in records if one.state is not TaskState.WITHDRAWN), key=lambda one: one.id in homes)
+    left = sorted(
+        (candidate for candidate in records if candidate.state is not TaskState.WITHDRAWN),
+        key=lambda candidate: candidate.id in homes,
+    )
     reserve = _reserve(books, month, homes) if month else {}
     for record in left:
         books.vault.advance(record.id, "withdraw", session=session)

@@ -43,12 +43,12 @@ def committed(books: Books, *, who: str) -> list[Head]:
         Broken: a sealed opening is missing, or does not match its commitment.
     """
     sealed = books.vault.open_blobs(_SEALED, who=who, why="check the access log against the ledger")
-    found = []
+    heads = []
     for leaf in books.ledger.leaves():
         says = Statement.parse(leaf).predicate if _SET in leaf else {}
         if "access_log" in says:
-            found.append(_opened(says["month"], says["access_log"], sealed))
-    return found
+            heads.append(_opened(says["month"], says["access_log"], sealed))
+    return heads
 
 
 def _opened(month: str, says: Mapping[str, Any], sealed: Mapping[str, bytes]) -> Head:

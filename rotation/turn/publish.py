@@ -69,9 +69,9 @@ def write(books: Books, releases: Path, opened: BundleContent) -> Path:
 def _withdrawn(books: Books, turn: Turn, cohort: Cohort) -> list[str]:
     """Give the tasks withdrawn from the cohort, and from the reserve since the last turn, in the order of the log."""
     before, own = (books.ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
-    gone = [one for one in withdrawal.recorded(books) if own is None or one.leaf < own]
-    spare = [one.leaf for one in gone if one.cohort is None and (before is None or before < one.leaf)]
-    return [one.task for one in gone if one.cohort == cohort.id or one.leaf in spare]
+    withdrawals = [entry for entry in withdrawal.recorded(books) if own is None or entry.leaf < own]
+    spare = [entry.leaf for entry in withdrawals if entry.cohort is None and (before is None or before < entry.leaf)]
+    return [entry.task for entry in withdrawals if entry.cohort == cohort.id or entry.leaf in spare]
 
 
 def _opening(books: Books, task_id: str, turn: Turn) -> TaskOpening:

@@ -118,42 +118,48 @@ def judge(books: Books, month: Month, again: Rejudge) -> SpotCheck | None:
         return None
     opening = books.vault.open_blob(f"{_SEED}{month}", who=WHO, why=f"spot check of {month}")
     seed, salt = opening[:32], opening[32:]
-    there = set(books.vault.blob_names(f"{_AGAIN}{month}/"))
+    present = set(books.vault.blob_names(f"{_AGAIN}{month}/"))
     for record, bound in _chosen(books, month, seed):
         name = f"{_AGAIN}{month}/{record.number}/{bound['task']}"
-        if name not in there:
+        if name not in present:
             checked = _judged(books, record, bound, again)
             books.vault.seal_blob(name, json.dumps(asdict(checked)).encode())
-    found = books.vault.open_blobs(f"{_AGAIN}{month}/", who=WHO, why=f"spot check of {month}")
-    results = sorted((Checked(**json.loads(data)) for data in found.values()), key=lambda one: (one.run, one.task))
+    blobs = books.vault.open_blobs(f"{_AGAIN}{month}/", who=WHO, why=f"spot check of {month}")
+    results = sorted(
+        (Checked(**json.loads(data)) for data in blobs.values()), key=lambda result: (result.run, result.task)
+    )
     return SpotCheck(month, seed, salt, tuple(results))
 
 
-def drop_states(books: Books, found: SpotCheck | None) -> None:
+def drop_states(books: Books, check: SpotCheck | None) -> None:
     """Delete every sealed state except those with differing verdicts (step 3)."""
     for record in books.runs.list():
-        kept = [one.task for one in found.results if one.differs and one.run == record.number] if found else []
-        books.runs.drop_left(record.number, kept)
+        differing = (
+            [result.task for result in check.results if result.differs and result.run == record.number] if check else []
+        )
+        books.runs.drop_left(record.number, differing)
 
 
-def conclude(session: Session, books: Books, found: SpotCheck) -> dict[str, str]:
+def conclude(session: Session, books: Books, check: SpotCheck) -> dict[str, str]:
     """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
-    for one in found.results:
-        if one.differs:
-            said = NewFinding(KIND, one.name, found.month, detail="its state was judged again, to another verdict")
-            books.findings.add(session, said, books.clock())
-    books.vault.drop_blobs(f"{_AGAIN}{found.month}/", session=session)
+    for result in check.results:
+        if result.differs:
+            finding = NewFinding(
+                KIND, result.name, check.month, detail="its state was judged again, to another verdict"
+            )
+            books.findings.add(session, finding, books.clock())
+    books.vault.drop_blobs(f"{_AGAIN}{check.month}/", session=session)
     facts = {
-        "seed": found.seed.hex(),
-        "salt": found.salt.hex(),
-        "chosen": len(found.results),
-        "judged": sum(one.judged for one in found.results),
-        "differed": sum(one.differs for one in found.results),
+        "seed": check.seed.hex(),
+        "salt": check.salt.hex(),
+        "chosen": len(check.results),
+        "judged": sum(result.judged for result in check.results),
+        "differed": sum(result.differs for result in check.results),
     }
     more = {
-        "differed": [one.name for one in found.results if one.differs],
-        "stateless": [one.name for one in found.results if one.passed and not one.judged],
-        "here": sum(one.here for one in found.results),
+        "differed": [result.name for result in check.results if result.differs],
+        "stateless": [result.name for result in check.results if result.passed and not result.judged],
+        "here": sum(result.here for result in check.results),
     }
     return {FACT: json.dumps(facts), _MORE: json.dumps(more)}
 
@@ -168,9 +174,9 @@ def summary_lines(turn: Turn) -> list[str]:
     if FACT not in turn.facts:
         return []
     facts, more = json.loads(turn.facts[FACT]), json.loads(turn.facts[_MORE])
-    here = f" ({more['here']} of them by the process that judged at first)" if more["here"] else ""
-    lines = [f"spot check of {turn.month}: {facts['judged']} of {facts['chosen']} chosen results judged again{here}, "
-             f"{facts['differed']} came out otherwise"]  # fmt: skip
+    by_first = f" ({more['here']} of them by the process that judged at first)" if more["here"] else ""
+    lines = [f"spot check of {turn.month}: {facts['judged']} of {facts['chosen']} chosen results judged again"
+             f"{by_first}, {facts['differed']} came out otherwise"]  # fmt: skip
     if more["differed"]:
         lines.append(f"  otherwise: {', '.join(more['differed'])}: look at the workers that played these runs")
     if more["stateless"]:
@@ -204,12 +210,12 @@ def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Re
         verdict = again.verdict(record.box, task, left)
     except Unjudged:
         return checked
-    here = outcome.judged_by == WORKER
-    return replace(checked, judged=True, differs=_differs(bound, outcome, verdict), here=here)
+    same_judge = outcome.judged_by == WORKER
+    return replace(checked, judged=True, differs=_differs(bound, outcome, verdict), here=same_judge)
 
 
 def _differs(bound: Mapping[str, Any], outcome: TaskRun, verdict: Verdict | None) -> bool:
     """Compare the second verdict with the first, and with the outcome that counts (the verdict, unless a failure)."""
     counts = outcome.judged if outcome.failure else outcome.verdict
-    told = (outcome.verdict.value, outcome.passed) == (bound["verdict"], bound["passed"])
-    return not told or verdict is not outcome.judged or verdict is not counts
+    agrees = (outcome.verdict.value, outcome.passed) == (bound["verdict"], bound["passed"])
+    return not agrees or verdict is not outcome.judged or verdict is not counts

@@ -179,10 +179,10 @@ class Rotation:
             raise NotAllowed(f"the turn of {turn.month} is run by another process, which has done 'check' already")
         self._books.ledger.publish()  # the last results of the month decide what is chosen
         with self._again() as again:
-            found = spot_check.judge(self._books, turn.month, again)
-        spot_check.drop_states(self._books, found)
+            check = spot_check.judge(self._books, turn.month, again)
+        spot_check.drop_states(self._books, check)
         with transaction(self._books.engine) as session:
-            facts = spot_check.conclude(session, self._books, found) if found else {}
+            facts = spot_check.conclude(session, self._books, check) if check else {}
             self._books.months.step_done(session, turn.month, "check", facts)
 
     def _retire(self, turn: Turn) -> None:

@@ -51,14 +51,14 @@ def task(table: ResultTable, rotation: int) -> list[DetectorResult]:
 
 def _sides(month: Expected, place: int, most: float) -> list[float]:
     """Give the p-values of the "all pass" and "none passes" sides, leaving out a side that could not be significant."""
-    there = month.taken[:, place]
+    taken = month.taken[:, place]
     easier, weights = _easier(month, place)
-    chances, usual = month.chances(place, easier)[:, there], month.usual[there, place]
+    chances, usual = month.chances(place, easier)[:, taken], month.usual[taken, place]
     sides = []
-    for share, each in zip(BROKEN, (chances, 1 - chances), strict=True):
-        if weights @ each.prod(axis=1) <= most:
+    for share, probability in zip(BROKEN, (chances, 1 - chances), strict=True):
+        if weights @ probability.prod(axis=1) <= most:
             gain = np.log(share / (1 - share)) - np.log(usual / (1 - usual))
-            sides.append(float(weights @ reach(gain, chances, month.passed[there, place])))
+            sides.append(float(weights @ reach(gain, chances, month.passed[taken, place])))
     return sides
 
 

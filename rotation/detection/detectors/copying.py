@@ -81,21 +81,21 @@ class _Month:
 def copying(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every pair of submitters of a rotation."""
     month = _month(table, rotation)
-    one, other = np.triu_indices(len(month.submitter), 1)
-    apart = month.submitter[one] != month.submitter[other]
-    one, other = one[apart], other[apart]
-    like, equal, expected = (part[one, other] for part in _screen(month))
+    first, second = np.triu_indices(len(month.submitter), 1)
+    apart = month.submitter[first] != month.submitter[second]
+    first, second = first[apart], second[apart]
+    like, equal, expected = (part[first, second] for part in _screen(month))
     enough = like >= FEWEST
-    one, other, like, equal, expected = (part[enough] for part in (one, other, like, equal, expected))
-    if not len(one):
+    first, second, like, equal, expected = (part[enough] for part in (first, second, like, equal, expected))
+    if not len(first):
         return []
     z = (equal - expected) / np.sqrt(np.maximum(expected * (1 - expected / like), 1e-9))
     best = np.argsort(-z, kind="stable")[:EXACT]
     best = np.sort(best[z[best] > LOOKED_AT])
     for start in range(0, len(best), CHUNK):
         chosen = best[start : start + CHUNK]
-        z[chosen] = _exact(month, one[chosen], other[chosen])
-    left, right = month.submitter[one], month.submitter[other]
+        z[chosen] = _exact(month, first[chosen], second[chosen])
+    left, right = month.submitter[first], month.submitter[second]
     return _by_submitters(table.submitters, left, right, set_right(z), (equal - expected) / like)
 
 
@@ -115,21 +115,21 @@ def _by_submitters(names: tuple[str, ...], left: Ints, right: Ints, z: Floats, e
 
 
 def _month(table: ResultTable, rotation: int) -> _Month:
-    here = np.flatnonzero(table.rotation == rotation)
+    runs = np.flatnonzero(table.rotation == rotation)
     near = np.flatnonzero(table.rotation > rotation - 4)
-    tasks = np.flatnonzero(table.taken[here].any(axis=0))
+    tasks = np.flatnonzero(table.taken[runs].any(axis=0))
     cells = np.ix_(near, tasks)
     taken, passed = table.taken[cells], table.passed[cells]
     cap = np.minimum(table.cap[tasks], np.where(taken, table.calls[cells], 0).max(axis=0, initial=0) + 1)
     calls = np.clip(table.calls[cells], 1, cap)
-    log, places = np.log(calls), np.searchsorted(near, here)
-    made = np.full((4, len(here), len(tasks)), LEAST_SD)  # what was not taken is never counted
+    log, places = np.log(calls), np.searchsorted(near, runs)
+    made = np.full((4, len(runs), len(tasks)), LEAST_SD)  # what was not taken is never counted
     for state in (True, False):
         counted = taken & (passed == state)
         efforts = _efforts(log, counted.astype(float), places)
         made = np.where(counted[places], efforts, made)
-    sequence = table.sequence[np.ix_(here, tasks)]
-    return _Month(table.submitter[here], taken[places], passed[places], calls[places], sequence, cap, *made)
+    sequence = table.sequence[np.ix_(runs, tasks)]
+    return _Month(table.submitter[runs], taken[places], passed[places], calls[places], sequence, cap, *made)
 
 
 def _efforts(log: Floats, counted: Floats, places: Ints) -> Floats:
@@ -165,13 +165,13 @@ def _screen(month: _Month) -> tuple[Floats, Floats, Floats]:
     return like, equal, expected
 
 
-def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
+def _exact(month: _Month, first: Ints, second: Ints) -> Floats:
     """Give the z-scores (Q,) of pairs of runs."""
-    alike = month.taken[one] & month.taken[other] & (month.passed[one] == month.passed[other])
-    as_many = alike & (month.calls[one] == month.calls[other])
-    same = as_many & (month.sequence[one] == month.sequence[other])
+    alike = month.taken[first] & month.taken[second] & (month.passed[first] == month.passed[second])
+    as_many = alike & (month.calls[first] == month.calls[second])
+    same = as_many & (month.sequence[first] == month.sequence[second])
     chance, seen = np.zeros((2, len(TOGETHER), *alike.shape))
-    for power, (equal, as_seen) in enumerate(_powers(month, one, other)):
+    for power, (equal, as_seen) in enumerate(_powers(month, first, second)):
         chance += TOGETHER[:, None, None] ** power * equal
         seen += TOGETHER[:, None, None] ** power * as_seen
     chance, seen = np.clip(chance, 1e-4, 1 - 1e-4), np.maximum(seen, 1e-9)
@@ -185,21 +185,21 @@ def _exact(month: _Month, one: Ints, other: Ints) -> Floats:
     return z
 
 
-def _powers(month: _Month, one: Ints, other: Ints) -> Iterator[tuple[Floats, Floats]]:
+def _powers(month: _Month, first: Ints, second: Ints) -> Iterator[tuple[Floats, Floats]]:
     """Give the power-series terms, in the correlation, of the probabilities of equal calls and of the observed calls.
 
     The correlation is of log calls in Q pairs of runs; each is of shape (Q, I).
     """
     edges, parts = np.log(np.arange(1, int(month.cap.max(initial=1))) + 0.5), []
     own = np.log(month.calls) - month.run
-    known = np.maximum(month.known[one] - 2, 1)  # both are in it, where they are alike
-    task = (month.task[one] * month.known[one] - own[one] - own[other]) / known
-    for run in (one, other):
+    known = np.maximum(month.known[first] - 2, 1)  # both are in it, where they are alike
+    task = (month.task[first] * month.known[first] - own[first] - own[second]) / known
+    for run in (first, second):
         mean, sd = task + month.run[run], month.sd[run]
         x = np.clip((edges - mean[..., None]) / sd[..., None], -8, 8)
         inside = np.arange(1, len(edges) + 1) < month.cap[:, None]
         parts.append((x, np.exp(-0.5 * x**2) / np.sqrt(2 * np.pi) * inside, np.where(inside, ndtr(x), 1)))
-    picked = [month.calls[run][..., None] - 1 for run in (one, other)]
+    picked = [month.calls[run][..., None] - 1 for run in (first, second)]
     before, hermite = [np.zeros(x.shape) for x, _, _ in parts], [np.ones(x.shape) for x, _, _ in parts]
     for power in range(POWERS):
         masses = []

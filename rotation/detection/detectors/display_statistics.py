@@ -65,8 +65,8 @@ def person_fit(passed: Bools, chance: Floats, taken: Bools, slope: Floats) -> Fl
     )
     left = weight - explained[:, None] * slope
     noise = np.sqrt((left**2 * spread).sum(axis=1))
-    told = ((passed - p) * left * taken).sum(axis=1)
-    fit: Floats = np.divide(told, noise, out=np.full(len(p), np.nan), where=noise > CERTAIN)
+    signal = ((passed - p) * left * taken).sum(axis=1)
+    fit: Floats = np.divide(signal, noise, out=np.full(len(p), np.nan), where=noise > CERTAIN)
     return fit
 
 

@@ -90,39 +90,39 @@ def _family(month: Expected, tasks: Ints) -> _Family:
     return _Family(month.easiness[:, tasks], slope, np.sqrt(month.kin[:, tasks[0]]), spread, month.taken[:, tasks])
 
 
-def _p_value(here: _Family, passed: Bools) -> float:
+def _p_value(family_data: _Family, passed: Bools) -> float:
     """Give the probability of results at least as much like a leaked family, or an upper bound of it."""
-    factor = float(_factor(here, passed[None])[0])
+    factor = float(_factor(family_data, passed[None])[0])
     if factor < TELLING or len(passed) > FEW:
         return float(np.clip(np.exp(-factor), SMALLEST, 1))
-    drawn = _leaked(here)
+    drawn = _leaked(family_data)
     block = max(AT_ONCE // (4 * len(NODES) * passed.size), 1)
-    factors = np.concatenate([_factor(here, drawn[start : start + block]) for start in range(0, DRAWS, block)])
+    factors = np.concatenate([_factor(family_data, drawn[start : start + block]) for start in range(0, DRAWS, block)])
     telling = np.append(np.exp(-factors) * (factors >= factor), np.exp(-factor))  # and one draw that just tells
     return max(float(telling.mean() + SURE * telling.std() / math.sqrt(DRAWS)), SMALLEST)
 
 
-def _leaked(here: _Family) -> Bools:
+def _leaked(family_data: _Family) -> Bools:
     """Draw results (DRAWS, S, M) of a leaked family."""
-    submitters, tasks = here.taken.shape
-    each = uniform_draws(DRAWS, submitters * (tasks + 2) + tasks)
-    easier = ndtri(each[:, :tasks]) @ np.linalg.cholesky(here.spread).T
-    rest = each[:, tasks:].reshape(DRAWS, submitters, tasks + 2)
+    submitters, tasks = family_data.taken.shape
+    draws = uniform_draws(DRAWS, submitters * (tasks + 2) + tasks)
+    easier = ndtri(draws[:, :tasks]) @ np.linalg.cholesky(family_data.spread).T
+    rest = draws[:, tasks:].reshape(DRAWS, submitters, tasks + 2)
     knows = rest[:, :, 0] < np.resize(KNOWING, DRAWS)[:, None]
     bias = NODES[np.searchsorted(np.cumsum(WEIGHTS)[:-1], rest[:, :, 1])]
-    usual = expit(here.slope * (here.easiness + easier[:, None] + (here.kin * bias)[..., None]))
+    usual = expit(family_data.slope * (family_data.easiness + easier[:, None] + (family_data.kin * bias)[..., None]))
     passed: Bools = rest[:, :, 2:] < np.where(knows[..., None], KNOWN, usual)
-    return passed & here.taken
+    return passed & family_data.taken
 
 
-def _factor(here: _Family, passed: Bools) -> Floats:
+def _factor(family_data: _Family, passed: Bools) -> Floats:
     """Give the log Bayes factors (B,) of results (B, S, M)."""
-    known: Floats = np.where(passed, math.log(KNOWN), math.log(1 - KNOWN)) * here.taken
-    usual = expit(here.slope * here.easiness)
-    gain = (known - np.where(passed, np.log(usual), np.log1p(-usual)) * here.taken).sum(axis=1)
+    known: Floats = np.where(passed, math.log(KNOWN), math.log(1 - KNOWN)) * family_data.taken
+    usual = expit(family_data.slope * family_data.easiness)
+    gain = (known - np.where(passed, np.log(usual), np.log1p(-usual)) * family_data.taken).sum(axis=1)
     odd = np.arange(passed.shape[2]) == gain.argmax(axis=1)[:, None]  # the task that is broken, if one is
     honest, broken, few, many = (
-        _marginal(here, passed, known.sum(axis=2), share, counted)
+        _marginal(family_data, passed, known.sum(axis=2), share, counted)
         for share, counted in ((0.0, ~odd | odd), (0.0, ~odd), *((share, ~odd | odd) for share in KNOWING[:-1]))
     )
     broken += (known.sum(axis=1) * odd).sum(axis=1) + np.log(BROKEN * passed.shape[2])
@@ -131,23 +131,23 @@ def _factor(here: _Family, passed: Bools) -> Floats:
     return factor
 
 
-def _marginal(here: _Family, passed: Bools, known: Floats, share: float, counted: Bools) -> Floats:
+def _marginal(family_data: _Family, passed: Bools, known: Floats, share: float, counted: Bools) -> Floats:
     """Give the log likelihoods (B,) of results (B, S, M) on the counted tasks (B, M) if a share knows the tasks.
 
     Args:
         known: (B, S) the log likelihood of a submitter's results if they know the tasks.
     """
-    there = (here.taken & counted[:, None])[..., None]
-    sign = np.where(passed, here.slope, -here.slope)[..., None] * there
-    level = here.easiness[..., None] + here.kin[:, None, None] * NODES
-    precision = np.linalg.inv(here.spread)
+    counted_cells = (family_data.taken & counted[:, None])[..., None]
+    sign = np.where(passed, family_data.slope, -family_data.slope)[..., None] * counted_cells
+    level = family_data.easiness[..., None] + family_data.kin[:, None, None] * NODES
+    precision = np.linalg.inv(family_data.spread)
     easier = np.zeros((len(passed), passed.shape[2]))
     for _ in range(ROUNDS):
         chance = expit(sign * (level + easier[:, None, :, None]))  # (B, S, M, G); a half where nothing counts
-        each = np.where(there, chance, 1).prod(axis=2) * WEIGHTS
-        usual = each.sum(axis=2)
+        likelihood = np.where(counted_cells, chance, 1).prod(axis=2) * WEIGHTS
+        usual = likelihood.sum(axis=2)
         total = (1 - share) * usual + share * np.exp(known)
-        at = each * ((1 - share) / total)[..., None]
+        at = likelihood * ((1 - share) / total)[..., None]
         pull = sign * (1 - chance)
         pulls = (pull * at[:, :, None]).sum(axis=3)
         stiff = (sign * pull * chance * at[:, :, None]).sum(axis=(1, 3))
@@ -157,8 +157,8 @@ def _marginal(here: _Family, passed: Bools, known: Floats, share: float, counted
             break
         easier = easier + np.clip(step, -LONGEST, LONGEST)
     swing = np.einsum("bsmg,bsng->bmn", pull * at[:, :, None], pull) - np.einsum("bsm,bsn->bmn", pulls, pulls)
-    right, size = np.linalg.slogdet(here.spread @ (information - swing))
-    size = np.where(right > 0, size, np.linalg.slogdet(here.spread @ information)[1])
+    right, size = np.linalg.slogdet(family_data.spread @ (information - swing))
+    size = np.where(right > 0, size, np.linalg.slogdet(family_data.spread @ information)[1])
     prior = np.einsum("bm,mn,bn->b", easier, precision, easier)
     likely: Floats = np.log(total).sum(axis=1) - (prior + size) / 2
     return likely

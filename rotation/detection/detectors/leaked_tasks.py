@@ -72,16 +72,22 @@ def leak(table: ResultTable, rotation: int) -> tuple[DetectorResult, ...]:
 
     The effect is the estimated share of the exposed tasks that the submitter knew, with its 95 % interval.
     """
-    found = contrasts(table, rotation)
-    if len(found) < FEWEST:
+    month_contrasts = contrasts(table, rotation)
+    if len(month_contrasts) < FEWEST:
         return ()
-    return tuple(DetectorResult("leak", one.submitter, one.p_value, one.month.z, *one.month.share) for one in found)
+    return tuple(
+        DetectorResult("leak", contrast.submitter, contrast.p_value, contrast.month.z, *contrast.month.share)
+        for contrast in month_contrasts
+    )
 
 
 def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
     """Give, by submitter, the smallest known share detected in one case of two; None if not even all would be."""
-    found = contrasts(table, rotation)
-    return {one.submitter: one.month.smallest(ALPHA / max(len(found), FEWEST)) for one in found}
+    month_contrasts = contrasts(table, rotation)
+    return {
+        contrast.submitter: contrast.month.smallest(ALPHA / max(len(month_contrasts), FEWEST))
+        for contrast in month_contrasts
+    }
 
 
 def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
@@ -96,8 +102,10 @@ def _contrast(study: Study, submitter: int, rotation: int, months: int) -> Contr
     runs = study.runs(submitter, rotation)
     windows = [[window(study, chain) for chain in study.chains(int(run), months)] for run in runs]
     by_months = list(zip(*windows, strict=True))
-    p_values = [min(1.0, len(windows) * float(ndtr(-max(one.z for one in same)))) for same in by_months]
-    month = max(by_months[0], key=lambda one: one.z)
+    p_values = [
+        min(1.0, len(windows) * float(ndtr(-max(candidate.z for candidate in candidates)))) for candidates in by_months
+    ]
+    month = max(by_months[0], key=lambda candidate: candidate.z)
     return Contrast(study.table.submitters[submitter], combined(p_values, TRUST[: len(p_values)]), month)
 
 
@@ -172,8 +180,8 @@ def _bias_variance(table: ResultTable, apart: ability.LeaveOneOut) -> Floats:
     products, weights, mistaken = sums
     usual = USUAL_BIAS + float(np.average(mistaken, weights=weights + 1e-9))
     everybody = (products.sum() + usual * BELIEF) / (weights.sum() + BELIEF)
-    each = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
-    biases: Floats = np.clip(each, 0, MOST_BIAS)[table.submitter]
+    estimate = (products + everybody * OWN_BELIEF) / (weights + OWN_BELIEF) - mistaken
+    biases: Floats = np.clip(estimate, 0, MOST_BIAS)[table.submitter]
     return biases
 
 

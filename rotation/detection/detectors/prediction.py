@@ -88,8 +88,8 @@ def expected(table: ResultTable, rotation: int) -> Expected:
 
 
 def _expected(table: ResultTable, rotation: int) -> Expected:
-    here = np.flatnonzero(table.rotation == rotation)
-    runs = here[np.unique(table.submitter[here], return_index=True)[1]]
+    rows = np.flatnonzero(table.rotation == rotation)
+    runs = rows[np.unique(table.submitter[rows], return_index=True)[1]]
     tasks = np.flatnonzero(table.taken[runs].any(axis=0))
     before = _before(table, rotation, tasks)
     fit = ability.fit(before)
@@ -120,16 +120,16 @@ def _chances(odds: Floats) -> Floats:
 
 def _before(table: ResultTable, rotation: int, tasks: Ints) -> ResultTable:
     """Keep the earlier runs that had any of these tasks, and every task."""
-    kept = np.flatnonzero((table.rotation < rotation) & table.taken[:, tasks].any(axis=1))
+    rows = np.flatnonzero((table.rotation < rotation) & table.taken[:, tasks].any(axis=1))
     return replace(
         table,
-        runs=tuple(table.runs[run] for run in kept),
-        submitter=table.submitter[kept],
-        rotation=table.rotation[kept],
-        taken=table.taken[kept],
-        passed=table.passed[kept],
-        calls=table.calls[kept],
-        exposed=table.exposed[kept],
+        runs=tuple(table.runs[run] for run in rows),
+        submitter=table.submitter[rows],
+        rotation=table.rotation[rows],
+        taken=table.taken[rows],
+        passed=table.passed[rows],
+        calls=table.calls[rows],
+        exposed=table.exposed[rows],
     )
 
 
@@ -150,16 +150,16 @@ def _biases(
     np.add.at(weight, before.submitter, fit.expected * (1 - fit.expected))
     left, weight, family = left[submitters], weight[submitters], before.family[tasks]
     of = np.eye(len(before.families))[before.family]
-    here, sure = left[:, tasks], weight[:, tasks]
-    others, others_sure = (left @ of)[:, family] - here, (weight @ of)[:, family] - sure
+    residual, sure = left[:, tasks], weight[:, tasks]
+    others, others_sure = (left @ of)[:, family] - residual, (weight @ of)[:, family] - sure
     kin = _lasting(others * now[0], others_sure * now[1], KIN, KIN_BELIEF, MOST_KIN)
-    both = _lasting(here * now[0], sure * now[1], BIAS, BIAS_BELIEF, MOST_BIAS)
+    both = _lasting(residual * now[0], sure * now[1], BIAS, BIAS_BELIEF, MOST_BIAS)
     own = max(both - kin, 0.0)
     plain = 1 + own * weight
     known = 1 + kin * ((weight / plain) @ of)[:, family]
     to_family = kin * ((left / plain) @ of)[:, family] / known
     new = np.maximum(_shared(now, family) - kin, 0.0)
-    bias = to_family + own * (here - sure * to_family) / plain[:, tasks]
+    bias = to_family + own * (residual - sure * to_family) / plain[:, tasks]
     return bias, own / plain[:, tasks], kin / known + new
 
 
@@ -205,10 +205,10 @@ def _fresh(month: Expected, difficulty: Floats, family: Ints) -> tuple[Floats, F
     count = np.bincount(family[old], minlength=families)
     offset = (away / (count + between / FAMILY))[family] + centre
     level = month.easiness + difficulty - offset
-    there, passed = month.taken & month.fresh, month.passed & month.fresh
+    counted, passed = month.taken & month.fresh, month.passed & month.fresh
     flat, shift = _flattened(np.array(between)), 0.0
     for _ in range(ROUNDS):
-        chance = expit((level - shift) * flat) * there
+        chance = expit((level - shift) * flat) * counted
         slope = float((chance * (1 - chance)).sum())
         shift += min(max(float((chance - passed).sum()) / max(slope, 1e-6), -1.0), 1.0)
     return np.where(month.fresh, level - shift, month.easiness), np.where(month.fresh, between, month.unknown)

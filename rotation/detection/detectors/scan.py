@@ -72,13 +72,13 @@ def judged(table: ResultTable, rotation: int, detectors: Sequence[Detector] = DE
     now = table.until(rotation)
     if now.last < rotation:
         return []
-    groups = [sorted(detector(now, rotation), key=lambda one: one.subject.encode()) for detector in detectors]
+    groups = [sorted(detector(now, rotation), key=lambda result: result.subject.encode()) for detector in detectors]
     p_values = [np.array([_rounded(test.p_value) for test in group]) for group in groups]
     tests, flat = [test for group in groups for test in group], np.concatenate([*p_values, np.empty(0)])
     adjusted, rates = np.concatenate([*map(holm, p_values), np.empty(0)]), benjamini_hochberg(flat)
     return [
-        CorrectedResult(rotation, test, float(p), _rounded(float(one)), _rounded(float(other)))
-        for test, p, one, other in zip(tests, flat, adjusted, rates, strict=True)
+        CorrectedResult(rotation, test, float(p), _rounded(float(adjusted_p)), _rounded(float(rate)))
+        for test, p, adjusted_p, rate in zip(tests, flat, adjusted, rates, strict=True)
     ]
 
 

@@ -26,8 +26,8 @@ MAD = 1.4826  # a normal's standard deviation / its median absolute deviation
 
 def firsts(table: ResultTable, rotation: int) -> Ints:
     """Give each submitter's first run in a rotation, in the order of submitters."""
-    here = np.flatnonzero(table.rotation == rotation)
-    return here[np.unique(table.submitter[here], return_index=True)[1]]
+    rows = np.flatnonzero(table.rotation == rotation)
+    return rows[np.unique(table.submitter[rows], return_index=True)[1]]
 
 
 def scores(line: LinkedRuns) -> list[dict[str, Any]]:
@@ -78,18 +78,18 @@ def expected(line: LinkedRuns, rotation: int) -> dict[str, Any]:
     cells, known = _cells(table, chosen)
     chance = expit(line.scale.unaided[chosen, None] - np.nan_to_num(line.scale.difficulty))
     passed, spread = table.passed[chosen], chance * (1 - chance)
-    there, fresh = cells & known, cells & ~known
+    known_cells, fresh = cells & known, cells & ~known
     rows, noise = [], []
     for at, run in enumerate(chosen):
-        if not there[at].any() or not fresh[at].any():
+        if not known_cells[at].any() or not fresh[at].any():
             continue
-        seen, hoped = passed[at][there[at]].mean(), chance[at][there[at]].mean()
-        error = _gap_error(spread[at][there[at]], spread[at][fresh[at]])
+        seen, hoped = passed[at][known_cells[at]].mean(), chance[at][known_cells[at]].mean()
+        error = _gap_error(spread[at][known_cells[at]], spread[at][fresh[at]])
         noise.append(error / np.sqrt(hoped * (1 - hoped)))
         rows.append(
             {
                 "submitter": whose(table, run),
-                "exposed": int(there[at].sum()),
+                "exposed": int(known_cells[at].sum()),
                 "fresh": int(fresh[at].sum()),
                 "fresh_observed": number(passed[at][fresh[at]].mean()),
                 "expected": number(hoped),
@@ -142,13 +142,13 @@ def drift(line: LinkedRuns, rotation: int) -> list[dict[str, Any]]:
     for task in sorted((int(t) for t in live), key=lambda t: (int(table.first[t]), t)):
         points = []
         for month in np.unique(table.rotation):
-            here = (table.rotation[chosen] == month) & table.taken[chosen, task]
-            if here.any():
-                passed, hoped = table.passed[chosen[here], task], chance[here, task]
+            answered = (table.rotation[chosen] == month) & table.taken[chosen, task]
+            if answered.any():
+                passed, hoped = table.passed[chosen[answered], task], chance[answered, task]
                 points.append(
                     {
                         "rotation": int(month),
-                        "runs": int(here.sum()),
+                        "runs": int(answered.sum()),
                         "observed": number(passed.mean()),
                         "expected": number(hoped.mean()),
                         "z": number((passed - hoped).sum() / np.sqrt((hoped * (1 - hoped)).sum())),
@@ -190,9 +190,9 @@ def _cells(table: ResultTable, runs: Ints) -> tuple[Bools, Bools]:
     return table.taken[runs], table.exposed[runs]
 
 
-def _gap_error(there: Floats, fresh: Floats) -> float:
+def _gap_error(seen: Floats, fresh: Floats) -> float:
     """Give the standard error of (passed - expected) on exposed tasks, with the ability estimated on fresh ones."""
-    return float(np.sqrt(there.sum() / len(there) ** 2 + there.mean() ** 2 / fresh.sum()))
+    return float(np.sqrt(seen.sum() / len(seen) ** 2 + seen.mean() ** 2 / fresh.sum()))
 
 
 def _band(z: Floats, noise: NDArray[np.float64]) -> list[dict[str, float | None]]:

@@ -48,7 +48,7 @@ def report(table: ResultTable, rotation: int, tests: Sequence[CorrectedResult] |
         "first": rotation < FIRST,
         "too_few_peers": len(first) < FEWEST,
         "smallest": visible(now, rotation),
-        "tests": [_test(one) for one in made],
+        "tests": [_test(result) for result in made],
         "quantiles": {kind: _quantiles([t for t in made if t.tested.kind == kind]) for kind in _kinds(made)},
         "jumps": figures.jumps(line, rotation),
         "expected": figures.expected(line, rotation),
@@ -68,28 +68,28 @@ def visible(table: ResultTable, rotation: int) -> dict[str, float | None]:
     return {who: number(share) for who, share in smallest(table, rotation).items()} if rotation >= FIRST else {}
 
 
-def _test(one: CorrectedResult) -> Item:
-    low, high = one.tested.interval or (None, None)
+def _test(result: CorrectedResult) -> Item:
+    low, high = result.tested.interval or (None, None)
     return {
-        "kind": one.tested.kind,
-        "subject": one.tested.subject,
-        "p_value": one.p_value,
-        "p_adj": one.holm,
-        "q": one.discovery,
-        "z": number(one.tested.z),
-        "effect": number(one.tested.effect),
+        "kind": result.tested.kind,
+        "subject": result.tested.subject,
+        "p_value": result.p_value,
+        "p_adj": result.holm,
+        "q": result.discovery,
+        "z": number(result.tested.z),
+        "effect": number(result.tested.effect),
         "low": number(low),
         "high": number(high),
     }
 
 
 def _kinds(tests: Sequence[CorrectedResult]) -> list[str]:
-    return list(dict.fromkeys(one.tested.kind for one in tests))
+    return list(dict.fromkeys(result.tested.kind for result in tests))
 
 
 def _quantiles(tests: Sequence[CorrectedResult]) -> list[Item]:
     """Give the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
-    z = np.clip(-ndtri(np.sort([one.p_value for one in tests])[::-1]), -FARTHEST, FARTHEST)
+    z = np.clip(-ndtri(np.sort([result.p_value for result in tests])[::-1]), -FARTHEST, FARTHEST)
     count, rank = len(z), np.arange(1, len(z) + 1)
     hoped = ndtri((rank - 0.5) / count)
     low, high = (ndtri(betaincinv(rank, count - rank + 1, side)) for side in (TAIL, 1 - TAIL))

@@ -64,7 +64,7 @@ def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
         paths: files and folders.
         out: the output file for the flags: skipped if it lies in such a folder, refused if it is named itself.
     """
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for path in paths:
         files = _files(path, out)
         if not files:
@@ -72,10 +72,10 @@ def cases(paths: Iterable[Path], out: Path | None = None) -> dict[str, Path]:
         for file in files:
             if not _named(file.stem):
                 raise Malformed(f"{str(file)!r}: a case has its file's name, and this one is not UTF-8; rename it.")
-            if file.stem in found:
-                raise Malformed(f"{file}: {found[file.stem]} is a case called {file.stem!r} too; rename one of them.")
-            found[file.stem] = file
-    return dict(sorted(found.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape")))
+            if file.stem in by_name:
+                raise Malformed(f"{file}: {by_name[file.stem]} is a case called {file.stem!r} too; rename one of them.")
+            by_name[file.stem] = file
+    return dict(sorted(by_name.items(), key=lambda item: item[0].encode("utf-8", "surrogateescape")))
 
 
 def _files(path: Path, out: Path | None) -> list[Path]:
@@ -197,10 +197,10 @@ def _table(path: Path, columns: dict[str, Column]) -> ResultTable:
     for name, values in (("family", family), ("first_active_rotation", first), ("server", servers)):
         _same(path, task, values, f"the task had another {name!r} before")
     _same(path, submission, submitter, "the submission had another submitter before")
-    each = max(len(submissions), 1)
-    by = each * max(len(submitters), 1)
-    keys, run = np.unique(rotation * by + submitter * each + submission, return_inverse=True)
-    runs = np.stack([keys // by, keys % by // each, keys % each], axis=1)
+    stride = max(len(submissions), 1)
+    by = stride * max(len(submitters), 1)
+    keys, run = np.unique(rotation * by + submitter * stride + submission, return_inverse=True)
+    runs = np.stack([keys // by, keys % by // stride, keys % stride], axis=1)
     _given_once(path, run * len(tasks) + task)
     chosen = np.zeros(len(tasks), dtype=np.int64)
     chosen[task] = np.arange(len(task))

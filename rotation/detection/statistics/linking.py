@@ -131,8 +131,8 @@ def groups(table: ResultTable) -> list[Bools]:
     return [table.family % count == group for group in range(count)]
 
 
-def _calibrated(table: ResultTable, reference: Bools, kept: Bools, start: Scale | None) -> Scale:
-    cells = table.taken & kept
+def _calibrated(table: ResultTable, reference: Bools, included: Bools, start: Scale | None) -> Scale:
+    cells = table.taken & included
     ability = np.zeros(len(table.runs)) if start is None else start.ability
     difficulty = np.zeros(len(table.tasks)) if start is None else np.nan_to_num(start.difficulty)
     once = _once(table)
@@ -141,11 +141,11 @@ def _calibrated(table: ResultTable, reference: Bools, kept: Bools, start: Scale 
         ability, difficulty = _fitted(table, cells, weight, ability, difficulty)
         if start is None:
             weight = once * _trust(table, cells, ability, difficulty)
-    origin = difficulty[reference & kept].mean() if (reference & kept).any() else 0.0
+    origin = difficulty[reference & included].mean() if (reference & included).any() else 0.0
     fresh = cells & ~table.exposed
     unaided = np.where(fresh.any(1), _abilities(table, fresh, difficulty, ability), ability)
-    shown = np.where(kept, difficulty - origin, np.nan)
-    return Scale(ability - origin, unaided - origin, shown, weight, kept)
+    centred = np.where(included, difficulty - origin, np.nan)
+    return Scale(ability - origin, unaided - origin, centred, weight, included)
 
 
 def _fitted(
@@ -154,17 +154,17 @@ def _fitted(
     """Maximise the posterior by alternating Newton steps; each cohort's mean difficulty is free."""
     counted = cells * weight[:, None]
     cohorts, cohort = np.unique(table.first, return_inverse=True)
-    there = cells.any(0)
-    size = np.maximum(np.bincount(cohort, there, len(cohorts)), 1)
+    observed = cells.any(0)
+    size = np.maximum(np.bincount(cohort, observed, len(cohorts)), 1)
     for _ in range(200):
         ability = _abilities(table, cells, difficulty, ability, steps=1)
         chance = expit(ability[:, None] - difficulty)
-        mean = (np.bincount(cohort, difficulty * there, len(cohorts)) / size)[cohort]
+        mean = (np.bincount(cohort, difficulty * observed, len(cohorts)) / size)[cohort]
         slope = ((chance - table.passed) * counted).sum(0) - (difficulty - mean) / TASK_SD**2
-        step = slope / ((chance * (1 - chance) * counted).sum(0) + 1 / TASK_SD**2) * there
+        step = slope / ((chance * (1 - chance) * counted).sum(0) + 1 / TASK_SD**2) * observed
         old, middle = difficulty, ability.mean()  # the common shift changes no fit, and converges slowly by itself
         ability, difficulty = ability - middle, difficulty + np.clip(step, -1, 1) - middle
-        if np.abs(difficulty - old)[there].max(initial=0) < CLOSE:
+        if np.abs(difficulty - old)[observed].max(initial=0) < CLOSE:
             break
     return ability, difficulty
 
@@ -197,10 +197,10 @@ def _trust(table: ResultTable, cells: Bools, ability: Floats, difficulty: Floats
     z = contrast(table, cells, ability, difficulty)
     weight = np.ones(len(z))
     for rotation in np.unique(table.rotation):
-        here = table.rotation == rotation
-        off = np.abs(z[here] - np.median(z[here]))
+        in_month = table.rotation == rotation
+        off = np.abs(z[in_month] - np.median(z[in_month]))
         scaled = off / max(1.0, MAD * float(np.median(off))) / REJECTED
-        weight[here] = np.maximum(0, 1 - scaled**2) ** 2
+        weight[in_month] = np.maximum(0, 1 - scaled**2) ** 2
     return weight
 
 

@@ -33,30 +33,33 @@ class TaskOutcome:
 
 def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:
     """Arrange outcomes as a table of runs by tasks; each run has at most one outcome per task."""
-    runs = sorted({(one.rotation, one.submitter.encode(), one.run.encode()) for one in outcomes})
-    tasks = {one.task: one for one in sorted(outcomes, key=lambda one: (one.task.encode(), one.first))}
-    submitters = _names(one.submitter for one in outcomes)
-    families = _names(one.family for one in tasks.values())
+    runs = sorted({(outcome.rotation, outcome.submitter.encode(), outcome.run.encode()) for outcome in outcomes})
+    tasks = {
+        outcome.task: outcome
+        for outcome in sorted(outcomes, key=lambda outcome: (outcome.task.encode(), outcome.first))
+    }
+    submitters = _names(outcome.submitter for outcome in outcomes)
+    families = _names(outcome.family for outcome in tasks.values())
     place = {run: index for index, run in enumerate(runs)}
     column = {task: index for index, task in enumerate(tasks)}
     shape = (len(runs), len(tasks))
     taken, passed, exposed = (np.zeros(shape, dtype=np.bool_) for _ in range(3))
     calls, sequence = np.zeros((2, *shape), dtype=np.int64)
-    sequences = {tools: index for index, tools in enumerate(sorted({one.tools for one in outcomes}))}
-    for one in outcomes:
-        cell = place[one.rotation, one.submitter.encode(), one.run.encode()], column[one.task]
-        taken[cell], passed[cell], calls[cell], exposed[cell] = True, one.passed, one.calls, one.exposed
-        sequence[cell] = sequences[one.tools]
+    sequences = {tools: index for index, tools in enumerate(sorted({outcome.tools for outcome in outcomes}))}
+    for outcome in outcomes:
+        cell = place[outcome.rotation, outcome.submitter.encode(), outcome.run.encode()], column[outcome.task]
+        taken[cell], passed[cell], calls[cell], exposed[cell] = True, outcome.passed, outcome.calls, outcome.exposed
+        sequence[cell] = sequences[outcome.tools]
     return ResultTable(
         runs=tuple(name.decode() for _, _, name in runs),
         submitter=_ints([submitters[who.decode()] for _, who, _ in runs]),
         rotation=_ints([rotation for rotation, _, _ in runs]),
         submitters=tuple(submitters),
         tasks=tuple(tasks),
-        family=_ints([families[one.family] for one in tasks.values()]),
+        family=_ints([families[outcome.family] for outcome in tasks.values()]),
         families=tuple(families),
-        first=_ints([one.first for one in tasks.values()]),
-        cap=_ints([one.cap for one in tasks.values()]),
+        first=_ints([outcome.first for outcome in tasks.values()]),
+        cap=_ints([outcome.cap for outcome in tasks.values()]),
         taken=taken,
         passed=passed,
         calls=calls,

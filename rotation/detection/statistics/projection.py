@@ -67,14 +67,14 @@ def _means(mass: Floats, scores: Floats) -> Floats:
 def _products(chances: Floats, scores: Floats) -> Floats:
     """Give the means of the products of any two scores, summed over the tasks: (A, A)."""
     rows = []
-    for one, left in enumerate(scores):
+    for first, left in enumerate(scores):
         row = []
-        for other, right in enumerate(scores):
-            margin = _margin(chances, scores, one, other)
-            if one == other:
+        for second, right in enumerate(scores):
+            margin = _margin(chances, scores, first, second)
+            if first == second:
                 pushed = left * margin
             else:
-                pushed = np.einsum("aik,ikl->ail", left, margin if one < other else margin.transpose(0, 2, 1))
+                pushed = np.einsum("aik,ikl->ail", left, margin if first < second else margin.transpose(0, 2, 1))
             row.append(np.einsum("ail,bil->ab", pushed, right))
         rows.append(np.concatenate(row, axis=1))
     return np.concatenate(rows)

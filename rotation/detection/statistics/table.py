@@ -53,26 +53,26 @@ class ResultTable:
 
     def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
-        kept = np.flatnonzero(self.rotation <= rotation)
-        seen = np.flatnonzero(self.taken[kept].any(axis=0))
-        present, submitter = np.unique(self.submitter[kept], return_inverse=True)
+        rows = np.flatnonzero(self.rotation <= rotation)
+        seen = np.flatnonzero(self.taken[rows].any(axis=0))
+        present, submitter = np.unique(self.submitter[rows], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)
         return replace(
             self,
-            runs=tuple(self.runs[run] for run in kept),
+            runs=tuple(self.runs[run] for run in rows),
             submitter=submitter.astype(np.int64),
-            rotation=self.rotation[kept],
+            rotation=self.rotation[rows],
             submitters=tuple(self.submitters[index] for index in present),
             tasks=tuple(self.tasks[task] for task in seen),
             family=family.astype(np.int64),
             families=tuple(self.families[index] for index in families),
             first=self.first[seen],
             cap=self.cap[seen],
-            taken=self.taken[np.ix_(kept, seen)],
-            passed=self.passed[np.ix_(kept, seen)],
-            calls=self.calls[np.ix_(kept, seen)],
-            sequence=self.sequence[np.ix_(kept, seen)],
-            exposed=self.exposed[np.ix_(kept, seen)],
+            taken=self.taken[np.ix_(rows, seen)],
+            passed=self.passed[np.ix_(rows, seen)],
+            calls=self.calls[np.ix_(rows, seen)],
+            sequence=self.sequence[np.ix_(rows, seen)],
+            exposed=self.exposed[np.ix_(rows, seen)],
         )
 
     @property
