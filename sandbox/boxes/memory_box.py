@@ -130,8 +130,8 @@ class MemoryWorld:
             while data := self._ours.recv(CHUNK):
                 for channel, payload in reader.feed(data):
                     name = self._names[channel - frames.FIRST_SERVER]
-                    *whole, lines[name] = (lines[name] + payload).split(b"\n")
-                    for line in whole:
+                    *complete, lines[name] = (lines[name] + payload).split(b"\n")
+                    for line in complete:
                         self._hear(channel, name, json.loads(line))
 
     def _hear(self, channel: int, name: str, message: Mapping[str, Any]) -> None:
@@ -141,8 +141,12 @@ class MemoryWorld:
         params = message.get("params", {})
         result: dict[str, Any] = {}
         if message["method"] == "initialize":
-            told = {"name": name, "version": "0"}
-            result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": told}
+            server_info = {"name": name, "version": "0"}
+            result = {
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": server_info,
+            }
         elif message["method"] == "tools/call":
             result = self._call(name, params)
         answer = {"jsonrpc": "2.0", "id": message["id"], "result": result}

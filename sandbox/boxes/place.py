@@ -137,10 +137,10 @@ def kill_all() -> None:
 
 def wait_until_ready(relay: BwrapProcess, runner: socket.socket, patience: float) -> None:
     """Wait until the relay listens."""
-    said, deadline = b"", time.monotonic() + patience
+    output, deadline = b"", time.monotonic() + patience
     assert relay.process.stdout is not None  # noqa: S101 - it was asked for
     pipe = relay.process.stdout.fileno()
-    while READY not in said:
+    while READY not in output:
         left = deadline - time.monotonic()
         ready, _, _ = select.select([pipe, runner.fileno()], [], [], max(left, 0))
         if runner.fileno() in ready:
@@ -148,7 +148,7 @@ def wait_until_ready(relay: BwrapProcess, runner: socket.socket, patience: float
         data = os.read(pipe, 64) if ready else b""
         if not data:
             raise SandboxFailed("the relay did not come up: is the gateway's socket there, and may the relay open it?")
-        said += data
+        output += data
 
 
 def wait_for_the_first(runner: socket.socket, parts: dict[str, BwrapProcess]) -> dict[str, Any] | None:

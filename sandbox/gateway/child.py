@@ -38,7 +38,9 @@ def main(specification: int, channel: int, report: int, others: Sequence[int]) -
         spec = GatewaySpec.from_bytes(file.read())
     confine(int(spec.wall) + SPARE_SECONDS)
     runner = socket.socket(fileno=report)
-    asyncio.run(_run(spec, socket.socket(fileno=channel), runner, [socket.socket(fileno=other) for other in others]))
+    asyncio.run(
+        _run(spec, socket.socket(fileno=channel), runner, [socket.socket(fileno=descriptor) for descriptor in others])
+    )
 
 
 async def _run(

@@ -131,8 +131,8 @@ class GatewayLog:
         if entry["result"] != self._waiting or not math.isfinite(entry["seconds"]):
             raise Malformed("the gateway reported a result out of order")
         self._waiting = None
-        told = {name: entry[name] for name in ("error", "injected", "refused", "seconds")}
-        self._calls[-1] = replace(self._calls[-1], result=entry["text"], **told)
+        details = {name: entry[name] for name in ("error", "injected", "refused", "seconds")}
+        self._calls[-1] = replace(self._calls[-1], result=entry["text"], **details)
 
 
 def _checked(data: bytes) -> Mapping[str, Any]:

@@ -173,9 +173,9 @@ class _Line:
         if not payload or len(self._buffer) + len(payload) > MAX_LINE:
             self.close()
             return
-        *whole, rest = (self._buffer + payload).split(b"\n")
+        *complete, rest = (self._buffer + payload).split(b"\n")
         self._buffer = rest
-        for line in filter(None, whole):
+        for line in filter(None, complete):
             if nodes(bytes(line)) > MAX_NODES:
                 self.close()
                 return

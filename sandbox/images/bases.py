@@ -66,16 +66,14 @@ def make_base(name: str, say: Say) -> None:
     say(f"making the base image {name} from this machine's package sources")
     command = ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={INCLUDED}"]
     command += [f"--dpkgopt=path-exclude=/{pattern}" for pattern in UNREAD]
-    with sources.open("rb") as listed, tempfile.TemporaryFile() as said:
-        made = subprocess.Popen([*command, _codename(), "-", "-"], stdin=listed, stdout=subprocess.PIPE, stderr=said)
-        taken = subprocess.run(
-            ["docker", "import", "-", name], stdin=made.stdout, stdout=said, stderr=said, check=False
-        )
+    with sources.open("rb") as listed, tempfile.TemporaryFile() as log:
+        made = subprocess.Popen([*command, _codename(), "-", "-"], stdin=listed, stdout=subprocess.PIPE, stderr=log)
+        taken = subprocess.run(["docker", "import", "-", name], stdin=made.stdout, stdout=log, stderr=log, check=False)
         if made.stdout is not None:
             made.stdout.close()
         if made.wait() or taken.returncode:
-            said.seek(0)
-            failed(f"making the base image {name}", said.read().decode(errors="replace"))
+            log.seek(0)
+            failed(f"making the base image {name}", log.read().decode(errors="replace"))
 
 
 @contextmanager

@@ -47,5 +47,5 @@ def failed(what: str, output: str) -> None:
 
 def exists(reference: str) -> bool:
     """Say whether the engine has an image."""
-    found = subprocess.run(["docker", "image", "inspect", reference], capture_output=True, check=False)
-    return found.returncode == 0
+    completed = subprocess.run(["docker", "image", "inspect", reference], capture_output=True, check=False)
+    return completed.returncode == 0

@@ -99,10 +99,10 @@ def recipe(name: str, folders: Mapping[str, Path], programs: Sequence[str] = (),
         own: more folders and files, which keep their places.
     """
     python = Path(interpreter())
-    kept = {place: Path(place) for place in (*SHARED, *own)}
+    places = {place: Path(place) for place in (*SHARED, *own)}
     names = (str(python), str(python.parent / "python3"), *BASICS, *programs)
     links = {} if python.is_relative_to("/usr") else {"/usr/bin/python3": str(python)}
-    return Recipe(name, names, kept | dict(folders), links, Path(os.__file__).resolve().parent)
+    return Recipe(name, names, places | dict(folders), links, Path(os.__file__).resolve().parent)
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,8 @@ def _current(folder: Path, wanted: Recipe) -> Copy | None:
     with contextlib.suppress(OSError, ValueError):
         document = json.loads((folder / LIST).read_text())
         entries = [(place, source, kind, size, at, to) for place, source, kind, size, at, to in document["entries"]]
-        sources = (one for one in entries if COMPILED not in one[0])  # which is made anew when it does not fit
-        if document["recipe"] == _key(wanted) and all(_entry(one[0], Path(one[1])) == one for one in sources):
+        sources = (entry for entry in entries if COMPILED not in entry[0])  # which is made anew when it does not fit
+        if document["recipe"] == _key(wanted) and all(_entry(entry[0], Path(entry[1])) == entry for entry in sources):
             return _held(Copy(folder, entries))
     return None
 
@@ -213,10 +213,10 @@ def _key(wanted: Recipe) -> str:
 def _make(folder: Path, wanted: Recipe) -> Copy:
     for left in folder.glob("*.part"):  # of a process that was killed: the lock is ours
         shutil.rmtree(left, ignore_errors=True)
-    sources = {place: one for place, one in _Gathered(wanted).sources.items() if place not in wanted.links}
+    sources = {place: source for place, source in _Gathered(wanted).sources.items() if place not in wanted.links}
     entries = [entry for place, source in sources.items() if (entry := _entry(place, source))]
     text = json.dumps({"recipe": _key(wanted), "entries": entries})
-    whole = folder / hashlib.sha256(text.encode()).hexdigest()[:32]
+    copy_folder = folder / hashlib.sha256(text.encode()).hexdigest()[:32]
     part = folder / f"{secrets.token_hex(8)}.part"
     part.mkdir(mode=0o755)
     try:
@@ -230,12 +230,12 @@ def _make(folder: Path, wanted: Recipe) -> Copy:
                 _write(part, entry, linked)
         (part / HELD).touch()
         (part / LIST).write_text(text)
-        shutil.rmtree(whole, ignore_errors=True)  # one of that name was not up to date: it was damaged
-        part.rename(whole)
+        shutil.rmtree(copy_folder, ignore_errors=True)  # one of that name was not up to date: it was damaged
+        part.rename(copy_folder)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise
-    return _held(Copy(whole, entries))
+    return _held(Copy(copy_folder, entries))
 
 
 def _write(folder: Path, entry: Entry, linked: dict[tuple[int, int], Path]) -> None:
@@ -307,7 +307,7 @@ class _Gathered:
             return
         for folder, folders, files in os.walk(source):
             skipped = (*NOT_NEEDED, *(without if folder == str(source) else ()))
-            folders[:] = sorted(name for name in folders if not any(fnmatch(name, one) for one in skipped))
+            folders[:] = sorted(name for name in folders if not any(fnmatch(name, pattern) for pattern in skipped))
             below = os.path.relpath(folder, source)
             at = place if below == "." else f"{place}/{below}"
             self.sources[at] = Path(folder)
@@ -317,25 +317,25 @@ class _Gathered:
 
     def _libraries(self) -> None:
         programs = [str(path) for path in self.sources.values() if _is_program(path)]
-        found: set[Path] = set()
+        libraries: set[Path] = set()
         for start in range(0, len(programs), BATCH):
-            found.update(_needed(programs[start : start + BATCH]))
-        beside = {folder / name for folder in {path.parent for path in found} for name in LOADED_LATER}
-        for path in sorted(found | {path for path in beside if path.exists()}):
+            libraries.update(_needed(programs[start : start + BATCH]))
+        beside = {folder / name for folder in {path.parent for path in libraries} for name in LOADED_LATER}
+        for path in sorted(libraries | {path for path in beside if path.exists()}):
             if not any(path.resolve().is_relative_to(folder) for folder in self._moved):
                 self._file(path)
 
 
 def _needed(programs: Sequence[str]) -> Iterator[Path]:
     """Name the shared libraries of some programs and libraries, as the loader finds them."""
-    said = subprocess.run(
+    listing = subprocess.run(
         ["ldd", *programs], capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"}
     )
-    for line in said.stdout.splitlines():
+    for line in listing.stdout.splitlines():
         words = line.split()
-        found = words[2:3] if words[1:2] == ["=>"] else words[:1] if line.startswith("\t") else []
-        if found and found[0].startswith("/"):
-            yield Path(found[0])
+        library = words[2:3] if words[1:2] == ["=>"] else words[:1] if line.startswith("\t") else []
+        if library and library[0].startswith("/"):
+            yield Path(library[0])
 
 
 def _is_program(path: Path) -> bool:

@@ -85,17 +85,17 @@ def allowing(
         Unavailable: there are no numbers for that architecture.
     """
     machine = machine or platform.machine()
-    here = numbers_of(numbers, machine)
+    known = numbers_of(numbers, machine)
     blocks: dict[str, list[bytes]] = {}
     for rule in conditions:
-        if rule.call in here:
+        if rule.call in known:
             blocks[rule.call] = blocks.get(rule.call, [])[:-1] + _block(rule)  # what was allowed is looked at again
     code = [_do(LOAD, ARCH), _jump(EQUAL, AUDIT_ARCH[machine], 1, 0), _do(RETURN, KILL), _do(LOAD, NR)]
     if machine == "x86_64":
         code += [_jump(AT_LEAST, X32_BIT, 0, 1), _do(RETURN, ERRNO | errno.EPERM)]
     for call, block in blocks.items():
-        code += [_jump(EQUAL, here[call], 0, len(block)), *block]
-    for first, last in _ranges(sorted(number for call, number in here.items() if call not in blocks)):
+        code += [_jump(EQUAL, known[call], 0, len(block)), *block]
+    for first, last in _ranges(sorted(number for call, number in known.items() if call not in blocks)):
         code += [_jump(AT_LEAST, first, 0, 2), _jump(ABOVE, last, 1, 0), _do(RETURN, ALLOW)]
     return b"".join([*code, *_refusal(refused)])
 
@@ -109,7 +109,7 @@ def numbers_of(numbers: Mapping[str, Numbers], machine: str | None = None) -> di
     machine = machine or platform.machine()
     if machine not in AUDIT_ARCH:
         raise Unavailable(f"there is no system-call filter for {machine}: the wall runs on {' and '.join(MACHINES)}")
-    return {call: own for call, both in numbers.items() if (own := both[MACHINES.index(machine)]) is not None}
+    return {call: own for call, pair in numbers.items() if (own := pair[MACHINES.index(machine)]) is not None}
 
 
 def _refusal(error: int | None) -> list[bytes]:

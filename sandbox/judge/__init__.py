@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sandbox.judge.judge_requests import Question
-from sandbox.judge.process import Broke
+from sandbox.judge.process import JudgeFailed
 from sandbox.judge.state_judge import JUDGING, WORKER, Judgement, StateJudge
 
-__all__ = ["JUDGING", "WORKER", "Broke", "Judgement", "Question", "StateJudge"]
+__all__ = ["JUDGING", "WORKER", "JudgeFailed", "Judgement", "Question", "StateJudge"]

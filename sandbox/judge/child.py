@@ -37,10 +37,10 @@ def run(user: int, operations: Mapping[str, Operation], descriptors: Sequence[in
     give_up(Bounds(user, MEMORY, DESCRIPTORS, CPU_SECONDS), FILTER)
     try:
         header, parts = message.unpack(_read(stream))
-        said = operations[header.pop("do")](header, parts)
+        reply = operations[header.pop("do")](header, parts)
     except MemoryError:
-        said = message.answer("memory")
-    rest = memoryview(said)
+        reply = message.answer("memory")
+    rest = memoryview(reply)
     while rest:
         rest = rest[os.write(stream, rest[:CHUNK]) :]
     os.close(stream)  # the runner need not wait until all of this memory is given back
@@ -49,10 +49,13 @@ def run(user: int, operations: Mapping[str, Operation], descriptors: Sequence[in
 
 def _read(stream: int) -> bytes:
     """Read one request; without a whole one, nobody waits for a reply."""
-    said = bytearray()
-    while len(said) < message.WHOLE.size or len(said) < message.WHOLE.size + message.WHOLE.unpack_from(said)[0]:
+    received = bytearray()
+    while (
+        len(received) < message.WHOLE.size
+        or len(received) < message.WHOLE.size + message.WHOLE.unpack_from(received)[0]
+    ):
         data = os.read(stream, CHUNK)
         if not data:
             os._exit(0)
-        said += data
-    return bytes(said[message.WHOLE.size :])
+        received += data
+    return bytes(received[message.WHOLE.size :])

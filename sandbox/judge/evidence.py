@@ -29,7 +29,7 @@ VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CaseReply:
     """A judge's reply about one case.
 
     Attributes:
@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return text[:MAX_FOUND].encode("utf-8", "backslashreplace").decode()[:MAX_FOUND]
 
 
-def parsed(data: bytes, predicate: Predicate) -> Said:
+def parsed(data: bytes, predicate: Predicate) -> CaseReply:
     """Put the evidence tree of a predicate together from a judge's reply.
 
     Raises:
@@ -68,7 +68,7 @@ def parsed(data: bytes, predicate: Predicate) -> Said:
     for line in lines:
         if not _fits(line, (str, str, bool)) or line[0] not in VERDICTS or len(line[1]) > MAX_FOUND:
             raise Malformed("a judge reports a probe in an unknown form")
-    return Said(_put_together(predicate, iter(lines)), float(spent), document["unreadable"])
+    return CaseReply(_put_together(predicate, iter(lines)), float(spent), document["unreadable"])
 
 
 def parsed_mutants(data: bytes) -> list[tuple[str, str, Verdict]]:
@@ -107,8 +107,8 @@ def _against(predicate: Predicate, verdict: Verdict, why: str) -> Evidence:
 def _put_together(predicate: Predicate, lines: Iterator[Sequence[Any]]) -> Evidence:
     match predicate:
         case Probe(name, arguments):
-            verdict, found, broken = next(lines)
-            return Evidence(name, Verdict(verdict), arguments, found, broken=broken)
+            verdict, observation, broken = next(lines)
+            return Evidence(name, Verdict(verdict), arguments, observation, broken=broken)
         case Not(operand):
             return _connected("not", [_put_together(operand, lines)])
         case AllOf(operands):
@@ -144,6 +144,6 @@ def _fits(line: object, kinds: Sequence[type]) -> bool:
     return isinstance(line, list) and [type(value) for value in line] == list(kinds)
 
 
-def written(**said: Any) -> bytes:
+def written(**document: Any) -> bytes:
     """Write a judge's reply."""
-    return json.dumps(said).encode()
+    return json.dumps(document).encode()

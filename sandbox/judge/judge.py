@@ -30,10 +30,10 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     readings = [_Reading(part) for part in parts]
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     predicate = predicates.parse(header["predicate"])
-    found = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
+    tree = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
     unreadable = any(state.unreadable for state in states.values())
-    said = evidence.written(probes=evidence.leaves(found), spent=_spent(states), unreadable=unreadable)
-    return message.answer("done", part=said)
+    reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states), unreadable=unreadable)
+    return message.answer("done", part=reply_part)
 
 
 def _spent(states: Mapping[str, NormalState]) -> float:
@@ -47,8 +47,8 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     reading, predicate = _Reading(parts[0]), predicates.parse(header["predicate"])
     lines = []
     for case in reading.cases:
-        said = header["answer"] if case["answer"] is None else case["answer"]
-        verdict = evaluate(predicate, reading.states(case), said).verdict
+        answer = header["answer"] if case["answer"] is None else case["answer"]
+        verdict = evaluate(predicate, reading.states(case), answer).verdict
         lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sandbox.errors import Malformed, Unjudged
 from sandbox.judge import evidence as replies
 from sandbox.judge import message
-from sandbox.judge.process import Broke, Ready, Spent, Started
+from sandbox.judge.process import JudgeFailed, JudgeLimitExceeded, Ready, Started
 from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language import predicate as predicates
@@ -53,7 +53,7 @@ class JudgeRequests:
         again: whether something had to be asked a second time.
 
     Every method raises:
-        Broke: whoever was asked died, or talked nonsense, twice.
+        JudgeFailed: whoever was asked died, or talked nonsense, twice.
         Unjudged: time or memory came to an end twice.
         Unavailable: nobody can be asked.
     """
@@ -81,7 +81,7 @@ class JudgeRequests:
         parts = (state.tar, *dumps.values(), *more)
         return self.reader(do, *parts, roots=roots, dumps=list(dumps), looked_at=question.looked_at, **header)
 
-    def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.Said:
+    def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""
         header = {"do": "judge", "predicate": question.document, "answer": answer}
         return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
@@ -91,11 +91,11 @@ class JudgeRequests:
 
         def taken(outcome: str, says: str, part: bytes) -> T:
             if outcome != "done":
-                raise Broke(f"a judge ended in another way: {says}")
+                raise JudgeFailed(f"a judge ended in another way: {says}")
             try:
                 return parsed(part)
             except Malformed as error:
-                raise Broke(str(error)) from None
+                raise JudgeFailed(str(error)) from None
 
         return self._ask(self._judge, message.pack(header, *readings), MAX_VERDICT, taken)
 
@@ -103,12 +103,12 @@ class JudgeRequests:
         try:
             with self._turns.shared():
                 return taken(*ready.take().ask(request, cap, self._seconds))
-        except (Broke, Spent):
+        except (JudgeFailed, JudgeLimitExceeded):
             self.again = True
         with self._turns.alone():
             try:
                 return taken(*Started(ready.server).ask(request, cap, self._seconds))
-            except Spent as error:
+            except JudgeLimitExceeded as error:
                 raise Unjudged(
                     f"a reader or judge ran out of time or memory twice, the second time alone: {error}"
                 ) from None

@@ -22,11 +22,11 @@ A_MOMENT = 0.001
 CHUNK = 1 << 18
 
 
-class Broke(SandboxError):
+class JudgeFailed(SandboxError):
     """A reader or judge died, or sent an invalid reply."""
 
 
-class Spent(SandboxError):
+class JudgeLimitExceeded(SandboxError):
     """A reader or judge ran out of time or memory, which proves nothing about its input."""
 
 
@@ -60,22 +60,22 @@ class Started:
             seconds: by the wall clock, once it was forked.
 
         Raises:
-            Broke: it died, or what it says is no reply.
-            Spent: it did not end in time, or had too little memory.
+            JudgeFailed: it died, or what it says is no reply.
+            JudgeLimitExceeded: it did not end in time, or had too little memory.
             Unavailable: it was not forked.
         """
         try:
             if not self._child.wait_born(START_SECONDS):
                 raise Unavailable(f"no reader or judge was forked within {START_SECONDS:g} s: this machine is too slow")
-            said = self._heard(request, cap, time.monotonic() + seconds)
+            reply = self._heard(request, cap, time.monotonic() + seconds)
         finally:
             self.close()
         try:
-            outcome, says, part = message.reply(said)
+            outcome, says, part = message.reply(reply)
         except Malformed as error:
-            raise Broke(str(error)) from None
+            raise JudgeFailed(str(error)) from None
         if outcome == "memory":
-            raise Spent("it had too little memory")
+            raise JudgeLimitExceeded("it had too little memory")
         return outcome, says, part
 
     def waits(self) -> bool:
@@ -86,14 +86,14 @@ class Started:
 
     def _heard(self, request: bytes, cap: int, deadline: float) -> bytes:
         """Give all that it says, from when it has its request until its end."""
-        said, rest = bytearray(), memoryview(message.framed(request))
+        received, rest = bytearray(), memoryview(message.framed(request))
         self._stream.settimeout(0)
         poll = select.poll()
         poll.register(self._stream, select.POLLIN | select.POLLOUT)
         while True:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise Spent("it ran out of time")
+                raise JudgeLimitExceeded("it ran out of time")
             for _, events in poll.poll(left * 1000):
                 try:
                     if events & select.POLLOUT:
@@ -106,10 +106,10 @@ class Started:
                 except OSError:
                     data = b""
                 if not data:
-                    return bytes(said)
-                said += data
-                if len(said) > cap:
-                    raise Broke(f"its reply is longer than {cap} bytes")
+                    return bytes(received)
+                received += data
+                if len(received) > cap:
+                    raise JudgeFailed(f"its reply is longer than {cap} bytes")
             if not rest:
                 poll.modify(self._stream, select.POLLIN)
 

@@ -129,7 +129,7 @@ class _Forms:
 
     def reading(self, cases: Sequence[tuple[Mutant, Mapping[str, FileTree]]]) -> bytes:
         """Write cases down."""
-        said = [
+        rows = [
             {
                 "name": mutant.name,
                 "kind": mutant.kind,
@@ -138,7 +138,7 @@ class _Forms:
             }
             for mutant, trees in cases
         ]
-        return message.pack({"cases": said}, *self._parts)
+        return message.pack({"cases": rows}, *self._parts)
 
     def _numbered(self, trees: Mapping[str, FileTree], budget: ReadingBudget) -> dict[str, int]:
         """Number the normal forms of one case, whose namespaces share a budget."""
@@ -167,9 +167,9 @@ class _Forms:
 def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
     tar, *documents = parts
-    whole = tree_from_tar(io.BytesIO(tar))
-    said = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
-    return {name: whole.below(root) for name, root in roots.items()} | said
+    tree = tree_from_tar(io.BytesIO(tar))
+    dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
+    return {name: tree.below(root) for name, root in roots.items()} | dumped
 
 
 def _guarded(operation: Any) -> Any:

@@ -27,7 +27,7 @@ from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import evidence as replies
 from sandbox.judge.judge_requests import JudgeRequests, Question
-from sandbox.judge.process import JUDGE, READER, Broke, Ready
+from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
 from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
@@ -109,15 +109,15 @@ class StateJudge:
         started, asking = time.monotonic(), self._asking()
         try:
             reading = asking.reading(question, read_back(left))
-            said = asking.judge(question, answer, reading)
-            if said.unreadable:
+            reply = asking.judge(question, answer, reading)
+            if reply.unreadable:
                 self._must_judge(question, read_back, seed)
-            if said.evidence.broken:
-                said = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
-        except Broke:
+            if reply.evidence.broken:
+                reply = asking.judge(question, answer, reading, asking.reading(question, read_back(seed())))
+        except JudgeFailed:
             self._must_judge(question, read_back, seed)
-            said = replies.Said(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
-        return Judgement(said.evidence, time.monotonic() - started, said.spent, asking.again)
+            reply = replies.CaseReply(replies.counted_against(question.predicate, WRECKED), 1.0, unreadable=True)
+        return Judgement(reply.evidence, time.monotonic() - started, reply.spent, asking.again)
 
     def check(self, left: FrozenState, seed: Callable[[], FrozenState]) -> None:
         """Make sure that a state is one.
@@ -127,7 +127,7 @@ class StateJudge:
         """
         try:
             self._asking().reader("check", left.tar)
-        except Broke as error:
+        except JudgeFailed as error:
             with _ours():
                 self._asking().reader("check", seed().tar)
             raise Malformed(f"the state cannot be read: {error}") from None
@@ -137,7 +137,7 @@ class StateJudge:
 
         Raises:
             Malformed: the state is none.
-            Broke: it kills its readers.
+            JudgeFailed: it kills its readers.
         """
         return self._asking().reader("extract", left.tar, root=root)
 
@@ -145,7 +145,7 @@ class StateJudge:
         """Give the first bytes of one file of a state, at most 64; none where there is no such file.
 
         Raises:
-            Malformed, Broke: as for `extract`.
+            Malformed, JudgeFailed: as for `extract`.
         """
         return self._asking().reader("look", left.tar, path=path)[:A_LOOK]
 
@@ -153,7 +153,7 @@ class StateJudge:
         """Name what no namespace keeps from readers on this machine: `files`, `networks`; their filter still does.
 
         Raises:
-            Broke: they cannot say.
+            JudgeFailed: they cannot say.
         """
         return [name for name in self._asking().reader("reach").decode("ascii", "replace").split(",") if name]
 
@@ -161,7 +161,7 @@ class StateJudge:
         """Say whether what a backend's reader wrote is a JSON object."""
         try:
             self._asking().reader("document", data)
-        except (Broke, Malformed):
+        except (JudgeFailed, Malformed):
             return False
         return True
 
@@ -190,12 +190,12 @@ class StateJudge:
         Raises:
             Malformed: a state is none.
         """
-        asking, told = self._asking(), {"predicate": question.document, "answer": answer}
+        asking, common = self._asking(), {"predicate": question.document, "answer": answer}
         with _ours():
             start = (before.tar, *before.dumps.values())
             names = list(before.dumps)
-            reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **told)
-            return asking.verdicts({"do": "mutants", **told}, [reading], replies.parsed_mutants)
+            reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
+            return asking.verdicts({"do": "mutants", **common}, [reading], replies.parsed_mutants)
 
     def _asking(self) -> JudgeRequests:
         return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)
@@ -214,11 +214,11 @@ class StateJudge:
         asking = self._asking()
         with _ours():
             try:
-                said = asking.judge(question, None, asking.reading(question, read_back(seed())))
+                reply = asking.judge(question, None, asking.reading(question, read_back(seed())))
             except Malformed as error:
-                raise Broke(str(error)) from None
-            if said.evidence.broken or said.unreadable:
-                raise Broke("a probe breaks on it, or nobody can read it")
+                raise JudgeFailed(str(error)) from None
+            if reply.evidence.broken or reply.unreadable:
+                raise JudgeFailed("a probe breaks on it, or nobody can read it")
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def _ours() -> Iterator[None]:
     """Take what breaks in here, on a state of our own making, for a failure of ours."""
     try:
         yield
-    except Broke as error:
+    except JudgeFailed as error:
         raise Unjudged(f"a reader or judge breaks on a state of our own making: {error}") from None
 
 

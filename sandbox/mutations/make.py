@@ -60,7 +60,7 @@ class Mutant:
 
 
 def mutants(
-    predicate: Predicate, before: Mapping[str, FileTree], after: Mapping[str, FileTree], said: str | None
+    predicate: Predicate, before: Mapping[str, FileTree], after: Mapping[str, FileTree], final_answer: str | None
 ) -> list[Mutant]:
     """Give all mutants of a final state.
 
@@ -68,9 +68,9 @@ def mutants(
         predicate: the task's.
         before: each server's state at the start.
         after: each server's state at the end of a solution.
-        said: the solution's answer.
+        final_answer: the solution's answer.
     """
-    return [*_broken(predicate), *_mistakes(before, after, said)]
+    return [*_broken(predicate), *_mistakes(before, after, final_answer)]
 
 
 def _broken(predicate: Predicate) -> Iterator[Mutant]:
@@ -112,10 +112,12 @@ def _way(name: str, arguments: Mapping[str, Any]) -> Change | str | None:
     return (server, table[name](arguments)) if name in table else None
 
 
-def _mistakes(before: Mapping[str, FileTree], after: Mapping[str, FileTree], said: str | None) -> Iterator[Mutant]:
+def _mistakes(
+    before: Mapping[str, FileTree], after: Mapping[str, FileTree], final_answer: str | None
+) -> Iterator[Mutant]:
     for server, module in _BY_SERVER.items():
         if server in after:
             for name, change in module.mistakes(before.get(server, FileTree({})), after[server]):
                 yield Mutant(f"{server}: {name}", "mistake", ((server, change),))
-    for name, answer in answers.mistakes(said) if said is not None else ():
+    for name, answer in answers.mistakes(final_answer) if final_answer is not None else ():
         yield Mutant(f"answer: {name}", "mistake", answer=answer)

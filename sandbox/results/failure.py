@@ -104,7 +104,7 @@ class FailureRule:
 
 
 def _lost(facts: AttemptFacts) -> bool:
-    return any(one is not None and one.lost for one in (facts.agent, facts.world))
+    return any(exit_facts is not None and exit_facts.lost for exit_facts in (facts.agent, facts.world))
 
 
 def _world_died(facts: AttemptFacts) -> bool:

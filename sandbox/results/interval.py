@@ -90,8 +90,8 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     """Give Wilson's interval for a share among n observations (n need not be whole)."""
     centre = share + Z * Z / (2 * n)
     half = Z * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
-    whole = 1 + Z * Z / n
-    return max(0.0, (centre - half) / whole), min(1.0, (centre + half) / whole)
+    scale = 1 + Z * Z / n
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
 
 @lru_cache(maxsize=1024)

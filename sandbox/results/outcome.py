@@ -84,7 +84,7 @@ class TaskRun:
             "evidence": self.evidence.as_json(),
             "transcript": self.transcript.as_json(),
             "phases": dict(self.phases),
-            "earlier": [one.as_json() for one in self.earlier],
+            "earlier": [earlier.as_json() for earlier in self.earlier],
         }
 
     @classmethod
@@ -94,7 +94,7 @@ class TaskRun:
             "verdict": Verdict(value["verdict"]),
             "evidence": _evidence(value["evidence"]),
             "transcript": transcript_from_json(value["transcript"]),
-            "earlier": tuple(cls.from_json(one) for one in value["earlier"]),
+            "earlier": tuple(cls.from_json(earlier) for earlier in value["earlier"]),
         }
         return cls(**{**value, **read})
 

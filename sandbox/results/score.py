@@ -81,9 +81,9 @@ class Result:
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Self:
         """Read back what `document` gave, which is all that a score needs; the server is not in it."""
-        kept = {name: value for name, value in document.items() if name != "saw_error"}
-        verdict, errors = Verdict(kept.pop("verdict")), int(document["saw_error"])
-        return cls(**kept, verdict=verdict, server="", errors_seen=errors)
+        fields = {name: value for name, value in document.items() if name != "saw_error"}
+        verdict, errors = Verdict(fields.pop("verdict")), int(document["saw_error"])
+        return cls(**fields, verdict=verdict, server="", errors_seen=errors)
 
     def __post_init__(self) -> None:
         if self.max_steps < 1 or not 0 <= self.unlisted <= self.calls or self.errors_seen < 0:
@@ -105,8 +105,8 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """Give the result as the ledger commits to it."""
-        kept = ("run", "task", "cohort", "category", "passed", "calls", "max_steps", "unlisted", "skeleton")
-        row = {name: getattr(self, name) for name in kept}
+        names = ("run", "task", "cohort", "category", "passed", "calls", "max_steps", "unlisted", "skeleton")
+        row = {name: getattr(self, name) for name in names}
         return row | {"verdict": self.verdict.value, "saw_error": self.errors_seen > 0}
 
 

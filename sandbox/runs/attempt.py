@@ -75,7 +75,10 @@ def prepare(job: Job) -> RunEnvironment:
     task, terms = job.task, job.terms
     solution = {"calls": job.solution.calls, "answer": job.solution.answer} if job.solution else None
     # The server that the task is about comes up with its world; the others, if ever the agent has a word for them.
-    servers = [replace(one, on_demand=one.on_demand and one.name != task.server) for one in servers_of(task.document)]
+    servers = [
+        replace(server, on_demand=server.on_demand and server.name != task.server)
+        for server in servers_of(task.document)
+    ]
     spec = specify(
         task,
         alias=job.alias,

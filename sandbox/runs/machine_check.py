@@ -35,7 +35,7 @@ def check(job: Job, transcript: Transcript) -> AttemptFacts:
     used = {call.tool.partition(".")[0] for call in transcript.calls if call.passed_on} or {job.task.server}
     servers, facts = servers_of(job.task.document), AttemptFacts(Stage.NOTHING)
     with job.turns.alone():
-        for server in [one for one in servers if one.name in used] or servers:
+        for server in [candidate for candidate in servers if candidate.name in used] or servers:
             facts = _woken(job, server)
             if classify(facts).blame is not None:
                 break

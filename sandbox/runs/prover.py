@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import Broke
+from sandbox.judge import JudgeFailed
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs.job import Terms, new_alias
 from sandbox.runs.run_environment import RunEnvironment, specify
@@ -170,7 +170,7 @@ class BoxProver:
         """Read back what only backends can read; nobody but us could have made it unreadable."""
         try:
             return read_back(self._box, task, state, self._terms.world, self._terms.judging)
-        except Broke as error:
+        except JudgeFailed as error:
             raise Unjudged(f"a reader breaks on what a solution left: {error}") from None
 
     def mutated(self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any]) -> Evidence:

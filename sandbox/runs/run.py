@@ -129,7 +129,7 @@ def _run(
 ) -> TaskRun:
     """Make attempts until one settles it; where the box itself is gone, nothing more can be settled."""
     tries: list[TaskRun] = [*left.earlier, judged_later(job, left)] if left else []
-    job = replace(job, seal=lambda found: on_left(replace(found, earlier=tuple(tries))))
+    job = replace(job, seal=lambda unjudged: on_left(replace(unjudged, earlier=tuple(tries))))
     while not tries or (not job.stop.is_set() and _another(job, tries, again)):
         tries.append(attempt(job, prepare(job)))
     *earlier, last = tries
@@ -144,5 +144,5 @@ def _another(job: Job, tries: Sequence[TaskRun], again: Again) -> bool:
     if last.failure != "ours":
         return False
     if last.code in UNSERVED:
-        return sum(one.code in UNSERVED for one in tries) < PREPARATIONS
+        return sum(run.code in UNSERVED for run in tries) < PREPARATIONS
     return again(job.task.id, last.code)

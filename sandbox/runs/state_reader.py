@@ -44,7 +44,7 @@ def read_back(box: Box, task: Task, state: FrozenState, limits: ResourceLimits, 
     Raises:
         Lost: a reader cannot be had, or reads no state at all.
         Unavailable: the box cannot be had.
-        Malformed, Broke: the frozen data is no state, or kills the processes that cut it (`StateJudge.extract`).
+        Malformed, JudgeFailed: the frozen data is no state, or kills the processes that cut it (`StateJudge.extract`).
     """
     for server in read_by(task):
         folder = judging.extract(state, server.root)
@@ -103,11 +103,11 @@ def _heard(channel: socket.socket, seconds: float) -> bytes:
     Raises:
         Malformed: it did not end in time or said too much, or the world went away.
     """
-    reader, said, deadline = frames.FrameReader(), bytearray(), time.monotonic() + seconds
+    reader, received, deadline = frames.FrameReader(), bytearray(), time.monotonic() + seconds
     channel.settimeout(0)
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or len(said) > MAX_BYTES:
+        if left <= 0 or len(received) > MAX_BYTES:
             raise Malformed("a reader did not end in time, or said more than anybody looks at")
         if not select.select([channel], [], [], left)[0]:
             continue
@@ -116,5 +116,5 @@ def _heard(channel: socket.socket, seconds: float) -> bytes:
             raise Malformed("a reader's world went away")
         for number, payload in reader.feed(data):
             if number == frames.FIRST_SERVER and not payload:
-                return bytes(said)
-            said += payload
+                return bytes(received)
+            received += payload

@@ -197,9 +197,9 @@ class Runs:
 
     def drop_left(self, number: int, but: Collection[str] = ()) -> None:
         """Take out what the attempts of a run left, but of some tasks; nothing is opened."""
-        gone = sorted(self.left(number) - frozenset(but))
+        dropped = sorted(self.left(number) - frozenset(but))
         with join_or_begin(self._engine, None) as own:
-            for task_id in gone:
+            for task_id in dropped:
                 self._vault.drop_blobs(_left(number, task_id), session=own)
 
     def forget_left(self, number: int, task_id: str, session: Session) -> None:
@@ -214,9 +214,9 @@ class Runs:
         """
         with join_or_begin(self._engine, session) as own:
             row = _held(own, number, attempt)
-            found = len(_results(own, number))
-            if found < row.tasks:
-                raise NotAllowed(f"run {number} has {found} of {row.tasks} results; run the others, or abort it")
+            finished = len(_results(own, number))
+            if finished < row.tasks:
+                raise NotAllowed(f"run {number} has {finished} of {row.tasks} results; run the others, or abort it")
             return self._move(_record(row), "finish", own, ended_at=self._now())
 
     def abort(self, number: int, reason: str, session: Session | None = None) -> RunRecord:

@@ -151,11 +151,11 @@ def _parse(line: str) -> tuple[tuple[str, ...], Path | None]:
         raise Malformed("the agent's command is empty; give one such as 'python3 agent.py'")
     if "/" in words[0] and not Path(words[0]).is_file():
         raise NotFound(f"the agent's program {words[0]} is not a file; give a path from here, or a name on PATH")
-    found = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)
-    if found is None:
+    index = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)
+    if index is None:
         return tuple(words), None
-    file = Path(words[found]).resolve()
-    words[found] = str(file)
+    file = Path(words[index]).resolve()
+    words[index] = str(file)
     return tuple(words), _readable(file.parent)
 
 

@@ -281,8 +281,8 @@ class WorldChannel:
         elif "failed" in message:
             raise Lost(f"its init gave up with {str(message['failed'])[:80]!r}")
         elif isinstance(message.get("exited"), dict) and len(self._exits) < frames.LAST_SERVER:
-            told = message["exited"]
-            self._exits.append(Exit(str(told.get("server")), int(told.get("code") or 0), str(told.get("stderr"))))
+            facts = message["exited"]
+            self._exits.append(Exit(str(facts.get("server")), int(facts.get("code") or 0), str(facts.get("stderr"))))
         elif isinstance(message.get("frozen"), dict):
             self._frozen.report = message["frozen"]
 

@@ -144,7 +144,7 @@ class BwrapPlace:
             group.remove()
         self.output.close()
 
-    def said(self, timeout: float) -> dict[str, Any] | None:
+    def next_message(self, timeout: float) -> dict[str, Any] | None:
         """Give the next thing that the place says, or None where it says nothing in time."""
         deadline = time.monotonic() + timeout
         while b"\n" not in self._heard:
@@ -159,14 +159,14 @@ class BwrapPlace:
                 return {"ended": "place"}
             self._heard += data
         line, _, self._heard = self._heard.partition(b"\n")
-        said: dict[str, Any] = json.loads(line)
-        return said
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def _expect(self, word: str, otherwise: str) -> None:
-        said = self.said(START_SECONDS)
-        if said is None or word not in said:
+        message = self.next_message(START_SECONDS)
+        if message is None or word not in message:
             self.close()
-            raise Lost(f"{otherwise}: {(said or {}).get('failed', 'its place did not answer')}")
+            raise Lost(f"{otherwise}: {(message or {}).get('failed', 'its place did not answer')}")
 
 
 class BwrapAgent:
@@ -178,8 +178,8 @@ class BwrapAgent:
 
     def wait(self, timeout: float) -> ExitFacts:
         """Wait until the agent ends; the relay's end is the agent's, and a fact of its own."""
-        if self._end is None and (said := self._place.said(timeout)) is not None:
-            self._end = self._facts(said)
+        if self._end is None and (message := self._place.next_message(timeout)) is not None:
+            self._end = self._facts(message)
         return self._end or ExitFacts(running=True)
 
     def output(self) -> str:
@@ -191,11 +191,11 @@ class BwrapAgent:
         self._end = self._end or ExitFacts(running=False)
         self._place.close()
 
-    def _facts(self, said: dict[str, Any]) -> ExitFacts:
+    def _facts(self, message: dict[str, Any]) -> ExitFacts:
         killed = any(group.out_of_memory() for group in self._place.groups[:1])
-        if said.get("ended") == "agent":
-            return ExitFacts(running=False, exit_code=said.get("code"), out_of_memory=killed)
-        relay = said.get("ended") == "relay"
+        if message.get("ended") == "agent":
+            return ExitFacts(running=False, exit_code=message.get("code"), out_of_memory=killed)
+        relay = message.get("ended") == "relay"
         return ExitFacts(running=False, out_of_memory=killed, lost=not relay, relay_died=relay)
 
 
@@ -352,8 +352,8 @@ class BwrapBox:
             code = running.wait(START_SECONDS)
             running.kill()
             out.seek(0)
-            said = out.read().split()
-        if said[:1] != [str(policy.AGENT_UID).encode()]:
+            words = out.read().split()
+        if words[:1] != [str(policy.AGENT_UID).encode()]:
             raise Unavailable(
                 "bwrap cannot make namespaces here: allow unprivileged user namespaces (sysctl "
                 "user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or run as root"

@@ -36,10 +36,10 @@ def tool(name: str) -> str:
     Raises:
         Unavailable: it is not installed.
     """
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise Unavailable(INSTRUCTIONS.format(name))
-    return found
+    return path
 
 
 class Walls:

@@ -123,9 +123,9 @@ class DockerBox:
     def reap(self) -> int:
         """Remove the containers of runners that are gone, with the folders laid over them, and say how many."""
         remove_old_folders()
-        left = [one for one in self._engine.labelled(RUNNER_LABEL) if not runner_lives(one.label)]
-        for one in sorted(left, key=lambda one: one.network.startswith("container:"), reverse=True):
-            one.container.remove()
+        left = [labelled for labelled in self._engine.labelled(RUNNER_LABEL) if not runner_lives(labelled.label)]
+        for labelled in sorted(left, key=lambda labelled: labelled.network.startswith("container:"), reverse=True):
+            labelled.container.remove()
         return len(left)
 
     def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> DockerWorld:

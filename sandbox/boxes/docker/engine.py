@@ -175,8 +175,8 @@ class Engine:
     def platform(self) -> tuple[str, str]:
         """The kind of system and of processor that it runs images of, `("linux", "amd64")` for one."""
         with asked("looking at the engine"):
-            said = self.api.version()
-        return str(said.get("Os", "linux")), str(said.get("Arch", ""))
+            version = self.api.version()
+        return str(version.get("Os", "linux")), str(version.get("Arch", ""))
 
     def runtimes(self) -> list[str]:
         """Name the OCI runtimes that it knows."""
@@ -204,8 +204,8 @@ class Engine:
     def names(self, pattern: str) -> list[str]:
         """Give the names of images that fit a pattern."""
         with asked("looking for copies of images"):
-            found = self.api.images(filters={"reference": pattern})
-        return [name for one in found for name in one.get("RepoTags") or ()]
+            images = self.api.images(filters={"reference": pattern})
+        return [name for image in images for name in image.get("RepoTags") or ()]
 
     def remove_image(self, name: str) -> None:
         """Take a name from an image, and remove it if it has no other and nothing runs from it; never raises."""
@@ -229,10 +229,12 @@ class Engine:
             api = self.api  # its own `import_image` would read the whole of it into memory
             files = itertools.chain([head], api.export(container.id))
             headers = {"Content-Type": "application/tar"}
-            said = api._post(api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING)
-            api._raise_for_status(said)
-            if "errorDetail" in said.text:
-                raise DockerException(said.text[-300:])
+            response = api._post(
+                api._url("/images/create"), params=wanted, data=files, headers=headers, timeout=COPYING
+            )
+            api._raise_for_status(response)
+            if "errorDetail" in response.text:
+                raise DockerException(response.text[-300:])
         return str(self.image(name)["Id"])
 
     def create(self, config: Document) -> Container:
@@ -256,10 +258,12 @@ class Engine:
     def labelled(self, label: str) -> list[Labelled]:
         """Find all containers that have a label."""
         with asked("looking for leftovers"):
-            found = self.api.containers(all=True, filters={"label": label})
+            containers = self.api.containers(all=True, filters={"label": label})
         return [
-            Labelled(Container(self, one["Id"]), one["Labels"][label], one["HostConfig"]["NetworkMode"])
-            for one in found
+            Labelled(
+                Container(self, container["Id"]), container["Labels"][label], container["HostConfig"]["NetworkMode"]
+            )
+            for container in containers
         ]
 
     def read(self, container: Container, path: str) -> bytes:
@@ -316,8 +320,8 @@ def knock(address: str) -> None:
         try:
             caller.connect(address.removeprefix("unix://"))
         except OSError as error:
-            said = f"{address}: {error.strerror or error}"
-            raise Unavailable(f"no Docker engine answers at {said}; start one, with access for this user") from error
+            reason = f"{address}: {error.strerror or error}"
+            raise Unavailable(f"no Docker engine answers at {reason}; start one, with access for this user") from error
 
 
 @contextlib.contextmanager
@@ -326,8 +330,8 @@ def asked(what: str) -> Iterator[None]:
     try:
         yield
     except (DockerException, RequestException) as error:
-        said = str(getattr(error, "explanation", None) or error)
+        explanation = str(getattr(error, "explanation", None) or error)
         hint = "is it running, and may this user use it?"
-        if FULL in said:
+        if FULL in explanation:
             hint = "its disk is full: free some of it (docker system df shows what takes it), and start again"
-        raise Unavailable(f"{what}: the Docker engine says {said[:300]!r}; {hint}") from error
+        raise Unavailable(f"{what}: the Docker engine says {explanation[:300]!r}; {hint}") from error

@@ -55,7 +55,7 @@ class ImageCopies:
 
     def remove_old(self) -> None:
         """Remove the copies, of all classes, whose images the engine has no more."""
-        for name in (one for one in self._engine.names(f"{PREFIX}*") if one.startswith(PREFIX)):
+        for name in (candidate for candidate in self._engine.names(f"{PREFIX}*") if candidate.startswith(PREFIX)):
             try:
                 self._engine.image(f"sha256:{name.rpartition(':')[2]}")
             except NotFound:

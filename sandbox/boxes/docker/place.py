@@ -31,13 +31,13 @@ class Relay:
         """
         self._attachment.settimeout(START_SECONDS)
         self.container.start()
-        said = b""
+        output = b""
         try:
-            while b"\n" not in said:
+            while b"\n" not in output:
                 data = self._attachment.read(64)
                 if not data:
                     raise Lost("the relay did not come up: is the gateway's socket there, and may the relay open it?")
-                said += data
+                output += data
         except TimeoutError as error:
             raise Lost(f"the relay did not come up within {START_SECONDS:g} s") from error
         self._attachment.settimeout(None)
