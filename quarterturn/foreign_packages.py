@@ -12,13 +12,13 @@ ROOMS = ("grammars", "rotation", "sandbox", "vault", "verifiers")
 
 def strangers() -> list[str]:
     """Name each of our packages that would be imported from a foreign place, with that place."""
-    here = Path(__file__).resolve().parents[1]
-    found = {room: find_spec(room) for room in ROOMS}
-    places = {room: Path(str(spec.origin)).resolve() if spec else None for room, spec in found.items()}
+    root = Path(__file__).resolve().parents[1]
+    specs = {room: find_spec(room) for room in ROOMS}
+    places = {room: Path(str(spec.origin)).resolve() if spec else None for room, spec in specs.items()}
     return [
         f"{room} ({place or 'nowhere'})"
         for room, place in places.items()
-        if place is None or not place.is_relative_to(here / room)
+        if place is None or not place.is_relative_to(root / room)
     ]
 
 
@@ -28,8 +28,8 @@ def require_ours() -> None:
     Raises:
         Unavailable: the message names them and where they lie.
     """
-    if found := strangers():
+    if foreign := strangers():
         raise Unavailable(
-            f"not ours: {'; '.join(found)}. Another distribution stands before this one on the path; start "
+            f"not ours: {'; '.join(foreign)}. Another distribution stands before this one on the path; start "
             "quarterturn from its own environment, without PYTHONPATH"
         )

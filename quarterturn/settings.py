@@ -297,10 +297,10 @@ def may_be_sent_to(url: str) -> bool:
     parts = urlsplit(url)
     try:
         plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
-        whole = bool(parts.hostname) and parts.port != 0 and parts.username is None and not parts.fragment
+        well_formed = bool(parts.hostname) and parts.port != 0 and parts.username is None and not parts.fragment
     except ValueError:
         return False
-    return whole and url.isascii() and url.isprintable() and " " not in url and (parts.scheme == "https" or plain)
+    return well_formed and url.isascii() and url.isprintable() and " " not in url and (parts.scheme == "https" or plain)
 
 
 def is_loopback(host: str) -> bool:

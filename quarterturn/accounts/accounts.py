@@ -149,12 +149,12 @@ class Accounts:
             row = session.exec(select(TokenRow).where(TokenRow.digest == tokens.digest(text))).one_or_none()
             if row is None or row.revoked_at is not None or row.expires_at <= now:
                 return None
-            found = _caller(row, _party(session, row.account))
+            caller = _caller(row, _party(session, row.account))
             stale = row.used_at is None or row.used_at <= now - _FINE
         if stale:
             with transaction(self._engine) as session:
-                session.exec(update(TokenRow).where(col(TokenRow.id) == found.token).values(used_at=now))
-        return found
+                session.exec(update(TokenRow).where(col(TokenRow.id) == caller.token).values(used_at=now))
+        return caller
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)

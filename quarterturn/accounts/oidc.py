@@ -60,7 +60,7 @@ class Provider:
 
     def __init__(self, settings: OidcSettings, clock: Callable[[], datetime], fetch: Fetch | None = None) -> None:
         self._settings, self._clock, self._fetch = settings, clock, fetch or fetched
-        self._roles = dict(_pair(one) for one in settings.roles)
+        self._roles = dict(_pair(role) for role in settings.roles)
         self._keys: Keys = {}
         self._fetched = self._tried = float("-inf")
         self._lock = threading.Lock()
@@ -81,15 +81,15 @@ class Provider:
 
     def _holds(self, claims: Mapping[str, Any]) -> bool:
         """Check the claims (step 4)."""
-        now, mine, audience = self._now(), self._settings.audience, claims.get("aud")
+        now, own_audience, audience = self._now(), self._settings.audience, claims.get("aud")
         made, end = _moment(claims.get("iat")), _moment(claims.get("exp"))
         if made is None or end is None or (begin := _moment(claims.get("nbf", made))) is None:
             return False
         several = isinstance(audience, list) and len(audience) > 1
         return (
             claims.get("iss") == self._settings.issuer
-            and mine in (audience if isinstance(audience, list) else [audience])
-            and claims.get("azp", None if several else mine) == mine
+            and own_audience in (audience if isinstance(audience, list) else [audience])
+            and claims.get("azp", None if several else own_audience) == own_audience
             and isinstance(claims.get("sub"), str)
             and max(begin, made) - LEEWAY <= now < end + LEEWAY
             and end - made <= LONGEST_LIFE
@@ -97,8 +97,8 @@ class Provider:
 
     def _caller(self, claims: Mapping[str, Any]) -> Caller | None:
         """Give the caller if a claim gives a role (step 5), under a stable name that is no account's."""
-        said = claims.get(self._settings.claim)
-        values = said if isinstance(said, list) else [said]
+        claim = claims.get(self._settings.claim)
+        values = claim if isinstance(claim, list) else [claim]
         role = next((role for value, role in self._roles.items() if value in values), None)
         if role is None:
             return None
@@ -156,11 +156,11 @@ def _moment(value: object) -> float | None:
 def _keys(data: bytes) -> Keys:
     """Read a set of keys; those that are no public keys for signatures of ALGORITHMS are left out."""
     keys: dict[str, jwt.PyJWK] = {}
-    for one in json.loads(data)["keys"]:
-        if one.get("kty") not in ("RSA", "EC", "OKP") or one.get("use", "sig") != "sig":
+    for entry in json.loads(data)["keys"]:
+        if entry.get("kty") not in ("RSA", "EC", "OKP") or entry.get("use", "sig") != "sig":
             continue
         with suppress(jwt.PyJWTError, ValueError):
-            key = jwt.PyJWK(one)
+            key = jwt.PyJWK(entry)
             if key.algorithm_name in ALGORITHMS and isinstance(key.key_id, str):
                 keys[key.key_id] = key
     return keys

@@ -119,10 +119,10 @@ def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any
     if action not in standing.actions:
         return None
     with Session(house.engine) as session:
-        found = _standing(house, standing.number, session, _Act(action, subject, detail))
-    if found is not None and len(found.signed_by) >= SIGNERS:
+        request = _standing(house, standing.number, session, _Act(action, subject, detail))
+    if request is not None and len(request.signed_by) >= SIGNERS:
         return None
-    return _sentence(found) if found else f"{SIGNERS} maintainers must sign to {WORDS[action]}, once it is due"
+    return _sentence(request) if request else f"{SIGNERS} maintainers must sign to {WORDS[action]}, once it is due"
 
 
 def told(house: House) -> Report:
@@ -133,7 +133,11 @@ def told(house: House) -> Report:
         return Report(new.document(), [_rules(new), *(later if new.actions else [])], ok=not new.actions)
     if old.document() == new.document():
         return Report(old.document(), [_rules(old)])
-    open_ones = [one.id for one in signatures.requests(house) if one.action == "policy" and one.stands(house.now())]
+    open_ones = [
+        request.id
+        for request in signatures.requests(house)
+        if request.action == "policy" and request.stands(house.now())
+    ]
     wait = f"request {open_ones[-1]} waits for signatures" if open_ones else "`quarterturn approval list` makes it"
     changed = f"the settings or the witnesses' policy differ, and two maintainers must sign for the change: {wait}"
     return Report(old.document(), [_rules(old), changed], ok=False)
@@ -160,22 +164,22 @@ def account() -> str:
 def _spend(house: House, standing: ApprovalRules, act: _Act, then: Callable[[Session], None] = lambda _: None) -> None:
     """Use up a signed request for exactly this, and do `then` in the same transaction; else make one and refuse."""
     with transaction(house.engine) as session:
-        found = _standing(house, standing.number, session, act) or _ask(house, standing.number, session, act)
-        if len(found.signed_by) >= SIGNERS:
-            _use(house, session, found, act.who)
+        request = _standing(house, standing.number, session, act) or _ask(house, standing.number, session, act)
+        if len(request.signed_by) >= SIGNERS:
+            _use(house, session, request, act.who)
             then(session)
             return
-    raise Unapproved(_sentence(found))
+    raise Unapproved(_sentence(request))
 
 
-def _use(house: House, session: Session, found: ApprovalRequest, who: str) -> None:
-    if found.used_at is not None:
+def _use(house: House, session: Session, request: ApprovalRequest, who: str) -> None:
+    if request.used_at is not None:
         return  # what is gone on with was noted when it began
-    change = update(ApprovalRow).where(col(ApprovalRow.id) == found.id, col(ApprovalRow.used_at).is_(None))
+    change = update(ApprovalRow).where(col(ApprovalRow.id) == request.id, col(ApprovalRow.used_at).is_(None))
     if session.exec(change.values(used_at=house.now())).rowcount != 1:
-        raise Refused(f"request {found.id} was used up at the same moment; look again")
-    why = f"signed by {', '.join(found.signed_by)}: {found.words}"
-    house.vault.note(who=who, what=f"approval/{found.id}", why=why, session=session)
+        raise Refused(f"request {request.id} was used up at the same moment; look again")
+    why = f"signed by {', '.join(request.signed_by)}: {request.words}"
+    house.vault.note(who=who, what=f"approval/{request.id}", why=why, session=session)
 
 
 def _ask(house: House, standing: int, session: Session, act: _Act) -> ApprovalRequest:
@@ -211,8 +215,8 @@ def _standing(house: House, standing: int, session: Session, act: _Act) -> Appro
         query = query.where(col(ApprovalRow.used_at).is_(None))
     rows = session.exec(query.order_by(col(ApprovalRow.asked_at), col(ApprovalRow.id))).all()
     alive = [row for row in rows if row.used_at is not None or house.now() < row.expires_at]
-    found = [signatures.of(house, session, row) for row in alive if _digest(row.detail) == act.digest]
-    return max(found, key=lambda one: len(one.signed_by), default=None)
+    requests = [signatures.of(house, session, row) for row in alive if _digest(row.detail) == act.digest]
+    return max(requests, key=lambda request: len(request.signed_by), default=None)
 
 
 def _digest(detail: Mapping[str, Any]) -> str:

@@ -27,13 +27,13 @@ SECONDS = 30.0
 LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
 
 
-def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], datetime]) -> Report:
+def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[], datetime]) -> Report:
     """Check a log once, against the state of the last look.
 
     Args:
         source: its folder, or the address below which it is served.
         keys: its verifier keys.
-        kept: the file of what is kept between looks; made by the first.
+        state_file: the file of what is kept between looks; made by the first.
         clock: the present moment, with its time zone.
 
     Raises:
@@ -42,12 +42,12 @@ def follow(source: str, keys: Sequence[str], kept: Path, clock: Callable[[], dat
     """
     try:
         with _reading(source) as read:
-            found = check_log(read, [Verifier.parse(key) for key in keys], _read(kept), clock())
+            report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
     except Broken as error:
         return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
-    _keep(kept, found)  # of a fork that is what was kept before
-    said = [*found.alarms, *found.news] or [f"{found.size} leaves, all promises kept"]
-    return Report(found.as_json(), tuple(said), ok=not found.alarms)
+    _keep(state_file, report)  # of a fork that is what was kept before
+    lines = [*report.alarms, *report.news] or [f"{report.size} leaves, all promises kept"]
+    return Report(report.as_json(), tuple(lines), ok=not report.alarms)
 
 
 @contextmanager
@@ -73,15 +73,15 @@ def _served(client: httpx2.Client, address: str) -> Read:
     return read
 
 
-def _read(kept: Path) -> MonitorState | None:
-    if not kept.exists():
+def _read(state_file: Path) -> MonitorState | None:
+    if not state_file.exists():
         return None
-    document = parse(kept.read_bytes(), str(kept))
+    document = parse(state_file.read_bytes(), str(state_file))
     if not isinstance(document, dict) or set(document) != {"head", "open_since"}:
-        raise Malformed(f"{kept} is no file of `log monitor`; name another one with --state")
+        raise Malformed(f"{state_file} is no file of `log monitor`; name another one with --state")
     return MonitorState(document["head"], document["open_since"])
 
 
-def _keep(kept: Path, found: MonitorReport) -> None:
-    data = {"head": found.seen.head, "open_since": dict(found.seen.open_since)}
-    write_atomically(kept, json.dumps(data, indent=2).encode(), kept.with_name(f".{kept.name}.new"))
+def _keep(state_file: Path, report: MonitorReport) -> None:
+    data = {"head": report.seen.head, "open_since": dict(report.seen.open_since)}
+    write_atomically(state_file, json.dumps(data, indent=2).encode(), state_file.with_name(f".{state_file.name}.new"))

@@ -116,8 +116,8 @@ def _settle(folder: Path) -> None:
 
 def files(folder: Path) -> list[Path]:
     """List the plain files below a folder, without scratch that somebody is writing."""
-    found = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
-    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+    paths = (path for path in sorted(folder.rglob("*")) if not path.is_symlink() and path.is_file())
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
 
 
 def sync(path: Path) -> None:

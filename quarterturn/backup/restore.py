@@ -85,12 +85,12 @@ def _verified(source: Path) -> Any:
         raise NotFound(f"there is no backup at {source}: a backup is a folder with a {MANIFEST}")
     manifest = _read(source)
     listed = {name: entry["sha256"] for name, entry in manifest["files"].items()}
-    found = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_symlink() or not path.is_dir()}
-    if strange := sorted(found - listed.keys() - {MANIFEST}):
+    present = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_symlink() or not path.is_dir()}
+    if strange := sorted(present - listed.keys() - {MANIFEST}):
         raise Broken(f"The backup {source} holds what its manifest does not know: {strange[0]}.")
     for name, expected in sorted(listed.items()):
         path = source / name
-        if path.is_symlink() or name not in found or digest(path) != expected:
+        if path.is_symlink() or name not in present or digest(path) != expected:
             raise Broken(f"The backup {source} is damaged: {name} is not what was backed up. Use another one.")
     return manifest
 

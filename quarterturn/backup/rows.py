@@ -83,8 +83,8 @@ def revision(file: Path) -> str:
 
 def _copy(source: Connection, target: Connection) -> None:
     for table in METADATA.sorted_tables:
-        found = source.execution_options(yield_per=PART).execute(select(table))
-        for part in found.mappings().partitions(PART):
+        result = source.execution_options(yield_per=PART).execute(select(table))
+        for part in result.mappings().partitions(PART):
             target.execute(insert(table), [dict(row) for row in part])
         if target.dialect.name == "postgresql":
             _count_on(target, table)

@@ -36,8 +36,8 @@ def choose_box(name: BoxName, runtime: str = "", run_class: RunClass = "open") -
         Unavailable: none can be had; the message says what each lacks.
     """
     lacks = []
-    for one in list(BOXES) if name == "auto" else [name]:
-        box = BOXES[one](runtime=runtime, run_class=run_class)
+    for candidate in list(BOXES) if name == "auto" else [name]:
+        box = BOXES[candidate](runtime=runtime, run_class=run_class)
         try:
             box.check()
         except NoBox as error:

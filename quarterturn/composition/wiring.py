@@ -128,7 +128,7 @@ class House:
         """The public log's writer."""
         origin = self.settings.benchmark.origin
         signer = Signer(origin, signing.load(self.places.log_key, self.ring))
-        former = [one for one in self.places.log_keys if one != signer.verifier]
+        former = [key for key in self.places.log_keys if key != signer.verifier]
         return LogWriter(self.places.log, self.places.head, signer, origin, former=former)
 
     @cached_property

@@ -52,9 +52,9 @@ class WitnessClient:
 
 
 def _whole(response: httpx2.Response) -> bytes:
-    found = b""
+    answer = b""
     for part in response.iter_raw():
-        found += part
-        if len(found) > MAX_ANSWER:
+        answer += part
+        if len(answer) > MAX_ANSWER:
             raise Unavailable("answered without an end")
-    return found
+    return answer

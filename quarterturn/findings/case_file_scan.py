@@ -38,18 +38,18 @@ def scan(paths: Sequence[Path], out: Path) -> Report:
         raise Malformed(f"{out}: this is a folder; name a file with --out.")
     cases = case_files.cases(paths, out)
     tables = {case: case_files.read(path) for case, path in cases.items()}
-    written, flags, told = [], 0, []
+    written, flags, lines = [], 0, []
     for case, judged in _tests(tables):
         written.append(json.dumps(judged.line(case), ensure_ascii=False) + "\n")
         if judged.holm <= FLAGGED:
             flags += 1
-            told.append(
+            lines.append(
                 f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  "
                 f"p_adj {judged.holm:.2g}"
             )
     write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
     summary = f"{len(cases)} cases, {len(written)} tests, {flags} flagged at {FLAGGED:.0%}: {out}"
-    return Report({"cases": len(cases), "tests": len(written), "flagged": flags, "out": str(out)}, [*told, summary])
+    return Report({"cases": len(cases), "tests": len(written), "flagged": flags, "out": str(out)}, [*lines, summary])
 
 
 def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedResult]]:
@@ -62,7 +62,7 @@ def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedRe
         spread = stack.enter_context(_pool(cores)).map if cores > 1 else map
         groups = spread(judged, [table for _, table, _ in work], [rotation for _, _, rotation in work])
         for (case, _, _), group in zip(work, groups, strict=True):
-            yield from ((case, one) for one in group)
+            yield from ((case, result) for result in group)
 
 
 def _pool(cores: int) -> ProcessPoolExecutor:

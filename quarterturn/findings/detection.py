@@ -43,26 +43,36 @@ def listing(house: House, month: str | None, *, everything: bool) -> Report:
     """List the findings that want attention, or all of them, by month."""
     asked = Month.parse(month) if month else None
     scans = [scan for scan in house.books.findings.scans() if asked in (None, scan.month)]
-    found = [one for one in house.books.findings.all(asked) if everything or one.status != "clean" or one.state]
-    lines = [line for scan in scans for line in _month(scan, [one for one in found if one.month == scan.month])]
-    data = {"looks": [_described(scan) for scan in scans], "findings": [described(one) for one in found]}
+    findings = [
+        finding
+        for finding in house.books.findings.all(asked)
+        if everything or finding.status != "clean" or finding.state
+    ]
+    lines = [
+        line
+        for scan in scans
+        for line in _month(scan, [finding for finding in findings if finding.month == scan.month])
+    ]
+    data = {"looks": [_described(scan) for scan in scans], "findings": [described(finding) for finding in findings]}
     return Report(data, lines or ["no detector has run yet: they run after each run and each turn"])
 
 
 def review(house: House, number: int, state: State, note: str, who: str) -> Report:
     """Set a finding's status, with a note. Scores do not change."""
-    found = house.books.findings.review(number, state, who=who, note=note, now=house.now())
-    return Report(described(found), [_line(found), *_words(found)])
+    finding = house.books.findings.review(number, state, who=who, note=note, now=house.now())
+    return Report(described(finding), [_line(finding), *_words(finding)])
 
 
 def exposure(house: House, task: str | None) -> Report:
     """Report the exposure of all tasks, or who was served one of them."""
     servings = house.books.exposures.servings(task)
-    tasks = exposure_summaries(servings, lambda one: one.task)
-    data: dict[str, Any] = {"tasks": [_burn(one) for one in tasks.values()]}
+    tasks = exposure_summaries(servings, lambda serving: serving.task)
+    data: dict[str, Any] = {"tasks": [_burn(summary) for summary in tasks.values()]}
     if task is None:
-        data["skeletons"] = [_burn(one) for one in exposure_summaries(servings, lambda one: one.skeleton).values()]
-        lines = [_burnt(one) for one in tasks.values()]
+        data["skeletons"] = [
+            _burn(summary) for summary in exposure_summaries(servings, lambda serving: serving.skeleton).values()
+        ]
+        lines = [_burnt(summary) for summary in tasks.values()]
     else:
         data["servings"] = [
             {"run": s.run, "month": s.month, "submitter": s.submitter, "channel": s.channel, "times": s.times}
@@ -78,9 +88,9 @@ def exposure(house: House, task: str | None) -> Report:
 
 def waiting(house: House) -> list[str]:
     """Give the findings and failures that wait for a maintainer, as lines; none where there are none."""
-    left = [one for one in house.books.findings.all() if one.state == "open"]
-    said = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
-    return said + [line for scan in house.books.findings.scans() for line in _failure(scan)]
+    left = [finding for finding in house.books.findings.all() if finding.state == "open"]
+    lines = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
+    return lines + [line for scan in house.books.findings.scans() for line in _failure(scan)]
 
 
 def _scan(table: ResultTable, rotation: int) -> Iterable[CorrectedResult]:
@@ -98,13 +108,13 @@ def _visible(table: ResultTable, rotation: int) -> float | None:
     return min((share for share in visible(table, rotation).values() if share is not None), default=None)
 
 
-def _month(scan: ScanRecord, found: Sequence[Finding]) -> list[str]:
+def _month(scan: ScanRecord, findings: Sequence[Finding]) -> list[str]:
     seen = f" (one of {scan.smallest:.0%} of the exposed tasks could have been seen)" if scan.smallest else ""
     few = (
         f"; too few peers for a verdict about leaks, which takes {FEWEST}{seen}" if 0 < scan.submitters < FEWEST else ""
     )
     head = f"{scan.month}: {scan.runs} runs by {scan.submitters} submitters, looked at {scan.at:%Y-%m-%d %H:%M}{few}"
-    return [head, *_failure(scan), *(line for one in found for line in (_line(one), *_words(one)))]
+    return [head, *_failure(scan), *(line for finding in findings for line in (_line(finding), *_words(finding)))]
 
 
 def _failure(scan: ScanRecord) -> list[str]:
@@ -113,16 +123,21 @@ def _failure(scan: ScanRecord) -> list[str]:
     return [f"the detectors failed in {scan.month} ({scan.failed}): they run again after the next run or turn"]
 
 
-def _line(one: Finding) -> str:
-    told = "".join(f"  {name} {value:.2g}" for name, value in (("p_adj", one.p_adj), ("q", one.q)) if value is not None)
-    return f"  {one.number:>5}  {one.status:<6}  {one.kind:<9} {one.subject}{told}  {one.detail}".rstrip()
+def _line(finding: Finding) -> str:
+    p_values = "".join(
+        f"  {name} {value:.2g}" for name, value in (("p_adj", finding.p_adj), ("q", finding.q)) if value is not None
+    )
+    head = f"  {finding.number:>5}  {finding.status:<6}  {finding.kind:<9}"
+    return f"{head} {finding.subject}{p_values}  {finding.detail}".rstrip()
 
 
-def _words(one: Finding) -> list[str]:
-    said = [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in one.reviews[-1:]]
-    if one.kind in OF_TASKS and one.state == "open":
-        said.append(f"         `quarterturn task withdraw {one.subject} --reason TEXT` withdraws it and closes this")
-    return said
+def _words(finding: Finding) -> list[str]:
+    lines = [f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ") for w in finding.reviews[-1:]]
+    if finding.kind in OF_TASKS and finding.state == "open":
+        lines.append(
+            f"         `quarterturn task withdraw {finding.subject} --reason TEXT` withdraws it and closes this"
+        )
+    return lines
 
 
 def _described(scan: ScanRecord) -> dict[str, Any]:
@@ -130,26 +145,26 @@ def _described(scan: ScanRecord) -> dict[str, Any]:
     return plain | {"month": str(scan.month), "at": scan.at.isoformat(), "too_few_peers": scan.submitters < FEWEST}
 
 
-def described(one: Finding) -> dict[str, Any]:
+def described(finding: Finding) -> dict[str, Any]:
     """Give a finding as plain JSON values."""
     names = ("number", "kind", "subject", "status", "p_value", "p_adj", "q", "detail", "state")
-    words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in one.reviews]
-    return {name: getattr(one, name) for name in names} | {
-        "month": str(one.month),
-        "computed_at": one.computed_at.isoformat(),
+    words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in finding.reviews]
+    return {name: getattr(finding, name) for name in names} | {
+        "month": str(finding.month),
+        "computed_at": finding.computed_at.isoformat(),
         "reviews": words,
     }
 
 
-def _burn(one: ExposureSummary) -> dict[str, Any]:
+def _burn(summary: ExposureSummary) -> dict[str, Any]:
     months = {
         month: {"servings": rate.servings, "submitters": rate.submitters, "channels": dict(rate.channels)}
-        for month, rate in one.months.items()
+        for month, rate in summary.months.items()
     }
-    plain = {"name": one.name, "servings": one.servings, "submitters": dict(one.submitters)}
-    return plain | {"readers": list(one.readers), "months": months}
+    plain = {"name": summary.name, "servings": summary.servings, "submitters": dict(summary.submitters)}
+    return plain | {"readers": list(summary.readers), "months": months}
 
 
-def _burnt(one: ExposureSummary) -> str:
-    rates = ", ".join(f"{month}: {rate.servings} to {rate.submitters}" for month, rate in one.months.items())
-    return f"{one.name}  {one.servings:>5} servings, {len(one.readers)} readers  ({rates})"
+def _burnt(summary: ExposureSummary) -> str:
+    rates = ", ".join(f"{month}: {rate.servings} to {rate.submitters}" for month, rate in summary.months.items())
+    return f"{summary.name}  {summary.servings:>5} servings, {len(summary.readers)} readers  ({rates})"

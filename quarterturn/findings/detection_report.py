@@ -50,8 +50,8 @@ def write(house: House, month: str, html: Path, figures_to: Path | None) -> Repo
         write_atomically(path, data, path.with_name(f".{path.name}.part"))
     few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if made["report"]["too_few_peers"] else ""
     count = len(made["findings"])
-    said = f"{chosen}: {count} findings want attention, {made['report']['submitters']} submitters{few}: {html}"
-    return Report(made | {"html": str(html)}, [said])
+    summary = f"{chosen}: {count} findings want attention, {made['report']['submitters']} submitters{few}: {html}"
+    return Report(made | {"html": str(html)}, [summary])
 
 
 def figures(house: House, month: Month) -> Item:
@@ -66,17 +66,17 @@ def figures(house: House, month: Month) -> Item:
         raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
     looking = scanner(house)
     rotation = month.since(looking.start()) + 1
-    shown = report(looking.table(f"report on {month}"), rotation)
+    results = report(looking.table(f"report on {month}"), rotation)
     months = [str(looking.start().plus(number)) for number in range(rotation)]
-    return composed(shown, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
+    return composed(results, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
 
 
 def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
     """Merge the computed figures with the reviews of the findings."""
     month = Month.parse(months[-1])
     tests = [
-        one | {"status": NewFinding("", "", month, one["p_value"], one["p_adj"], one["q"]).status}
-        for one in report["tests"]
+        test | {"status": NewFinding("", "", month, test["p_value"], test["p_adj"], test["q"]).status}
+        for test in report["tests"]
     ]
     report = report | {"tests": tests}
     return {
@@ -93,19 +93,21 @@ def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], bench
 
 def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
     """Give what wants attention: what was tested, with what people said of it, and what was counted."""
-    kept = {(row.kind, row.subject): described(row) for row in rows}
-    tested = {(one["kind"], one["subject"]): one for one in report["tests"]}
-    found = []
-    for key in dict.fromkeys([*tested, *kept]):
-        figure, row = tested.get(key, UNTESTED), kept.get(key, UNKEPT)
-        one = row | figure | {"kind": key[0], "subject": key[1]}
-        if one["status"] != "clean" or row["state"]:
-            found.append({name: one[name] for name in SHOWN} | {"smallest": report["smallest"].get(one["subject"])})
-    return sorted(found, key=_urgency)
+    recorded = {(row.kind, row.subject): described(row) for row in rows}
+    tested = {(test["kind"], test["subject"]): test for test in report["tests"]}
+    findings = []
+    for key in dict.fromkeys([*tested, *recorded]):
+        figure, row = tested.get(key, UNTESTED), recorded.get(key, UNKEPT)
+        finding = row | figure | {"kind": key[0], "subject": key[1]}
+        if finding["status"] != "clean" or row["state"]:
+            findings.append(
+                {name: finding[name] for name in SHOWN} | {"smallest": report["smallest"].get(finding["subject"])}
+            )
+    return sorted(findings, key=_urgency)
 
 
-def _urgency(one: Item) -> tuple[int, bool, int, float, str]:
+def _urgency(finding: Item) -> tuple[int, bool, int, float, str]:
     """Put first what nobody has answered yet, then who is suspected before what."""
-    kind = KINDS.index(one["kind"]) if one["kind"] in KINDS else len(KINDS)
-    answered = one["state"] in {"explained", "confirmed"}
-    return ORDER.index(one["status"]), answered, kind, one["p_adj"] or 0.0, one["subject"]
+    kind = KINDS.index(finding["kind"]) if finding["kind"] in KINDS else len(KINDS)
+    answered = finding["state"] in {"explained", "confirmed"}
+    return ORDER.index(finding["status"]), answered, kind, finding["p_adj"] or 0.0, finding["subject"]

@@ -242,7 +242,7 @@ def _refuse_what_is_there(places: HomePaths) -> None:
     if home.exists() and not home.is_dir():
         raise Refused(f"{home} is not a folder; choose another with --home")
     ours = {"keys", "head", "public", "quarterturn.db", "quarterturn.db-wal", "quarterturn.db-shm"}
-    found = [path.name for path in home.iterdir()] if home.exists() else []
-    strange = sorted(name for name in found if name not in ours and not name.startswith(f".{settings.FILE}."))
+    names = [path.name for path in home.iterdir()] if home.exists() else []
+    strange = sorted(name for name in names if name not in ours and not name.startswith(f".{settings.FILE}."))
     if strange:
         raise Refused(f"{home} holds other things already ({strange[0]}); choose an empty folder, or a new one")

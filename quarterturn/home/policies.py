@@ -24,7 +24,7 @@ def of(places: HomePaths, name: str) -> Policy | None:
     if not name:
         return None
     policy = read(places.home / name)
-    policy.logs = [PolicyMember(one) for one in places.log_keys]
+    policy.logs = [PolicyMember(key) for key in places.log_keys]
     return policy
 
 
@@ -41,10 +41,10 @@ def read(path: Path) -> Policy:
         raise NotFound(f"there is no policy at {path}, which ledger.policy of the settings names") from None
     except NoPolicy as error:
         raise Malformed(f"{path} is no policy: {error}") from None
-    for name, one in policy.witnesses.items():
-        if one.url and not may_be_sent_to(one.url):
+    for name, member in policy.witnesses.items():
+        if member.url and not may_be_sent_to(member.url):
             raise Malformed(f"{path}: the URL of witness {name} is neither https nor on the loopback")
-    if not policy.satisfied([name for name, one in policy.witnesses.items() if one.url]):
+    if not policy.satisfied([name for name, member in policy.witnesses.items() if member.url]):
         raise Malformed(f"{path}: too few witnesses have a URL for the quorum {policy.quorum!r} ever to come together")
     return policy
 

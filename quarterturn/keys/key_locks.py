@@ -53,12 +53,12 @@ def listing(house: House) -> Report:
 def judged(places: HomePaths) -> tuple[bool, str]:
     """Say which locks there are; the answer is no where a single lock opens the home, or nothing protects it."""
     locks = locks_of(places)
-    said = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
+    sentence = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
     if not protected(places.ring):
         return False, OPEN.format(path=places.ring)
     if len(locks) == 1 and locks[0]["kind"] != "custodians":
-        return False, f"{said} alone; {ALONE}"
-    return True, said
+        return False, f"{sentence} alone; {ALONE}"
+    return True, sentence
 
 
 def add(house: House, maker: Maker, name: str | None, who: str) -> Report:

@@ -71,10 +71,10 @@ def _state(house: House) -> None:
 
 
 def _show(house: House) -> None:
-    keys = [one.vkey for one in house.places.log_keys]
+    keys = [key.vkey for key in house.places.log_keys]
     if (vkey := _next(house).verifier.vkey) not in keys:
         path = house.places.log_vkey
-        write_atomically(path, "".join(f"{one}\n" for one in [*keys, vkey]).encode(), path.with_name(".vkey"))  # 3
+        write_atomically(path, "".join(f"{line}\n" for line in [*keys, vkey]).encode(), path.with_name(".vkey"))  # 3
 
 
 def _take(house: House) -> None:

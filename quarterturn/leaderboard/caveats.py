@@ -16,20 +16,20 @@ from vault.store.tasks import from_public_grammars, served_plain
 def public_cohorts(house: House, month: Month | None = None) -> list[str]:
     """Name the cohorts of a month (of now) that hold a task of a public grammar, the next to retire first."""
     public = from_public_grammars(house.engine)
-    there = [
+    cohorts = [
         cohort
         for cohort in house.months.cohorts()
         if (cohort.state == "live" if month is None else cohort.entered <= month <= cohort.retires)
     ]
-    return [cohort.id for cohort in there if public & set(cohort.tasks)]
+    return [cohort.id for cohort in cohorts if public & set(cohort.tasks)]
 
 
 def untraceable(house: House) -> list[str]:
     """Count the live tasks whose leak could not be traced, as a line; nothing where there is none."""
     live = {task for cohort in house.months.cohorts("live") for task in cohort.tasks}
     plain = len(live & served_plain(house.engine))
-    said = f"not traceable: {plain} of {len(live)} live tasks; a leak of these tasks cannot be traced to a run"
-    return [said] if plain else []
+    caveat = f"not traceable: {plain} of {len(live)} live tasks; a leak of these tasks cannot be traced to a run"
+    return [caveat] if plain else []
 
 
 def lines(cohorts: Sequence[str]) -> list[str]:

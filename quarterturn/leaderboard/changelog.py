@@ -32,12 +32,12 @@ def of_month(log: Path, month: Month) -> list[Row]:
     later: list[Row] = []  # withdrawals in months after this one
     served: set[str] = set()
     for index, statement in _backwards(log):
-        said = Month.parse(statement.predicate["month"])
-        if statement.kind == "set" and said < month:
+        stated = Month.parse(statement.predicate["month"])
+        if statement.kind == "set" and stated < month:
             break
-        if statement.kind == "withdraw" and said > month:
+        if statement.kind == "withdraw" and stated > month:
             later.append(_shown(index, statement))
-        elif said == (month.plus(-1) if statement.kind == "retire" else month):
+        elif stated == (month.plus(-1) if statement.kind == "retire" else month):
             rows.append(_shown(index, statement))
             served |= _served(statement)
     return [*(row for row in later if row["subject"] in served), *rows]

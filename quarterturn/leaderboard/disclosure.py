@@ -39,22 +39,22 @@ def figures(house: House, number: int) -> Told | None:
     if (known := _known(house, number)) is not None:
         return known
     party = house.accounts.party(record.submitter)
-    for one in house.runs.list(month=record.month, state=RunState.DONE):
-        if one.number <= number and one.submitter in party and one.track == record.track:
-            _tell(house, one, party)
+    for earlier in house.runs.list(month=record.month, state=RunState.DONE):
+        if earlier.number <= number and earlier.submitter in party and earlier.track == record.track:
+            _tell(house, earlier, party)
     return _known(house, number)
 
 
 def ladder(earlier: Told | None, fresh: Mapping[str, Score]) -> dict[str, Any]:
     """Give the figures to disclose for `fresh` after `earlier` was disclosed."""
-    told: dict[str, Any] = {}
+    disclosed: dict[str, Any] = {}
     for part in PARTS:
-        told[part] = scores.rounded(fresh[part])
+        disclosed[part] = scores.rounded(fresh[part])
         for name in FIGURES:
             before = earlier[part][name] if earlier else None
             if before is not None and not _new(before, getattr(fresh[part], name)):
-                told[part][name] = before
-    return told
+                disclosed[part][name] = before
+    return disclosed
 
 
 def _new(before: Mapping[str, Any], now: Figure) -> bool:
@@ -88,9 +88,9 @@ def _tell(house: House, record: RunRecord, party: Collection[str]) -> None:
             )
             .order_by(col(DisclosedScore.run).desc())
         ).first()
-        told = ladder(before.figures if before else None, fresh)
+        disclosed = ladder(before.figures if before else None, fresh)
         session.add(
             DisclosedScore(
-                run=record.number, month=record.month, track=record.track, submitter=record.submitter, figures=told
+                run=record.number, month=record.month, track=record.track, submitter=record.submitter, figures=disclosed
             )
         )

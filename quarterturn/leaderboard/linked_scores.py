@@ -29,25 +29,28 @@ def of_month(house: House, month: Month) -> Scores:
         return {}
     looking = scanner(house)
     rotation = month.since(looking.start()) + 1
-    gone = {one.task for one in withdrawal.listed(house.books)}
-    table = looking.table(f"linked board of {month}", gone).until(rotation)
+    withdrawn = {entry.task for entry in withdrawal.listed(house.books)}
+    table = looking.table(f"linked board of {month}", withdrawn).until(rotation)
     return {
-        int(one["run"]): {name: {end: half_point(share) for end, share in one[name].items()} for name in NAMES}
-        for one in (scores(link(table)) if table.last == rotation else [])
-        if one["rotation"] == rotation
+        int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
+        for row in (scores(link(table)) if table.last == rotation else [])
+        if row["rotation"] == rotation
     }
 
 
 def lines(board: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
     """Draw the scores as text, the best linked one first."""
-    shown = [(line, linked[line.run]) for line in board if line.run is not None and line.run in linked]
-    if not shown:
+    rows = [(line, linked[line.run]) for line in board if line.run is not None and line.run in linked]
+    if not rows:
         return ["no run of this month can be linked"]
-    ordered = sorted(shown, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
+    ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
     head = f"{'agent':<14} {'linked':<24} raw"
     return [
         head,
-        *(f"{line.name:<14} {_cell(one['linked']):<24} {_cell(one['raw'])}".rstrip() for line, one in ordered),
+        *(
+            f"{line.name:<14} {_cell(figures['linked']):<24} {_cell(figures['raw'])}".rstrip()
+            for line, figures in ordered
+        ),
     ]
 
 

@@ -122,8 +122,10 @@ def rotations(house: House) -> bytes:
 def findings(house: House) -> bytes:
     """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
-    found = house.books.findings.all()
-    return _plain({"months": {str(m): counts_by_kind([one for one in found if one.month == m]) for m in over}})
+    all_findings = house.books.findings.all()
+    return _plain(
+        {"months": {str(m): counts_by_kind([finding for finding in all_findings if finding.month == m]) for m in over}}
+    )
 
 
 def board(house: House, month: Month) -> bytes:

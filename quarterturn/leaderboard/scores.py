@@ -47,12 +47,12 @@ def of_run(house: House, record: RunRecord) -> Scores:
 def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
     """Give the figures of runs that are done, by their numbers; those of one month are read at once."""
     months = {record.month for record in records}
-    gone = {month: _withdrawn(house, Month.parse(month)) for month in months}
+    withdrawn = {month: _withdrawn(house, Month.parse(month)) for month in months}
     with Session(house.engine) as session:
         query = select(ScoreRow.run, ScoreRow.figures, ScoreRow.month, ScoreRow.without)
         rows = session.exec(query.where(col(ScoreRow.month).in_(months))).all()
-    known = {run: figures for run, figures, month, without in rows if without == len(gone[month])}
-    return {r.number: _read(known.get(r.number) or _keep(house, r, gone[r.month])) for r in records}
+    known = {run: figures for run, figures, month, without in rows if without == len(withdrawn[month])}
+    return {r.number: _read(known.get(r.number) or _keep(house, r, withdrawn[r.month])) for r in records}
 
 
 def of_results(results: Iterable[Result], sunset: str) -> Scores:
@@ -67,14 +67,14 @@ def _success_alone(part: Score) -> Score:
     return replace(part, efficiency=NOTHING, hallucinated_tool_rate=NOTHING, recovery_rate=NOTHING)
 
 
-def rounded(whole: Score) -> dict[str, Any]:
+def rounded(unrounded: Score) -> dict[str, Any]:
     """Give a score's figures, each rounded to half a point, with roughly its n; how many were attempted is fixed.
 
     The intervals of all but the success rate are rounded outward, to steps of five points.
     """
-    figures = {name: _rounded(getattr(whole, name), wide=name in SECONDARY) for name in FIGURES}
-    figures["success_rate"]["n"] = whole.attempted
-    return figures | {"attempted": whole.attempted, "unknown": roughly(whole.unknown), "spec": whole.spec}
+    figures = {name: _rounded(getattr(unrounded, name), wide=name in SECONDARY) for name in FIGURES}
+    figures["success_rate"]["n"] = unrounded.attempted
+    return figures | {"attempted": unrounded.attempted, "unknown": roughly(unrounded.unknown), "spec": unrounded.spec}
 
 
 def shown(document: Mapping[str, Any]) -> Score:
@@ -114,19 +114,21 @@ def _read(figures: Mapping[str, Any]) -> Scores:
 
 def _withdrawn(house: House, month: Month) -> frozenset[str]:
     """Give the tasks of the month's cohorts that count in no figure, by the published log."""
-    there = {cohort.id for cohort in house.months.cohorts() if cohort.entered <= month <= cohort.retires}
-    return frozenset(one.task for one in withdrawal.listed(house.books) if one.cohort in there)
+    cohorts = {cohort.id for cohort in house.months.cohorts() if cohort.entered <= month <= cohort.retires}
+    return frozenset(entry.task for entry in withdrawal.listed(house.books) if entry.cohort in cohorts)
 
 
-def _keep(house: House, record: RunRecord, gone: Collection[str]) -> dict[str, Any]:
+def _keep(house: House, record: RunRecord, withdrawn: Collection[str]) -> dict[str, Any]:
     """Open what a run was bound to, and keep its figures; who was faster kept the same ones, or newer ones."""
     results = house.official.closed(record, why=f"figures of run {record.number}")
-    scores = of_results((one for one in results if one.task not in gone), Month.parse(record.month).cohort)
+    scores = of_results(
+        (result for result in results if result.task not in withdrawn), Month.parse(record.month).cohort
+    )
     figures = {part: rounded(scores[part]) for part in KEPT}
     with suppress(IntegrityError), transaction(house.engine) as session:
         row = session.get(ScoreRow, record.number)
         if row is None:
-            session.add(ScoreRow(run=record.number, month=record.month, figures=figures, without=len(gone)))
-        elif row.without < len(gone):
-            row.figures, row.without = figures, len(gone)
+            session.add(ScoreRow(run=record.number, month=record.month, figures=figures, without=len(withdrawn)))
+        elif row.without < len(withdrawn):
+            row.figures, row.without = figures, len(withdrawn)
     return figures

@@ -73,10 +73,10 @@ def of_month(house: House, month: Month) -> list[LeaderboardLine]:
     done = [r for r in made if r.state is RunState.DONE]
     parties = house.accounts.parties()
     counted = counting(made, house.exposures.runs(str(month)), parties)
-    kept = scores.of_runs(house, [r for r in done if r.number in counted])
+    known_scores = scores.of_runs(house, [r for r in done if r.number in counted])
     whose = {r.number: (parties.get(r.submitter, r.submitter), r.track) for r in made}
     runs = Counter(whose.values())
-    board = lines([(r, kept[r.number]) for r in done if r.number in counted])
+    board = lines([(r, known_scores[r.number]) for r in done if r.number in counted])
     return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
 
 
@@ -118,8 +118,8 @@ def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[LeaderboardLine]:
 
 def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     """Make the line of the reference agent: shown, and never ranked."""
-    whole = shown(rounded(score(results)))
-    return LeaderboardLine(name, "reference", None, None, whole, whole, "reference, unranked")
+    figures = shown(rounded(score(results)))
+    return LeaderboardLine(name, "reference", None, None, figures, figures, "reference, unranked")
 
 
 def table(board: Sequence[LeaderboardLine]) -> list[str]:

@@ -79,15 +79,15 @@ class MonthlyClock:
             log.error("the check for due turns failed: %s", where(error))  # noqa: TRY400 - its words may quote a task
 
     def _look(self) -> list[contents.Notice]:
-        told = self._turn()
+        notices = self._turn()
         made = [turn for turn in self._house.months.turns() if turn.finished]
-        told += [contents.done(turn) for turn in made if turn.started_at > self._house.now() - TOLD]
-        return [*told, *(self._gone(made[-1].month.plus(1)) if made else ())]
+        notices += [contents.done(turn) for turn in made if turn.started_at > self._house.now() - TOLD]
+        return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ())]
 
     def _gone(self, month: Month) -> list[contents.Notice]:
         """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
         try:
-            return [contents.withdrawn(one) for one in withdrawal.listed(self._house.books) if one.month == month]
+            return [contents.withdrawn(entry) for entry in withdrawal.listed(self._house.books) if entry.month == month]
         except Exception as error:
             log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
             return []
@@ -113,9 +113,9 @@ class MonthlyClock:
         if (now := self._house.now()) < due:
             return None
         try:
-            found = monthly_turn.coming(self._house)
-            if found.lacks:
-                return contents.overdue(found, now.date(), found.lacks)
+            awaited = monthly_turn.coming(self._house)
+            if awaited.lacks:
+                return contents.overdue(awaited, now.date(), awaited.lacks)
             log.info("the turn of %s begins", month)
             monthly_turn.make(self._house, month, self._step)
         except Stopped:

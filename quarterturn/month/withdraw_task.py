@@ -38,9 +38,9 @@ def withdraw(house: House, tasks: Sequence[str], reason: str, *, who: str) -> Re
             house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
     withdrawal.withdraw(house.books, tasks, reason, who=who)
     public_view.after(house, withdrawn=True)
-    found = {one.task: one for one in withdrawal.listed(house.books)}
-    rows = [_row(task, found.get(task)) for task in dict.fromkeys(tasks)]
-    return Report(rows, [_line(task, found.get(task)) for task in dict.fromkeys(tasks)])
+    withdrawn = {entry.task: entry for entry in withdrawal.listed(house.books)}
+    rows = [_row(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)]
+    return Report(rows, [_line(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)])
 
 
 def _subject(tasks: Sequence[str]) -> str:
@@ -48,23 +48,25 @@ def _subject(tasks: Sequence[str]) -> str:
     return named if len(named) <= LONGEST_SUBJECT else f"{len(tasks)} tasks"
 
 
-def _row(task: str, one: Withdrawn | None) -> dict[str, Any]:
-    if one is None:
+def _row(task: str, entry: Withdrawn | None) -> dict[str, Any]:
+    if entry is None:
         return {"id": task, "leaf": None}
     return {
         "id": task,
-        "leaf": one.leaf,
-        "month": str(one.month),
-        "reason": one.reason,
-        "cohort": one.cohort,
-        "replacement": one.replacement,
+        "leaf": entry.leaf,
+        "month": str(entry.month),
+        "reason": entry.reason,
+        "cohort": entry.cohort,
+        "replacement": entry.replacement,
     }
 
 
-def _line(task: str, one: Withdrawn | None) -> str:
-    if one is None:
+def _line(task: str, entry: Withdrawn | None) -> str:
+    if entry is None:
         return f"{task} was withdrawn; it was never promised, so the log says nothing of it."
-    if one.cohort is None:
-        return f"{task} left the reserve at leaf {one.leaf}."
-    took = f"{one.replacement} took its place" if one.replacement else "no reserve was left, so its place stays empty"
-    return f"{task} was withdrawn from {one.cohort} at leaf {one.leaf}; {took}. It counts in no figure any more."
+    if entry.cohort is None:
+        return f"{task} left the reserve at leaf {entry.leaf}."
+    took = (
+        f"{entry.replacement} took its place" if entry.replacement else "no reserve was left, so its place stays empty"
+    )
+    return f"{task} was withdrawn from {entry.cohort} at leaf {entry.leaf}; {took}. It counts in no figure any more."

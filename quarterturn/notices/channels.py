@@ -65,8 +65,8 @@ class Webhook:
 
     def send(self, message: NoticeMessage) -> None:
         """Carry a message."""
-        said = {"month": message.month, "subject": message.subject, "lines": list(message.lines)}
-        document = {"type": message.kind, "timestamp": message.at.isoformat(), "data": said}
+        data = {"month": message.month, "subject": message.subject, "lines": list(message.lines)}
+        document = {"type": message.kind, "timestamp": message.at.isoformat(), "data": data}
         body, stamp = json.dumps(document).encode(), str(int(self.clock().timestamp()))
         headers = {
             "content-type": "application/json",
@@ -128,16 +128,16 @@ class MailChannel:
 
     def send(self, message: NoticeMessage) -> None:
         """Carry a message."""
-        said = self.notify
-        password = _private(self.home / said.smtp_password_file) if said.smtp_password_file else ""
+        settings = self.notify
+        password = _private(self.home / settings.smtp_password_file) if settings.smtp_password_file else ""
         try:
-            with smtplib.SMTP(said.smtp_host, said.smtp_port, timeout=PATIENCE) as server:
+            with smtplib.SMTP(settings.smtp_host, settings.smtp_port, timeout=PATIENCE) as server:
                 server.ehlo()
-                if password or not is_loopback(said.smtp_host) or server.has_extn("starttls"):
+                if password or not is_loopback(settings.smtp_host) or server.has_extn("starttls"):
                     server.starttls(context=ssl.create_default_context())
                     server.ehlo()
                 if password:
-                    server.login(said.smtp_user, password)
+                    server.login(settings.smtp_user, password)
                 server.send_message(self._mail(message))
         except smtplib.SMTPResponseException as error:
             raise Undelivered(f"the mail server said {error.smtp_code}") from None

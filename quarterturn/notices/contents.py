@@ -58,9 +58,13 @@ def done(turn: Turn) -> Notice:
     return Notice(f"turn.done/{turn.month}", "turn.done", str(turn.month), subject)
 
 
-def withdrawn(one: Withdrawn) -> Notice:
+def withdrawn(entry: Withdrawn) -> Notice:
     """Tell of a task that was withdrawn, once."""
-    subject = f"Task {one.task} was withdrawn at leaf {one.leaf}: {one.reason}"
-    took = f"{one.replacement} took its place." if one.replacement else "No reserve was left, so its place stays empty."
-    stood = "It was in a reserve." if one.cohort is None else f"It was in {one.cohort}. {took}"
-    return Notice(f"task.withdrawn/{one.leaf}", "task.withdrawn", str(one.month), subject, (stood,))
+    subject = f"Task {entry.task} was withdrawn at leaf {entry.leaf}: {entry.reason}"
+    took = (
+        f"{entry.replacement} took its place."
+        if entry.replacement
+        else "No reserve was left, so its place stays empty."
+    )
+    stood = "It was in a reserve." if entry.cohort is None else f"It was in {entry.cohort}. {took}"
+    return Notice(f"task.withdrawn/{entry.leaf}", "task.withdrawn", str(entry.month), subject, (stood,))

@@ -150,9 +150,14 @@ class Outbox:
 
     def _message(self, row: NoticeRow) -> NoticeMessage:
         name = hashlib.sha256(f"{self._origin}\n{row.key}".encode()).hexdigest()[:32]
-        said = row.content
+        content = row.content
         return NoticeMessage(
-            f"msg_{name}", row.created_at, said["kind"], said["month"], said["subject"], tuple(said["lines"])
+            f"msg_{name}",
+            row.created_at,
+            content["kind"],
+            content["month"],
+            content["subject"],
+            tuple(content["lines"]),
         )
 
     def _write(self, row: NoticeRow, held: int, **values: Any) -> bool:

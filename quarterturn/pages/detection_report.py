@@ -26,7 +26,7 @@ def page(figures: Item) -> str:
     digest = hashlib.sha256(canonical(figures)).hexdigest()
     hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
-    now = [one for one in report["scores"] if one["rotation"] == report["rotation"]]
+    now = [row for row in report["scores"] if row["rotation"] == report["rotation"]]
     return render(
         "detection_report.html.jinja",
         policy=policy,
@@ -36,11 +36,11 @@ def page(figures: Item) -> str:
         month=figures["month"],
         made=figures["made"],
         fewest=figures["fewest"],
-        reference=months[min(one["rotation"] for one in report["scores"]) - 1],
+        reference=months[min(row["rotation"] for row in report["scores"]) - 1],
         report=report,
         power=words.power(report),
         counts=_counts(figures),
-        findings=[_finding(one) for one in figures["findings"]],
+        findings=[_finding(finding) for finding in figures["findings"]],
         tested=tables.tested(report["tests"]),
         jumps=charts.jumps(report["jumps"]),
         jump_table=tables.jumps(report["jumps"], months),
@@ -58,7 +58,7 @@ def page(figures: Item) -> str:
         scores=charts.scores(_named(now)),
         score_head=["Submitter", *(f"{month}, {kind}" for month in months for kind in ("raw", "linked"))],
         score_table=tables.scores(report["scores"], len(months)),
-        luck=", ".join(decimal(100 * one["points"]) for one in report["views"]["luck"]),
+        luck=", ".join(decimal(100 * entry["points"]) for entry in report["views"]["luck"]),
         view_head=[
             "Submitter",
             "Jump, z",
@@ -80,7 +80,7 @@ def canonical(figures: Item) -> bytes:
 
 def _counts(figures: Item) -> list[tuple[str, str]]:
     report = figures["report"]
-    open_ = sum(one["state"] == "open" for one in figures["findings"])
+    open_ = sum(finding["state"] == "open" for finding in figures["findings"])
     return [
         ("Submitters", str(report["submitters"])),
         ("Runs", str(report["runs"])),
@@ -101,29 +101,29 @@ def _named(runs: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _finding(one: Item) -> dict[str, Any]:
-    lines = [words.effect(one), words.surprise(one), one["detail"], *_smallest(one), *_reviews(one)]
+def _finding(finding: Item) -> dict[str, Any]:
+    lines = [words.effect(finding), words.surprise(finding), finding["detail"], *_smallest(finding), *_reviews(finding)]
     return {
-        "status": one["status"],
-        "standing": words.standing(one),
-        "headline": words.headline(one),
-        "number": f"finding {one['number']}" if one["number"] is not None else "not yet recorded",
-        "sentence": words.sentence(one),
+        "status": finding["status"],
+        "standing": words.standing(finding),
+        "headline": words.headline(finding),
+        "number": f"finding {finding['number']}" if finding["number"] is not None else "not yet recorded",
+        "sentence": words.sentence(finding),
         "lines": [legible(line) for line in lines if line],
     }
 
 
-def _smallest(one: Item) -> Iterator[str]:
+def _smallest(finding: Item) -> Iterator[str]:
     """Say the power that there was; only a leak's is told."""
-    if one["kind"] == "leak":
+    if finding["kind"] == "leak":
         yield (
-            f"detected half of the time from {percent(one['smallest'])} known on"
-            if one["smallest"] is not None
+            f"detected half of the time from {percent(finding['smallest'])} known on"
+            if finding["smallest"] is not None
             else "not detected half of the time even if all exposed tasks are known"
         )
 
 
-def _reviews(one: Item) -> Iterator[str]:
-    for word in one["reviews"]:
+def _reviews(finding: Item) -> Iterator[str]:
+    for word in finding["reviews"]:
         note = f": {word['note']}" if word["note"] else ""
         yield f"{word['state']} since {word['at'][:16].replace('T', ' ')}, {word['who']}{note}"

@@ -18,18 +18,18 @@ HERE = "/watch"
 Item = Mapping[str, Any]
 
 
-def page(account: str, found: Item, *, everything: bool) -> str:
+def page(account: str, listing: Item, *, everything: bool) -> str:
     """Draw the page."""
-    return render("findings.html.jinja", here=HERE, account=account, grids=grids(found), everything=everything)
+    return render("findings.html.jinja", here=HERE, account=account, grids=grids(listing), everything=everything)
 
 
-def grids(found: Item) -> dict[str, Grid]:
+def grids(listing: Item) -> dict[str, Grid]:
     """Give the page's tables by their names."""
-    tables = (_findings(found), _words(found), _looks(found))
+    tables = (_findings(listing), _words(listing), _looks(listing))
     return {grid.name: grid for grid in tables}
 
 
-def _findings(found: Item) -> Grid:
+def _findings(listing: Item) -> Grid:
     columns = (
         Column("number", "Finding"),
         Column("month", "Month"),
@@ -43,10 +43,10 @@ def _findings(found: Item) -> Grid:
         Column("detail", "What was counted"),
         Column("computed_at", "Computed", minute),
     )
-    return Grid("findings", "Findings", columns, found["findings"])
+    return Grid("findings", "Findings", columns, listing["findings"])
 
 
-def _words(found: Item) -> Grid:
+def _words(listing: Item) -> Grid:
     columns = (
         Column("finding", "Finding"),
         Column("state", "State"),
@@ -54,11 +54,11 @@ def _words(found: Item) -> Grid:
         Column("at", "When", minute),
         Column("note", "Note"),
     )
-    rows = [{"finding": one["number"], **word} for one in found["findings"] for word in one["reviews"]]
+    rows = [{"finding": finding["number"], **word} for finding in listing["findings"] for word in finding["reviews"]]
     return Grid("reviews", "Reviews", columns, rows)
 
 
-def _looks(found: Item) -> Grid:
+def _looks(listing: Item) -> Grid:
     columns = (
         Column("month", "Month"),
         Column("runs", "Runs"),
@@ -67,4 +67,4 @@ def _looks(found: Item) -> Grid:
         Column("failed", "Failed with"),
         Column("at", "When", minute),
     )
-    return Grid("looks", "Detector runs", columns, found["looks"])
+    return Grid("looks", "Detector runs", columns, listing["looks"])

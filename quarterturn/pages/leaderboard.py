@@ -68,18 +68,18 @@ class Track:
     grid: Grid
 
 
-def page(found: Item, months: Sequence[str], rotations: Item | None) -> str:
+def page(board: Item, months: Sequence[str], rotations: Item | None) -> str:
     """Draw the page of a month, with links to those of the others."""
     return render(
         "leaderboard.html.jinja",
         here=HERE,
-        base=f"/leaderboard/{found['month']}",
-        month=found["month"],
+        base=f"/leaderboard/{board['month']}",
+        month=board["month"],
         months=months[::-1],
-        counts=_counts(found, rotations),
-        tracks=[_track(name, lines) for name, lines in _by_track(found).items()],
-        public_grammar=found["public_grammar"],
-        changes=_changes(found),
+        counts=_counts(board, rotations),
+        tracks=[_track(name, lines) for name, lines in _by_track(board).items()],
+        public_grammar=board["public_grammar"],
+        changes=_changes(board),
         meanings=[(figures.NAMES[name], meaning) for name, meaning in figures.MEANINGS.items()],
     )
 
@@ -89,15 +89,15 @@ def empty(rotations: Item | None) -> str:
     return render("leaderboard-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
 
 
-def grids(found: Item) -> dict[str, Grid]:
+def grids(board: Item) -> dict[str, Grid]:
     """Give the page's tables by their names: one a track, and the changes."""
-    tracks = [_grid(name, lines) for name, lines in _by_track(found).items()]
-    return {grid.name: grid for grid in (*tracks, _changes(found))}
+    tracks = [_grid(name, lines) for name, lines in _by_track(board).items()]
+    return {grid.name: grid for grid in (*tracks, _changes(board))}
 
 
-def _by_track(found: Item) -> dict[str, list[Item]]:
+def _by_track(board: Item) -> dict[str, list[Item]]:
     """Give the lines of each track in order; the tracks stand in the order in which they are explained."""
-    lines: Sequence[Item] = found["lines"]
+    lines: Sequence[Item] = board["lines"]
     named = dict.fromkeys([*TRACKS, *(line["track"] for line in lines)])
     by_track = {name: sorted((line for line in lines if line["track"] == name), key=_place) for name in named}
     return {name: of for name, of in by_track.items() if of}
@@ -122,8 +122,8 @@ def _track(name: str, lines: Sequence[Item]) -> Track:
 def _line(line: Item, ranks: Sequence[int | None]) -> LeaderboardRow:
     rank, of = line["rank"], _ranked(line)
     shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
-    told = {**line["whole"], "success_rate": of["success_rate"]}
-    drawn = [figures.shown(title, told[name]) for name, title in figures.NAMES.items()]
+    values = {**line["whole"], "success_rate": of["success_rate"]}
+    drawn = [figures.shown(title, values[name]) for name, title in figures.NAMES.items()]
     if line["track"] not in READ:
         beside = line.get("sunset") or {}
         drawn.insert(1, figures.shown("Success, sunset", beside.get("success_rate"), "beside"))
@@ -141,7 +141,7 @@ def _grid(track: str, lines: Sequence[Item]) -> Grid:
     return Grid(track, caption, [*first, *figures.columns(PARTS)], rows)
 
 
-def _changes(found: Item) -> Grid:
+def _changes(board: Item) -> Grid:
     columns = (
         Column("leaf", "Leaf", href="/log/proof/inclusion?index={leaf}"),
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
@@ -149,16 +149,16 @@ def _changes(found: Item) -> Grid:
         Column("tasks", "Tasks"),
         Column("why", "Why", lambda why: WHY.get(why, legible(why))),
     )
-    return Grid("changes", "Changes by leaf of the log", columns, found.get("changes", []))
+    return Grid("changes", "Changes by leaf of the log", columns, board.get("changes", []))
 
 
-def _counts(found: Item, rotations: Item | None) -> list[tuple[str, str]]:
+def _counts(board: Item, rotations: Item | None) -> list[tuple[str, str]]:
     """Give what stands at the head of the page."""
-    attempted = max((line["whole"]["attempted"] for line in found["lines"]), default=None)
-    live = rotations is not None and rotations["live"] == found["month"]
+    attempted = max((line["whole"]["attempted"] for line in board["lines"]), default=None)
+    live = rotations is not None and rotations["live"] == board["month"]
     return [
-        ("Agents", str(len({line["name"] for line in found["lines"]}))),
+        ("Agents", str(len({line["name"] for line in board["lines"]}))),
         ("Tasks", NONE if attempted is None else str(attempted)),
-        ("Sunset cohort", found["sunset"].removeprefix("cohort-")),
+        ("Sunset cohort", board["sunset"].removeprefix("cohort-")),
         ("Next turn", rotations["next"]["due"][:10]) if live and rotations else ("State", "over"),
     ]

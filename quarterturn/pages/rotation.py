@@ -28,25 +28,25 @@ FEW = 6  # months that have their name above the drawing
 Item = Mapping[str, Any]
 
 
-def page(found: Item) -> str:
+def page(rotation: Item) -> str:
     """Draw the page."""
-    live = Month.parse(found["live"]) if found["live"] else None
+    live = Month.parse(rotation["live"]) if rotation["live"] else None
     return render(
         "rotation.html.jinja",
         here=HERE,
-        counts=_counts(found),
-        next=found["next"],
-        due=minute(found["next"]["due"]),
-        leaving=next((one for one in found["cohorts"] if live and one["retires"] == str(live)), None),
-        chart=_chart(found["cohorts"], live) if live else None,
+        counts=_counts(rotation),
+        next=rotation["next"],
+        due=minute(rotation["next"]["due"]),
+        leaving=next((cohort for cohort in rotation["cohorts"] if live and cohort["retires"] == str(live)), None),
+        chart=_chart(rotation["cohorts"], live) if live else None,
         ages=AGES[::-1],
-        grids=grids(found),
+        grids=grids(rotation),
     )
 
 
-def grids(found: Item) -> dict[str, Grid]:
+def grids(rotation: Item) -> dict[str, Grid]:
     """Give the page's tables by their names."""
-    live = Month.parse(found["live"]) if found["live"] else None
+    live = Month.parse(rotation["live"]) if rotation["live"] else None
     cohorts = Grid(
         "cohorts",
         "The cohorts",
@@ -59,7 +59,7 @@ def grids(found: Item) -> dict[str, Grid]:
             Column("tasks", "Tasks"),
             Column("public_grammar", "Public grammar"),
         ),
-        [{**one, "age": _age(one, live)} for one in found["cohorts"]],
+        [{**cohort, "age": _age(cohort, live)} for cohort in rotation["cohorts"]],
     )
     turns = Grid(
         "turns",
@@ -70,20 +70,20 @@ def grids(found: Item) -> dict[str, Grid]:
             Column("finished", "Finished"),
             Column("release", "Published", href="/releases/{release}"),
         ),
-        found["turns"],
+        rotation["turns"],
     )
     return {grid.name: grid for grid in (cohorts, turns)}
 
 
 def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
     """Draw a row a cohort over the months, up to the last one that is promised."""
-    last = max(Month.parse(one["retires"]) for one in cohorts)
-    first = max(min(Month.parse(one["entered"]) for one in cohorts), live.plus(-BEFORE))
+    last = max(Month.parse(cohort["retires"]) for cohort in cohorts)
+    first = max(min(Month.parse(cohort["entered"]) for cohort in cohorts), live.plus(-BEFORE))
     months = [first.plus(number) for number in range(last.since(first) + 1)]
     rows = [
-        Row(one["id"].removeprefix("cohort-"), _picture(one, months, live), (_told(one, live),))
-        for one in cohorts
-        if Month.parse(one["retires"]) >= first
+        Row(cohort["id"].removeprefix("cohort-"), _picture(cohort, months, live), (_told(cohort, live),))
+        for cohort in cohorts
+        if Month.parse(cohort["retires"]) >= first
     ]
     every = -(-len(months) // FEW)
     names = [
@@ -94,8 +94,8 @@ def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
     return Chart(svg.picture(names, 16), rows)
 
 
-def _picture(one: Item, months: Sequence[Month], live: Month) -> str:
-    entered, retires = Month.parse(one["entered"]), Month.parse(one["retires"])
+def _picture(cohort: Item, months: Sequence[Month], live: Month) -> str:
+    entered, retires = Month.parse(cohort["entered"]), Month.parse(cohort["retires"])
     parts = [
         svg.line((svg.pct(_at(place, months)), 0), (svg.pct(_at(place, months)), "100%"), "grid")
         for place in range(len(months))
@@ -106,7 +106,7 @@ def _picture(one: Item, months: Sequence[Month], live: Month) -> str:
             left = min(retires.since(month), len(AGES) - 1)
             start, end = _at(place, months), _at(place + 1, months)
             parts.append(svg.bar(start, end, TALL - 2 - HEIGHTS[left], HEIGHTS[left], AGES[left]))
-    if one["state"] == "published":
+    if cohort["state"] == "published":
         parts.append(svg.dot(svg.pct(_at(retires.since(months[0]) + 1, months)), TALL - 4, 3.5, "ring"))
     return svg.picture(parts, TALL)
 
@@ -116,22 +116,22 @@ def _at(place: int, months: Sequence[Month]) -> float:
     return 98 * place / len(months)
 
 
-def _age(one: Item, live: Month | None) -> str | None:
+def _age(cohort: Item, live: Month | None) -> str | None:
     """Say how old a cohort is in the month that is live."""
-    if live is None or not Month.parse(one["entered"]) <= live <= Month.parse(one["retires"]):
+    if live is None or not Month.parse(cohort["entered"]) <= live <= Month.parse(cohort["retires"]):
         return None
-    return AGES[min(Month.parse(one["retires"]).since(live), len(AGES) - 1)]
+    return AGES[min(Month.parse(cohort["retires"]).since(live), len(AGES) - 1)]
 
 
-def _told(one: Item, live: Month) -> str:
-    return _age(one, live) or one["state"]
+def _told(cohort: Item, live: Month) -> str:
+    return _age(cohort, live) or cohort["state"]
 
 
-def _counts(found: Item) -> list[tuple[str, str]]:
-    live = [one for one in found["cohorts"] if one["state"] == "live"]
+def _counts(rotation: Item) -> list[tuple[str, str]]:
+    live = [cohort for cohort in rotation["cohorts"] if cohort["state"] == "live"]
     return [
-        ("Live month", found["live"] or NONE),
-        ("Live", counted(sum(one["tasks"] for one in live), "task")),
+        ("Live month", rotation["live"] or NONE),
+        ("Live", counted(sum(cohort["tasks"] for cohort in live), "task")),
         ("In", counted(len(live), "cohort")),
-        ("Next turn", found["next"]["due"][:10]),
+        ("Next turn", rotation["next"]["due"][:10]),
     ]

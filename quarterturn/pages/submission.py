@@ -46,25 +46,25 @@ LATER = {
 Item = Mapping[str, Any]
 
 
-def overview(account: str, found: Sequence[Item], quotas: Item, query: str = "", more: str = "") -> str:
+def overview(account: str, records: Sequence[Item], quotas: Item, query: str = "", more: str = "") -> str:
     """Draw a page of an account's submissions: that of `query`, and `more` is the query of the older ones."""
     return render(
         "submissions.html.jinja",
         here=HERE,
         account=account,
-        grid=submissions(found),
+        grid=submissions(records),
         quota=budget(quotas),
         query=query,
         more=more,
     )
 
 
-def page(account: str, one: Item, waits: str | None, quotas: Item, trace: Item | None) -> str:
+def page(account: str, submission: Item, waits: str | None, quotas: Item, trace: Item | None) -> str:
     """Draw the page of one submission.
 
     Args:
         account: whose it is.
-        one: the submission as it stands, and its `agent`.
+        submission: the submission as it stands, and its `agent`.
         waits: why it waits, as one of `WAITS`, or None.
         quotas: what is used and left.
         trace: what it did, or None where nothing of that may be shown.
@@ -72,21 +72,21 @@ def page(account: str, one: Item, waits: str | None, quotas: Item, trace: Item |
     return render(
         "submission.html.jinja",
         here=HERE,
-        base=f"/submission/{one['id']}",
+        base=f"/submission/{submission['id']}",
         account=account,
-        one=one,
-        sign=SIGNS[one["state"]],
-        of=SETS[one["set"]],
-        waits=WAITS[waits].format(counted(one["place"] or 0, "submission")) if waits else "",
-        unfinished=_lasts(one),
-        charged=_charged(one, quotas),
-        told=_told(one),
-        grids=grids(one, quotas, trace),
-        later=_later(one),
+        one=submission,
+        sign=SIGNS[submission["state"]],
+        of=SETS[submission["set"]],
+        waits=WAITS[waits].format(counted(submission["place"] or 0, "submission")) if waits else "",
+        unfinished=_lasts(submission),
+        charged=_charged(submission, quotas),
+        told=_told(submission),
+        grids=grids(submission, quotas, trace),
+        later=_later(submission),
     )
 
 
-def submissions(found: Sequence[Item]) -> Grid:
+def submissions(records: Sequence[Item]) -> Grid:
     """Give the table of submissions."""
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
@@ -99,7 +99,7 @@ def submissions(found: Sequence[Item]) -> Grid:
         Column("created_at", "Submitted", minute),
         Column("agent", "Agent"),
     )
-    rows = [{**one, "code": one["failure"]["code"] if one["failure"] else None} for one in found]
+    rows = [{**record, "code": record["failure"]["code"] if record["failure"] else None} for record in records]
     return Grid("submissions", "Submissions, the newest first", columns, rows)
 
 
@@ -116,52 +116,60 @@ def budget(quotas: Item) -> Grid:
     return Grid("quotas", "Quotas, shared with linked accounts", columns, rows)
 
 
-def grids(one: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
+def grids(submission: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
     """Give a submission's tables by their names."""
-    found = [budget(quotas)]
-    if one["figures"]:
-        found.append(_figures(one["figures"]))
+    all_grids = [budget(quotas)]
+    if submission["figures"]:
+        all_grids.append(_figures(submission["figures"]))
     if trace:
-        found += [_tasks(trace), _calls(trace)]
-    return {grid.name: grid for grid in found}
+        all_grids += [_tasks(trace), _calls(trace)]
+    return {grid.name: grid for grid in all_grids}
 
 
-def _charged(one: Item, quotas: Item) -> str:
+def _charged(submission: Item, quotas: Item) -> str:
     """Say what it costs, and until it ends how much of the quota is used; later the quota may have been reset."""
-    if not one["charged"]:
+    if not submission["charged"]:
         return "It does not count against a quota."
-    used = f": {quotas[one['set']]['used']} of {quotas[one['set']]['limit']} are used" if _lasts(one) else ""
-    return f"It counts against the quota of runs on {SETS[one['set']]}{used}."
+    used = (
+        f": {quotas[submission['set']]['used']} of {quotas[submission['set']]['limit']} are used"
+        if _lasts(submission)
+        else ""
+    )
+    return f"It counts against the quota of runs on {SETS[submission['set']]}{used}."
 
 
-def _lasts(one: Item) -> bool:
-    return one["state"] in ("queued", "running")
+def _lasts(submission: Item) -> bool:
+    return submission["state"] in ("queued", "running")
 
 
-def _later(one: Item) -> str:
+def _later(submission: Item) -> str:
     """Say when its trace can be shown."""
-    if one["state"] in ("failed", "cancelled"):
-        return ENDED if one["set"] == "private" and one["charged"] else "It ended without a result, and has no trace."
-    return LATER["private" if one["set"] == "private" else "dev"]
+    if submission["state"] in ("failed", "cancelled"):
+        return (
+            ENDED
+            if submission["set"] == "private" and submission["charged"]
+            else "It ended without a result, and has no trace."
+        )
+    return LATER["private" if submission["set"] == "private" else "dev"]
 
 
-def _told(one: Item) -> list[tuple[str, list[figures.Shown]]]:
-    if not one["figures"]:
+def _told(submission: Item) -> list[tuple[str, list[figures.Shown]]]:
+    if not submission["figures"]:
         return []
     return [
-        (words, [figures.shown(title, one["figures"][part][name]) for name, title in figures.NAMES.items()])
+        (words, [figures.shown(title, submission["figures"][part][name]) for name, title in figures.NAMES.items()])
         for part, words in PARTS.items()
-        if one["figures"][part]["attempted"]
+        if submission["figures"][part]["attempted"]
     ]
 
 
-def _figures(told: Item) -> Grid:
+def _figures(disclosed: Item) -> Grid:
     columns = (
         Column("of", "Cohorts"),
         Column("figure", "Figure"),
         *(Column(bound, bound.capitalize()) for bound in figures.BOUNDS),
     )
-    rows = [{"of": part, "figure": name, **told[part][name]} for part in PARTS for name in figures.NAMES]
+    rows = [{"of": part, "figure": name, **disclosed[part][name]} for part in PARTS for name in figures.NAMES]
     return Grid("figures", "Disclosed figures", columns, rows)
 
 
@@ -213,4 +221,4 @@ def _calls(trace: Item) -> Grid:
 
 
 def _runs(trace: Item) -> list[Item]:
-    return [one["run"] for one in trace["tasks"]]
+    return [task["run"] for task in trace["tasks"]]

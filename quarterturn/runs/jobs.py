@@ -55,12 +55,12 @@ class LeaseHeartbeat:
         """Say whether the job is still this worker's, and whether the worker goes on."""
         stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         try:
-            found = self._house.submissions.get(self._claim.id)
+            submission = self._house.submissions.get(self._claim.id)
         except Unavailable:
             return "stopped" if stopped else "held"  # as far as anybody can tell: whatever is written is fenced
-        if found.state == "cancelled":
+        if submission.state == "cancelled":
             return "cancelled"
-        if (found.state, found.attempt) != held:
+        if (submission.state, submission.attempt) != held:
             return "lost"
         return "stopped" if stopped else "held"
 
@@ -94,57 +94,59 @@ class NullProgress:
 
 def work(house: House, claim: Claim, stopping: threading.Event) -> None:
     """Run a job and record its end."""
-    one, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
+    submission, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
     code: str | None = None
     lack: Exception | None = None
     failed = False
     with beat.kept():
         try:
-            _play(house, one, claim, beat)
+            _play(house, submission, claim, beat)
         except Unavailable as error:
             lack = error
         except Exception as error:
-            code = _why(house, one.id, error)
-            if _goes_on(house, one, claim, code):
+            code = _why(house, submission.id, error)
+            if _goes_on(house, submission, claim, code):
                 lack, failed, code = error, code != "machine", None
     if lack is None and (code is None or not stopping.is_set()):
         house.queue.finish(claim, code)
     elif lack is None or stopping.is_set():
         house.queue.give_back(claim)
     else:
-        said = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
-        log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), said)
+        reason = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
+        log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
         house.queue.give_back(claim, pause(claim.attempt), failed=failed)
 
 
-def _play(house: House, one: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
-    chosen = _choice(house, one)
-    if one.run is not None and house.runs.get(one.run).state is RunState.DONE:
+def _play(house: House, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
+    chosen = _choice(house, submission)
+    if submission.run is not None and house.runs.get(submission.run).state is RunState.DONE:
         house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
-        disclosure.figures(house, one.run)
+        disclosure.figures(house, submission.run)
         public_view.after(house)
         return
-    if one.tasks == "private":
-        hold = RunControl(one.run, lambda own, run: _opened(house, one, claim, own, run), beat.status, again=True)
+    if submission.tasks == "private":
+        hold = RunControl(
+            submission.run, lambda own, run: _opened(house, submission, claim, own, run), beat.status, again=True
+        )
         running.private(house, chosen, NullProgress(), hold)
         return
-    hold, first = RunControl(lease_status=beat.status), 1 if one.tasks == "check" else None
-    with models.gateway(house, one.model, "dev") as model:
+    hold, first = RunControl(lease_status=beat.status), 1 if submission.tasks == "check" else None
+    with models.gateway(house, submission.model, "dev") as model:
         report = running.dev(chosen, NullProgress(), lambda: house.sender, model, house.spec, first=first, hold=hold)
     trace: dict[str, Any] = report.data
-    submission_service.keep_trace(house, one.id, trace)
+    submission_service.keep_trace(house, submission.id, trace)
 
 
-def _choice(house: House, one: SubmissionRecord) -> RunRequest:
+def _choice(house: House, submission: SubmissionRecord) -> RunRequest:
     service = house.settings.service
-    hosting = Hosting(one.reference, service.callbacks, service.callbacks_url or None)
+    hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None)
     return RunRequest(
-        image=one.reference if one.kind == "image" else None,
+        image=submission.reference if submission.kind == "image" else None,
         agent=None,
-        submitter=one.account,
-        box=None if one.kind == "image" else house.settings.run.box,
-        hosting=hosting if one.kind == "endpoint" else None,
-        model=one.model,
+        submitter=submission.account,
+        box=None if submission.kind == "image" else house.settings.run.box,
+        hosting=hosting if submission.kind == "endpoint" else None,
+        model=submission.model,
     )
 
 
@@ -157,12 +159,12 @@ def _why(house: House, name: str, error: Exception) -> str | None:
     return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
 
-def _goes_on(house: House, one: SubmissionRecord, claim: Claim, code: str | None) -> bool:
+def _goes_on(house: House, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
     """Say whether a submission that failed with a code is tried again."""
     if code == "machine":
         return claim.attempt < PATIENCE
-    record = _run(house, one.id)
-    return record is not None and record.state is RunState.RUNNING and one.failed_attempts + 1 < TRIES
+    record = _run(house, submission.id)
+    return record is not None and record.state is RunState.RUNNING and submission.failed_attempts + 1 < TRIES
 
 
 def _run(house: House, name: str) -> RunRecord | None:
@@ -170,9 +172,9 @@ def _run(house: House, name: str) -> RunRecord | None:
     return house.runs.get(number) if number is not None else None
 
 
-def _opened(house: House, one: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
+def _opened(house: House, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
     """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
-    if house.runs.get(run, session).month != one.month:
-        raise _Turned(f"submission {one.id} is one of {one.month}, which is over; submit it again")
+    if house.runs.get(run, session).month != submission.month:
+        raise _Turned(f"submission {submission.id} is one of {submission.month}, which is over; submit it again")
     if not house.queue.opened(claim, run, session):
         raise RuntimeError("the claim was lost before the run was opened")

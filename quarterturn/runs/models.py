@@ -32,12 +32,12 @@ def upstream(house: House, name: str) -> UpstreamSpec:
     Raises:
         NotFound: they have none of that name.
     """
-    found = house.settings.models.get(name)
-    if found is None:
+    model = house.settings.models.get(name)
+    if model is None:
         known = ", ".join(sorted(house.settings.models)) or "none"
         raise NotFound(f"the settings allow no model '{name}', only {known}: add a table [models.{name}] to them")
     return UpstreamSpec(
-        name=name, wire=found.wire, url=found.url, models=found.models, tokens=found.tokens, requests=found.requests
+        name=name, wire=model.wire, url=model.url, models=model.models, tokens=model.tokens, requests=model.requests
     )
 
 
@@ -90,20 +90,20 @@ def gateway(house: House, name: str | None, tasks: TaskSet) -> Iterator[ModelGat
 def listing(house: House) -> Report:
     """Say which upstreams there are, and for which runs each has a key."""
     data, lines = [], []
-    for name, one in sorted(house.settings.models.items()):
+    for name, model in sorted(house.settings.models.items()):
         keys = [tasks for tasks in SETS if _place(house, name, tasks).exists()]
-        data.append({"name": name, **one.model_dump(mode="json"), "keys": keys})
-        named = ", ".join(one.models)
-        lines.append(f"{name:<16} {one.wire:<10} {one.url}  {named}  keys for {' and '.join(keys) or 'nothing'}")
+        data.append({"name": name, **model.model_dump(mode="json"), "keys": keys})
+        named = ", ".join(model.models)
+        lines.append(f"{name:<16} {model.wire:<10} {model.url}  {named}  keys for {' and '.join(keys) or 'nothing'}")
     return Report(data, lines or ["the settings allow no model"])
 
 
 def check(house: House, name: str, tasks: TaskSet) -> Report:
     """Ask each of an upstream's models something harmless; the answer is no if one does not answer."""
     with gateway(house, name, tasks) as models:
-        found = {model: models.check(model) for model in models.spec.models} if models else {}
-    lines = [f"{model:<32} {'answers' if ok else 'does not answer'}" for model, ok in found.items()]
-    return Report({"name": name, "models": found}, lines, all(found.values()))
+        answers = {model: models.check(model) for model in models.spec.models} if models else {}
+    lines = [f"{model:<32} {'answers' if ok else 'does not answer'}" for model, ok in answers.items()]
+    return Report({"name": name, "models": answers}, lines, all(answers.values()))
 
 
 def _key(house: House, name: str, tasks: TaskSet) -> str:

@@ -96,7 +96,7 @@ class RunRequest:
         """Refuse what cannot be run, before anything is started for it."""
         if self.hosting is not None and self.model is not None:
             raise Malformed("a hosted endpoint brings its own model: leave --model out")
-        if sum(one is not None for one in (self.image, self.agent, self.hosting)) != 1:
+        if sum(given is not None for given in (self.image, self.agent, self.hosting)) != 1:
             raise Malformed("name one of --image, --agent and --endpoint")
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
@@ -157,11 +157,11 @@ def dev(
         done, ours = lambda _: advance(1), Terms(models=model)
         runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
     results = [_result(task, run) for task, run in zip(tasks, runs, strict=True)]
-    whole = score(results)
+    total = score(results)
     served = [{"task": task.document, "run": run.as_json()} for task, run in zip(tasks, runs, strict=True)]
-    data = {"box": box.name, "score": whole.as_json(), "tasks": served}
+    data = {"box": box.name, "score": total.as_json(), "tasks": served}
     lines = [line for task, run in zip(tasks, runs, strict=True) for line in (_line(task, run), *_why(run))]
-    return Report(data, [*lines, "", f"{whole.passed} of {whole.attempted} passed. The dev set is public: no rank."])
+    return Report(data, [*lines, "", f"{total.passed} of {total.attempted} passed. The dev set is public: no rank."])
 
 
 def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> Report:
@@ -219,11 +219,11 @@ def _require_free(house: House, number: int) -> None:
         raise NotAllowed(
             f"run {number} has ended ({record.state}): nothing of it is left to play; a new run leaves --resume out"
         )
-    for one in house.submissions.unfinished():
-        if one.run == number:
+    for submission in house.submissions.unfinished():
+        if submission.run == number:
             raise NotAllowed(
-                f"run {number} is that of submission {one.id}, which is {one.state}: workers go on with it, so leave "
-                "it to them"
+                f"run {number} is that of submission {submission.id}, which is {submission.state}: "
+                "workers go on with it, so leave it to them"
             )
 
 
@@ -386,10 +386,12 @@ def _why(run: TaskRun) -> list[str]:
     """Say in a line what a task was not passed for, and in another what the agent printed last."""
     if run.passed:
         return []
-    said = [line for line in run.output.splitlines() if line.strip()][-1:]
+    printed = [line for line in run.output.splitlines() if line.strip()][-1:]
     reason = _missed(run.evidence) if run.code == "finished" else run.code
     return [
-        f"      {' '.join(text.split())[:120]}" for text in (reason, *(f"it printed: {line}" for line in said)) if text
+        f"      {' '.join(text.split())[:120]}"
+        for text in (reason, *(f"it printed: {line}" for line in printed))
+        if text
     ]
 
 

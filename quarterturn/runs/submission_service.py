@@ -70,69 +70,71 @@ def cancel(house: House, name: str, account: str) -> SubmissionRecord:
         NotFound, NotAllowed: as for `Submissions.cancel`.
     """
     waits = house.submissions.get(name, account).state == "queued"
-    gone = house.submissions.cancel(name, account)
-    if waits and gone.run is not None:
+    cancelled = house.submissions.cancel(name, account)
+    if waits and cancelled.run is not None:
         with suppress(Unavailable):  # then the turn ends it
-            running.taken_back(house, gone.run)
+            running.taken_back(house, cancelled.run)
     return house.submissions.get(name, account)
 
 
 def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
-    mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
-    return image.startswith(mine) or _PINNED.fullmatch(image) is not None
+    own_prefixes = tuple(prefix.replace("{account}", account) for prefix in prefixes)
+    return image.startswith(own_prefixes) or _PINNED.fullmatch(image) is not None
 
 
-def line(house: House, found: Sequence[SubmissionRecord]) -> list[int]:
+def line(house: House, submissions: Sequence[SubmissionRecord]) -> list[int]:
     """Give the order of the queue, or nothing where none of these submissions waits."""
-    return house.queue.waiting() if any(one.state == "queued" for one in found) else []
+    return house.queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
 
 
-def shown(house: House, one: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
+def shown(house: House, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
     """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known already."""
-    waiting = waiting if waiting is not None else line(house, [one])
-    code = CODES[one.code] if one.code else None
-    private = one.tasks == "private" and one.run is not None  # and nothing is told of it before it was scored
+    waiting = waiting if waiting is not None else line(house, [submission])
+    code = CODES[submission.code] if submission.code else None
+    private = (
+        submission.tasks == "private" and submission.run is not None
+    )  # and nothing is told of it before it was scored
     return {
-        "id": one.id,
-        "set": one.tasks,
-        "kind": one.kind,
-        "model": one.model,
-        "counts": one.designated,
-        "month": one.month,
-        "state": one.state,
-        "place": waiting.index(one.number) if one.number in waiting else None,
-        "failure": {"code": one.code, "hint": code.hint, "ours": code.ours} if code else None,
-        "charged": one.charged,
-        "run": one.run,
-        "figures": disclosure.figures(house, one.run) if private and one.run is not None else None,
-        "created_at": one.created_at.isoformat(),
+        "id": submission.id,
+        "set": submission.tasks,
+        "kind": submission.kind,
+        "model": submission.model,
+        "counts": submission.designated,
+        "month": submission.month,
+        "state": submission.state,
+        "place": waiting.index(submission.number) if submission.number in waiting else None,
+        "failure": {"code": submission.code, "hint": code.hint, "ours": code.ours} if code else None,
+        "charged": submission.charged,
+        "run": submission.run,
+        "figures": disclosure.figures(house, submission.run) if private and submission.run is not None else None,
+        "created_at": submission.created_at.isoformat(),
     }
 
 
-def waits(house: House, one: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
+def waits(house: House, submission: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
     """Say why a submission waits, or None where it does not.
 
     The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
     """
-    line, party = house.queue.waiting(), house.accounts.party(one.account)
-    if one.number not in line:
+    line, party = house.queue.waiting(), house.accounts.party(submission.account)
+    if submission.number not in line:
         return None
-    if one.not_before is not None and one.not_before > house.now():
+    if submission.not_before is not None and submission.not_before > house.now():
         return "again"
     running = sum(other.state == "running" and other.account in party for other in house.submissions.unfinished())
     if running >= house.settings.service.at_once:
         return "own"
-    return "before" if line.index(one.number) else "next"
+    return "before" if line.index(submission.number) else "next"
 
 
 def quotas(house: House, account: str) -> dict[str, Any]:
     """Give the use and the rest of each quota."""
-    return {name: _quota(one) for name, one in house.submissions.quotas(account, month(house)).items()}
+    return {name: _quota(quota) for name, quota in house.submissions.quotas(account, month(house)).items()}
 
 
-def _quota(one: Quota) -> dict[str, Any]:
-    return asdict(one) | {"left": one.left, "until": one.until.isoformat() if one.until else None}
+def _quota(quota: Quota) -> dict[str, Any]:
+    return asdict(quota) | {"left": quota.left, "until": quota.until.isoformat() if quota.until else None}
 
 
 # -- traces -----------------------------------------------------------------------------------------------------------
@@ -163,15 +165,15 @@ def own_run(house: House, name: str, account: str) -> dict[str, Any]:
     Raises:
         NotFound: it is not theirs, or nothing of it can be shown yet.
     """
-    one = house.submissions.get(name, account)
-    if one.tasks == "private":
-        _open_retired(house, one)
+    submission = house.submissions.get(name, account)
+    if submission.tasks == "private":
+        _open_retired(house, submission)
     with Session(house.engine) as session:
         row = session.get(TraceRow, name)
         if row is None:
             raise NotFound("nothing of this run can be shown yet")
         public, trace = row.published_at is not None, json.loads(zlib.decompress(row.body))
-    return {"id": name, "set": one.tasks, "public": public, "trace": trace}
+    return {"id": name, "set": submission.tasks, "public": public, "trace": trace}
 
 
 def publish(house: House, name: str, account: str, *, public: bool) -> dict[str, Any]:
@@ -183,27 +185,30 @@ def publish(house: House, name: str, account: str, *, public: bool) -> dict[str,
     """
     house.submissions.get(name, account)
     try:
-        found = own_run(house, name, account)
+        own = own_run(house, name, account)
     except NotFound:
         raise NotAllowed("nothing of this run can be shown yet") from None
     with transaction(house.engine) as session:
         session.get_one(TraceRow, name).published_at = house.now() if public else None
-    return found | {"public": public}
+    return own | {"public": public}
 
 
-def _open_retired(house: House, one: SubmissionRecord) -> None:
+def _open_retired(house: House, submission: SubmissionRecord) -> None:
     """Add to a private run's trace its results on tasks that have been published since."""
-    if one.run is None or house.runs.get(one.run).state is not RunState.DONE:
+    if submission.run is None or house.runs.get(submission.run).state is not RunState.DONE:
         return
     released = {cohort.id for cohort in house.months.cohorts("published")}
-    gone = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
-    played = house.runs.finished(one.run)
-    retired = [t for t in played if t in gone or house.vault.record(t).state is TaskState.PUBLISHED]
+    withdrawn = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
+    played = house.runs.finished(submission.run)
+    retired = [t for t in played if t in withdrawn or house.vault.record(t).state is TaskState.PUBLISHED]
     with Session(house.engine) as session:
-        row = session.get(TraceRow, one.id)
+        row = session.get(TraceRow, submission.id)
         known = json.loads(zlib.decompress(row.body))["tasks"] if row else []
     if len(known) == len(retired):
         return
-    why = f"trace of retired tasks for the submitter of run {one.run}"
-    blobs = (house.vault.open_blob(f"run/{one.run}/{task}", who=one.account, why=why) for task in sorted(retired))
-    keep_trace(house, one.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})
+    why = f"trace of retired tasks for the submitter of run {submission.run}"
+    blobs = (
+        house.vault.open_blob(f"run/{submission.run}/{task}", who=submission.account, why=why)
+        for task in sorted(retired)
+    )
+    keep_trace(house, submission.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})

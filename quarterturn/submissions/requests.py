@@ -247,12 +247,12 @@ class Submissions:
             NotFound: there is none of this account.
             NotAllowed: it has ended.
         """
-        found = self.get(name, account)
+        submission = self.get(name, account)
         change = update(SubmissionRow).where(col(SubmissionRow.id) == name, col(SubmissionRow.state).in_(UNFINISHED))
         with transaction(self._engine) as session:
             ended = {"state": "cancelled", "code": "cancelled", "ended_at": self._now(), "lease_until": None}
             if session.exec(change.values(**ended)).rowcount != 1:
-                raise NotAllowed(f"submission {name} has already ended ({found.state})")
+                raise NotAllowed(f"submission {name} has already ended ({submission.state})")
         return self.get(name, account)
 
     def quotas(self, account: str, month: str) -> dict[str, Quota]:
@@ -267,10 +267,10 @@ class Submissions:
         of_month = query.where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
         of_today = query.where(SubmissionRow.created_at >= today)
         used = {"private": 0, "dev": 0, "check": 0}
-        for one in self._all(session, of_month):
-            used["private"] += one.charged
-        for one in self._all(session, of_today):
-            used[one.tasks] += one.tasks != "private" and one.charged
+        for submission in self._all(session, of_month):
+            used["private"] += submission.charged
+        for submission in self._all(session, of_today):
+            used[submission.tasks] += submission.tasks != "private" and submission.charged
         waiting = session.exec(
             select(func.count())
             .select_from(SubmissionRow)
@@ -288,7 +288,7 @@ class Submissions:
         """Refuse a private run beyond the limit of all parties together."""
         limit = self._limits.private_in_all
         of_month = select(SubmissionRow).where(SubmissionRow.month == month, SubmissionRow.tasks == "private")
-        if sum(one.charged for one in self._all(session, of_month)) >= limit:
+        if sum(submission.charged for submission in self._all(session, of_month)) >= limit:
             raise OverQuota(
                 f"all {limit} private runs of {month}, shared by all parties, are used; the limit resets on "
                 f"{_end_of(month):%Y-%m-%d} UTC"
@@ -334,7 +334,7 @@ def _party(session: Session, account: str) -> Sequence[str]:
     if row is None:
         raise NotFound(f"there is no account '{account}'")
     query = select(AccountRow).where(AccountRow.party == row.party).with_for_update()
-    return [one.name for one in session.exec(query).all()]
+    return [member.name for member in session.exec(query).all()]
 
 
 def _known(session: Session, account: str, key: str) -> SubmissionRow | None:

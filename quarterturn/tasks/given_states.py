@@ -79,7 +79,7 @@ def _taken(path: Path, name: str, make_box: Callable[[], Box]) -> FileTree | byt
         if path.is_dir():
             return FileTree.from_directory(path)
         if name not in _FILES or path.suffix not in _FILES[name][0]:
-            known = ", ".join(f"{one}{suffixes[0]}" for one, (suffixes, _) in _FILES.items())
+            known = ", ".join(f"{kind}{suffixes[0]}" for kind, (suffixes, _) in _FILES.items())
             raise Malformed(f"{path} is the state of no namespace: give folders named after namespaces, or {known}")
         if path.stat().st_size > MAX_FILE:
             raise Malformed(f"{path} is larger than {MAX_FILE} bytes")
@@ -107,13 +107,13 @@ def _started(path: Path, name: str, tree: FileTree, make_box: Callable[[], Box])
     """Load a state into a backend, and read it back as after a run."""
     server = SERVERS[name]
     try:
-        said = snapshot(make_box(), server, in_data(server, tree), JUDGING, limits=ROOM)
+        frozen = snapshot(make_box(), server, in_data(server, tree), JUDGING, limits=ROOM)
     except SandboxError as error:
         raise Unavailable(f"{path} needs a throwaway {name}, which cannot be started: {error}") from error
-    if said == WRECKAGE:
+    if frozen == WRECKAGE:
         hint = "; make a dump with `pg_dump --no-owner --no-privileges`" if name == "postgres" else ""
         raise Malformed(f"{path} cannot be loaded by {name}{hint}")
-    return said
+    return frozen
 
 
 _FILES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, Callable[[], Box]], FileTree | bytes]]] = {

@@ -65,11 +65,11 @@ def report(grammar: Grammar, use: Used) -> Report:
     months = runway(coverage, use.monthly)
     data = {
         "server": grammar.server,
-        "templates": [asdict(one) | {"traceable": one.traceable} for one in coverage],
+        "templates": [asdict(entry) | {"traceable": entry.traceable} for entry in coverage],
         "runway_months": months,
     }
     lines = [HEAD, *map(_line, coverage), *_untraceable(coverage), *_runway(months)]
-    return Report(data, lines, not any(one.near for one in coverage))
+    return Report(data, lines, not any(entry.near for entry in coverage))
 
 
 HEAD = (
@@ -78,16 +78,17 @@ HEAD = (
 )
 
 
-def _line(one: Coverage) -> str:
+def _line(entry: Coverage) -> str:
     return (
-        f"{one.template:<34} {one.unseen:>6} {one.live:>5} {one.seen:>5} {one.bits:>6.1f} {one.phrasings:>9} "
-        f"{one.solutions:>5} {one.mutants:>7} {one.tries:>6.2f} {one.near:>5} {one.free:>5.1f}"
-        f"{'' if one.traceable else '  not traceable'}"
+        f"{entry.template:<34} {entry.unseen:>6} {entry.live:>5} {entry.seen:>5} {entry.bits:>6.1f} "
+        f"{entry.phrasings:>9} {entry.solutions:>5} {entry.mutants:>7} "
+        f"{entry.tries:>6.2f} {entry.near:>5} {entry.free:>5.1f}"
+        f"{'' if entry.traceable else '  not traceable'}"
     )
 
 
 def _untraceable(coverage: Sequence[Coverage]) -> Iterator[str]:
-    if missing := sum(not one.traceable for one in coverage):
+    if missing := sum(not entry.traceable for entry in coverage):
         yield (
             f"{missing} of {len(coverage)} templates make tasks that cannot be traced once they leak: they have fewer "
             f"than {LEAST_BITS} bits of free parameters"

@@ -53,12 +53,12 @@ def evidence(admission: Mapping[str, Any]) -> Iterator[str]:
     """Describe the result of each admission gate and of each execution, and the questions to the reviewer."""
     for gate in admission["gates"]:
         yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
-    found = admission.get("evidence", {})
-    for name, played in found.get("solutions", {}).items():
+    recorded = admission.get("evidence", {})
+    for name, played in recorded.get("solutions", {}).items():
         yield f"Evidence   solution {name}: {len(played['log'])} calls, {played['evidence']['verdict']}"
-    for name, tree in found.get("mutants", {}).items():
+    for name, tree in recorded.get("mutants", {}).items():
         yield f"Evidence   mutant {name}: {tree['verdict']}"
-    for name in found.get("mutation", {}).get("survived", []):
+    for name in recorded.get("mutation", {}).get("survived", []):
         yield f"Unnoticed  {name}"
     for question in CHECKLIST.values():
         yield f"Question   {question}"
@@ -149,12 +149,12 @@ def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: ReviewPro
         asker.show(shown(house, [task_id], who).lines)
         answers: dict[str, bool] = {}
         for key, question in CHECKLIST.items():
-            said = asker.ask(question)
-            if said == "quit":
+            reply = asker.ask(question)
+            if reply == "quit":
                 return done
-            if said == "skip":
+            if reply == "skip":
                 break
-            answers[key] = said == "yes"
+            answers[key] = reply == "yes"
         if len(answers) == len(CHECKLIST):
             refusal = None if all(answers.values()) else asker.reason()
             done.append(decide(house, task_id, who, refusal, answers=answers))

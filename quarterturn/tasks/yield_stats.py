@@ -56,7 +56,7 @@ class YieldStats:
     @property
     def drawn(self) -> int:
         """Count the drafts that stood before the gates."""
-        return sum(one.drawn for one in self.templates.values())
+        return sum(template.drawn for template in self.templates.values())
 
     @property
     def mutation_score(self) -> float | None:
@@ -74,8 +74,8 @@ class YieldStats:
             "shut_gates": dict(self.shut),
             "mutation_score": self.mutation_score,
             "templates": {
-                name: asdict(one) | {"mutation_score": one.mutation_score, "broken": one.broken}
-                for name, one in sorted(self.templates.items())
+                name: asdict(template) | {"mutation_score": template.mutation_score, "broken": template.broken}
+                for name, template in sorted(self.templates.items())
             },
         }
 
@@ -84,13 +84,14 @@ class YieldStats:
         shut = "".join(f"; gate {gate} rejected {count}" for gate, count in self.shut.items())
         score = "" if self.mutation_score is None else f"; {self.mutation_score:.1%} of the mutated states fail"
         lines = [f"{self.drawn} drawn, {len(self.admitted)} admitted{shut}{score}"]
-        for name, one in sorted(self.templates.items()):
-            if one.broken:
+        for name, template in sorted(self.templates.items()):
+            if template.broken:
                 lines.append(
-                    f"{name} is broken: {one.stayed_out} of {one.drawn} draws were rejected, the last at {one.why}"
+                    f"{name} is broken: {template.stayed_out} of {template.drawn} draws were rejected, "
+                    f"the last at {template.why}"
                 )
-            if one.survived:
-                lines.append(f"{name}: {one.survived} of {one.mutants} mutated states pass unnoticed")
+            if template.survived:
+                lines.append(f"{name}: {template.survived} of {template.mutants} mutated states pass unnoticed")
         return lines
 
     def count(self, draft: Draft, admission: Admission, file: str = "") -> None:

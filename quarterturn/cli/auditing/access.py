@@ -46,13 +46,13 @@ def access_log(
     out = Output(as_json=as_json)
     with open_house(home) as house:
         if verify:
-            found = access_check.verify(house)
-            out.result(found.data, *found.lines)
+            report = access_check.verify(house)
+            out.result(report.data, *report.lines)
             return
         moment = since.replace(tzinfo=UTC) if since is not None else None
         with house.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
-            shown: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
-    out.result(shown if as_json else [], *([] if as_json else shown))
+            rendered: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
+    out.result(rendered if as_json else [], *([] if as_json else rendered))
 
 
 def _data(entry: AccessEntry) -> dict[str, str]:

@@ -45,7 +45,7 @@ def audit(
         raise NotFound(f"there is no release folder {bundle}")
     report = check(
         bundle,
-        [one for path in key for one in read_keys(path)],
+        [vkey for path in key for vkey in read_keys(path)],
         read_checkpoint(previous) if previous else None,
         read_policy(policy) if policy else None,
     )
@@ -85,8 +85,8 @@ def proof(
         path = [base64.b64encode(part).decode() for part in house.writer.prove_inclusion(index, head.size)]
     data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
     word = policies.word(witnesses)
-    said = {"witnesses": witnesses, "word": word}
-    Output(as_json=as_json).result(data | said, f"leaf {index} of {head.size}", *path, word)
+    summary = {"witnesses": witnesses, "word": word}
+    Output(as_json=as_json).result(data | summary, f"leaf {index} of {head.size}", *path, word)
 
 
 def fsck(home: Home = HOME, as_json: Json = False) -> None:

@@ -29,5 +29,5 @@ def monitor(
     from quarterturn.wall_clock import now
     from vault.ledger.audit.command import read_keys
 
-    found = follow(source, [one for path in key for one in read_keys(path)], state, now)
-    Output(as_json=as_json).result(found.data, *found.lines, ok=found.ok)
+    report = follow(source, [vkey for path in key for vkey in read_keys(path)], state, now)
+    Output(as_json=as_json).result(report.data, *report.lines, ok=report.ok)

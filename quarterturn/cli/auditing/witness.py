@@ -46,7 +46,7 @@ def witness(
 
     cosigners = [witness_keys.read(path) for path in key]
     host, port = listening(listen)
-    local = LocalWitness(state, [key for one in log for key in _log(one)], cosigners, lambda: int(time.time()))
+    local = LocalWitness(state, [key for text in log for key in _log(text)], cosigners, lambda: int(time.time()))
     logs.configure()
     out = Output(as_json=False)
     serve(local, host, port, ready=lambda url: out.say(f"witnessing at {url}"))

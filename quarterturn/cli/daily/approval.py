@@ -42,9 +42,9 @@ def approval_list(
         with suppress(Unapproved):  # what it says is among the lines
             approvals.in_force(house)
         rules = approvals.told(house)
-        found = [one for one in signatures.requests(house) if everything or one.stands(house.now())]
-    data = [_data(one) for one in found]
-    lines = [f"{one.id}  {one.words}  {_signed(one)}" for one in found]
+        requests = [request for request in signatures.requests(house) if everything or request.stands(house.now())]
+    data = [_data(request) for request in requests]
+    lines = [f"{request.id}  {request.words}  {_signed(request)}" for request in requests]
     Output(as_json=as_json).result({"rules": rules.data, "requests": data}, *rules.lines, *lines)
 
 
@@ -59,18 +59,19 @@ def approval_show(
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
-        one = signatures.request(house, request_id)
+        request = signatures.request(house, request_id)
     if out is not None:
-        _write(out, one.body)
+        _write(out, request.body)
     lines = [
-        f"{one.words[:1].upper()}{one.words[1:]}",
-        *(f"  {name:<12} {value}" for name, value in _flat(one.detail)),
-        f"Asked      by {one.asked_by} on {one.asked_at:%Y-%m-%d at %H:%M} UTC; stands until {one.expires_at:%Y-%m-%d}",
-        f"Signed     {_signed(one)}",
+        f"{request.words[:1].upper()}{request.words[1:]}",
+        *(f"  {name:<12} {value}" for name, value in _flat(request.detail)),
+        f"Asked      by {request.asked_by} on {request.asked_at:%Y-%m-%d at %H:%M} UTC; "
+        f"stands until {request.expires_at:%Y-%m-%d}",
+        f"Signed     {_signed(request)}",
     ]
     if out is not None:
         lines.append(f"Sign it    ssh-keygen -Y sign -n {signatures.NAMESPACE} -f KEY {out}")
-    Output(as_json=as_json).result(_data(one) | {"body": one.body.decode()}, *lines)
+    Output(as_json=as_json).result(_data(request) | {"body": request.body.decode()}, *lines)
 
 
 def approval_sign(
@@ -89,8 +90,8 @@ def approval_sign(
     with open_house(home) as house:
         asked = signatures.request(house, request_id)
         armored = signatures.made(asked.body, key) if key is not None else _text(signature)
-        one = signatures.keep(house, request_id, armored)
-    Output(as_json=as_json).result(_data(one), f"{one.words}: {_signed(one)}")
+        request = signatures.keep(house, request_id, armored)
+    Output(as_json=as_json).result(_data(request), f"{request.words}: {_signed(request)}")
 
 
 def _write(file: Path, body: bytes) -> None:
@@ -108,22 +109,22 @@ def _text(file: Path | None) -> str:
         raise Malformed(f"{file} is no text, so it holds no signature") from None
 
 
-def _signed(one: ApprovalRequest) -> str:
-    names = f"signed by {', '.join(one.signed_by)}" if one.signed_by else "signed by nobody"
-    return f"{names}; used up" if one.used_at is not None else names
+def _signed(request: ApprovalRequest) -> str:
+    names = f"signed by {', '.join(request.signed_by)}" if request.signed_by else "signed by nobody"
+    return f"{names}; used up" if request.used_at is not None else names
 
 
-def _data(one: ApprovalRequest) -> dict[str, Any]:
+def _data(request: ApprovalRequest) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "action": one.action,
-        "subject": one.subject,
-        "detail": dict(one.detail),
-        "asked_by": one.asked_by,
-        "asked_at": one.asked_at.isoformat(),
-        "expires_at": one.expires_at.isoformat(),
-        "used_at": one.used_at.isoformat() if one.used_at else None,
-        "signed_by": list(one.signed_by),
+        "id": request.id,
+        "action": request.action,
+        "subject": request.subject,
+        "detail": dict(request.detail),
+        "asked_by": request.asked_by,
+        "asked_at": request.asked_at.isoformat(),
+        "expires_at": request.expires_at.isoformat(),
+        "used_at": request.used_at.isoformat() if request.used_at else None,
+        "signed_by": list(request.signed_by),
     }
 
 

@@ -29,8 +29,8 @@ def list_findings(
     from quarterturn.findings import detection
 
     with open_house(home) as house:
-        found = detection.listing(house, month, everything=everything)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = detection.listing(house, month, everything=everything)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def review(
@@ -46,8 +46,8 @@ def review(
     from quarterturn.findings import detection
 
     with open_house(home) as house:
-        said = detection.review(house, finding, state, note, who)
-    Output(as_json=as_json).result(said.data, *said.lines)
+        report = detection.review(house, finding, state, note, who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def exposure(
@@ -60,5 +60,5 @@ def exposure(
     from quarterturn.findings import detection
 
     with open_house(home) as house:
-        found = detection.exposure(house, task)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = detection.exposure(house, task)
+    Output(as_json=as_json).result(report.data, *report.lines)

@@ -65,14 +65,14 @@ def grammar_check(
         def use(grammar: Grammar) -> grammar_report.Used:
             return grammar_report.used(house, grammar) if house else grammar_report.Used()
 
-        def show(found: Report) -> None:
-            out.again(found.data, *found.lines, ok=found.ok)
+        def show(report: Report) -> None:
+            out.again(report.data, *report.lines, ok=report.ok)
 
         if watch:
             grammar_report.watch(Path(chosen), show, use)
         grammar = grammar_report.read(chosen)
-        found = grammar_report.report(grammar, use(grammar))
-    out.result(found.data, *found.lines, ok=found.ok)
+        report = grammar_report.report(grammar, use(grammar))
+    out.result(report.data, *report.lines, ok=report.ok)
 
 
 def grammar_import(
@@ -170,8 +170,8 @@ def predicate_check(
     asked = given_states.question(
         document.get("success_predicate", document) if isinstance(document, dict) else document, state
     )
-    found = given_states.read(state, lambda: choose_box(box or "auto"))
-    evidence = JUDGING.verdict(asked, found, answer, lambda: given_states.untouched(asked)).evidence
+    final_state = given_states.read(state, lambda: choose_box(box or "auto"))
+    evidence = JUDGING.verdict(asked, final_state, answer, lambda: given_states.untouched(asked)).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(
         data,

@@ -62,8 +62,8 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.month import monthly_turn
 
     with open_house(home) as house:
-        found = monthly_turn.status(house)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = monthly_turn.status(house)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def release_path(

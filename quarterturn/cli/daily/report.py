@@ -28,5 +28,5 @@ def report(
     from quarterturn.findings import detection_report
 
     with open_house(home) as house:
-        said = detection_report.write(house, month, html, figures)
-    Output(as_json=as_json).result(said.data, *said.lines)
+        written = detection_report.write(house, month, html, figures)
+    Output(as_json=as_json).result(written.data, *written.lines)

@@ -24,5 +24,5 @@ def scan(
     """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
     from quarterturn.findings import case_file_scan
 
-    found = case_file_scan.scan(paths, out)
-    Output(as_json=as_json).result(found.data, *found.lines)
+    report = case_file_scan.scan(paths, out)
+    Output(as_json=as_json).result(report.data, *report.lines)

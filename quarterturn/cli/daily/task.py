@@ -102,8 +102,8 @@ def task_import(
     drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_house(home) as house:
         import_tasks.refuse_known(house, drafts)
-        kept = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
-    data = [{"id": record.id, "state": record.state.value} for record in kept]
+        records = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
+    data = [{"id": record.id, "state": record.state.value} for record in records]
     Output(as_json=as_json).result(data, *(f"{row['id']}  {row['state']}" for row in data))
 
 
@@ -139,15 +139,15 @@ def task_review(
         waiting = [record.id for record in house.vault.records(TaskState.ADMITTED)]
         chosen = [task_id] if task_id else waiting
         if decided:
-            found = review.decided(review.decide_all(house, chosen, who, reject))
+            report = review.decided(review.decide_all(house, chosen, who, reject))
         elif one_by_one:
             others = [record.id for record in house.vault.records(TaskState.ADMITTED) if record.author != who]
-            found = review.decided(review.one_by_one(house, others, who, _Terminal()))
+            report = review.decided(review.one_by_one(house, others, who, _Terminal()))
         elif task_id or batch:
-            found = review.shown(house, chosen, who)
+            report = review.shown(house, chosen, who)
         else:
-            found = review.waiting(waiting)
-    Output(as_json=as_json).result(found.data, *found.lines)
+            report = review.waiting(waiting)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def task_withdraw(
@@ -162,8 +162,8 @@ def task_withdraw(
     from quarterturn.month import withdraw_task
 
     with open_house(home) as house:
-        found = withdraw_task.withdraw(house, task_ids, reason, who=who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = withdraw_task.withdraw(house, task_ids, reason, who=who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def task_shred(
@@ -182,8 +182,8 @@ def task_shred(
     out = Output(as_json=as_json)
     with open_house(home) as house:
         chosen = task_ids or [record.id for record in house.vault.records(state)]
-        found = shredding.shred(house, chosen, who, out)
-    out.result(found.data, *found.lines)
+        report = shredding.shred(house, chosen, who, out)
+    out.result(report.data, *report.lines)
 
 
 class _Terminal:
@@ -197,9 +197,9 @@ class _Terminal:
     def ask(self, question: str) -> str:
         words = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
         while True:
-            said = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
-            if said in words:
-                return words[said]
+            reply = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
+            if reply in words:
+                return words[reply]
 
     def reason(self) -> str:
         return str(typer.prompt("Reason for the rejection"))

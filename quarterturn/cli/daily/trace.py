@@ -30,5 +30,5 @@ def trace(
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     with open_house(home) as house:
-        found = leak_trace.report(house, file.read_bytes(), who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = leak_trace.report(house, file.read_bytes(), who)
+    Output(as_json=as_json).result(report.data, *report.lines)

@@ -204,7 +204,7 @@ class _Play:
             "live": sum(record.state is TaskState.LIVE for record in records),
             "retired": sum(record.state is TaskState.PUBLISHED for record in records),
             "entered": sum(len(cohort.tasks) for cohort in entered),
-            "agents": {name: _flat(whole) for name, whole in sorted(scores.items())},
+            "agents": {name: _flat(month_score) for name, month_score in sorted(scores.items())},
             "egress": {"attempts": len(egress), "escaped": sum(a.outcome == "escaped" for a in egress)},
             "audit": {
                 "ok": good.ok,
@@ -216,12 +216,17 @@ class _Play:
         }
 
 
-def _flat(whole: Score) -> dict[str, Any]:
+def _flat(month_score: Score) -> dict[str, Any]:
     """Give the four figures by name, with their intervals beside."""
-    figures = {name: getattr(whole, name) for name in FIGURES}
+    figures = {name: getattr(month_score, name) for name in FIGURES}
     out: dict[str, Any] = {name: figure.value for name, figure in figures.items()}
     out["intervals"] = {name: [figure.low, figure.high] for name, figure in figures.items()}
-    return out | {"attempted": whole.attempted, "passed": whole.passed, "unknown": whole.unknown, "spec": whole.spec}
+    return out | {
+        "attempted": month_score.attempted,
+        "passed": month_score.passed,
+        "unknown": month_score.unknown,
+        "spec": month_score.spec,
+    }
 
 
 def _known(box: Box) -> Any:

@@ -62,11 +62,11 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
-    found = {name: check() for name, check in checks.items()}
+    results = {name: check() for name, check in checks.items()}
     return Report(
-        {name: {"ok": ok, "detail": detail} for name, (ok, detail) in found.items()},
-        [f"{'ok' if ok else '--':<3} {name:<11} {detail}" for name, (ok, detail) in found.items()],
-        found["bwrap box"][0] or found["docker box"][0],
+        {name: {"ok": ok, "detail": detail} for name, (ok, detail) in results.items()},
+        [f"{'ok' if ok else '--':<3} {name:<11} {detail}" for name, (ok, detail) in results.items()],
+        results["bwrap box"][0] or results["docker box"][0],
     )
 
 
@@ -98,23 +98,23 @@ def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
         for line in _lines(made):
             out.say(line)
         raise
-    return Report({"box": box.name, "attempts": [_shown(one, controls) for one in made]}, *_judged(box, made))
+    return Report({"box": box.name, "attempts": [_shown(attempt, controls) for attempt in made]}, *_judged(box, made))
 
 
 def _shown(attempt: Attempt, controls: bool) -> dict[str, Any]:
-    shown = asdict(attempt)
+    fields = asdict(attempt)
     if not controls:
-        del shown["control_succeeded"]
-    return shown
+        del fields["control_succeeded"]
+    return fields
 
 
 def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
     """Give a line for each attempt with what it comes to, and whether the wall holds."""
-    lines, escaped = _lines(made), sum(one.outcome == "escaped" for one in made)
+    lines, escaped = _lines(made), sum(attempt.outcome == "escaped" for attempt in made)
     lines.append(f"{len(made)} attempts in the {box.name} box, {escaped} escaped")
-    one, together = (covert_channels.total(covert_channels.ceiling(runs)) for runs in (1, covert_channels.RUNS))
+    one_run, together = (covert_channels.total(covert_channels.ceiling(runs)) for runs in (1, covert_channels.RUNS))
     lines.append(
-        f"What the service itself discloses is at most {one:.0f} bits a private run, {together:.0f} with "
+        f"What the service itself discloses is at most {one_run:.0f} bits a private run, {together:.0f} with "
         f"{covert_channels.RUNS} of them a month; "
         f"the goals of a set have {covert_channels.TASKS * covert_channels.GOAL}."
     )
@@ -122,10 +122,10 @@ def _judged(box: Box, made: Sequence[Attempt]) -> tuple[list[str], bool]:
 
 
 def _lines(made: Sequence[Attempt]) -> list[str]:
-    escaped = [one for one in made if one.outcome == "escaped"]
-    unproved = [one.name for one in made if one.control_succeeded is False]
-    lines = [f"{one.outcome:<8} {one.group:<11} {one.name:<22} {one.control}" for one in made]
-    lines += [f"{one.name} got out: {one.detail}" for one in escaped]
+    escaped = [attempt for attempt in made if attempt.outcome == "escaped"]
+    unproved = [attempt.name for attempt in made if attempt.control_succeeded is False]
+    lines = [f"{attempt.outcome:<8} {attempt.group:<11} {attempt.name:<22} {attempt.control}" for attempt in made]
+    lines += [f"{attempt.name} got out: {attempt.detail}" for attempt in escaped]
     lines += [f"{name} was stopped without its control too, so it proves nothing here" for name in unproved]
     return lines
 
@@ -182,8 +182,8 @@ def _home(house: House) -> Finding:
         house.settings.benchmark,
         [*caveats.lines(caveats.public_cohorts(house)), *caveats.untraceable(house)],
     )
-    said = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
-    return True, "; ".join([said, *known])
+    summary = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    return True, "; ".join([summary, *known])
 
 
 def _witnesses(house: House) -> Finding:
@@ -200,8 +200,8 @@ def _witnesses(house: House) -> Finding:
 
 def _approvals(house: House) -> Finding:
     """Say what takes two maintainers, and whether the settings say the same."""
-    found = approvals.told(house)
-    return found.ok, "; ".join(found.lines)
+    report = approvals.told(house)
+    return report.ok, "; ".join(report.lines)
 
 
 def _clock(house: House) -> Finding:
@@ -209,12 +209,12 @@ def _clock(house: House) -> Finding:
     month, due = wall_clock.next_turn(house.months, house.settings)
     coming, now = automatic_turn.coming(house, month, due), house.now()
     overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
-    said = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
-    said += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
+    sentences = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
+    sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
-        said.append("Check that `quarterturn serve` runs, without --no-clock")
-    failed = [one for one in automatic_turn.outbox(house).posted() if one.error and not one.sent]
+        sentences.append("Check that `quarterturn serve` runs, without --no-clock")
+    failed = [notice for notice in automatic_turn.outbox(house).posted() if notice.error and not notice.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
-        said.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")
-    return not (overdue or failed or (soon and coming.lacks)), ". ".join(line.rstrip(".") for line in said)
+        sentences.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")
+    return not (overdue or failed or (soon and coming.lacks)), ". ".join(line.rstrip(".") for line in sentences)

@@ -87,7 +87,7 @@ def doctor(
         raise Malformed("--with-controls belongs to --attack: give both")
     out = Output(as_json=as_json)
     if attack:
-        found = doctor_checks.attack(box, out, controls=with_controls)
+        report = doctor_checks.attack(box, out, controls=with_controls)
     else:
-        found = doctor_checks.machine(home, secrets.database(), secrets.passphrase())
-    out.result(found.data, *found.lines, ok=found.ok, otherwise=NO if attack else EXITS["unavailable"])
+        report = doctor_checks.machine(home, secrets.database(), secrets.passphrase())
+    out.result(report.data, *report.lines, ok=report.ok, otherwise=NO if attack else EXITS["unavailable"])

@@ -73,8 +73,8 @@ def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
 
     out = Output(as_json=as_json)
     with open_house(home) as house:
-        found = rekeying.rotate(house, who, out)
-    out.result(found.data, *found.lines)
+        report = rekeying.rotate(house, who, out)
+    out.result(report.data, *report.lines)
 
 
 def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
@@ -128,8 +128,8 @@ def keys_remove(
     from quarterturn.keys import key_locks
 
     with open_house(home) as house:
-        found = key_locks.remove(house, lock, openers(house.places), who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = key_locks.remove(house, lock, openers(house.places), who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def keys_split(
@@ -150,8 +150,8 @@ def keys_split(
 
     people = _people(custodian)
     with open_house(home) as house:
-        found = key_locks.split(house, threshold, people, out, name=name, who=who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = key_locks.split(house, threshold, people, out, name=name, who=who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def restore_from_shares(
@@ -179,8 +179,8 @@ def restore_from_shares(
     key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
     with open_house(home, [Custodians(brought)]) as house:
-        found = key_locks.add(house, Passphrase(next_passphrase()), name, who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = key_locks.add(house, Passphrase(next_passphrase()), name, who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def keys_backup(
@@ -197,8 +197,8 @@ def keys_backup(
 
     places = HomePaths(home.resolve())
     places.require()
-    found = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
-    Output(as_json=as_json).result(found.data, *found.lines)
+    report = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
@@ -206,8 +206,8 @@ def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as
     from quarterturn.keys import key_locks
 
     with open_house(home) as house:
-        found = key_locks.add(house, make(), name, who)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = key_locks.add(house, make(), name, who)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def _people(words: Sequence[str]) -> dict[str, str]:

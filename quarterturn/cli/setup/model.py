@@ -30,8 +30,8 @@ def list_models(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.runs import models
 
     with open_house(home) as house:
-        found = models.listing(house)
-    Output(as_json=as_json).result(found.data, *found.lines)
+        report = models.listing(house)
+    Output(as_json=as_json).result(report.data, *report.lines)
 
 
 def enter_key(
@@ -59,5 +59,5 @@ def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = Fal
     from quarterturn.runs import models
 
     with open_house(home) as house:
-        found = models.check(house, name, tasks)
-    Output(as_json=as_json).result(found.data, *found.lines, ok=found.ok)
+        report = models.check(house, name, tasks)
+    Output(as_json=as_json).result(report.data, *report.lines, ok=report.ok)

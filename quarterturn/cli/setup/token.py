@@ -49,9 +49,9 @@ def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
-        found = house.accounts.list()
-    lines = [_line(one) for one in found] or ["there is no token yet: `quarterturn token create`"]
-    Output(as_json=as_json).result([_plain(one) for one in found], *lines)
+        tokens = house.accounts.list()
+    lines = [_line(token) for token in tokens] or ["there is no token yet: `quarterturn token create`"]
+    Output(as_json=as_json).result([_plain(token) for token in tokens], *lines)
 
 
 def revoke(
@@ -61,8 +61,8 @@ def revoke(
     from quarterturn.cli.terminal.secrets import open_house
 
     with open_house(home) as house:
-        gone = house.accounts.revoke(number)
-    Output(as_json=as_json).result(_plain(gone), _line(gone))
+        token = house.accounts.revoke(number)
+    Output(as_json=as_json).result(_plain(token), _line(token))
 
 
 def link(
@@ -79,15 +79,15 @@ def link(
     Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
 
 
-def _plain(one: Token) -> dict[str, Any]:
+def _plain(token: Token) -> dict[str, Any]:
     return {
         name: value.isoformat() if hasattr(value, "isoformat") else list(value) if isinstance(value, tuple) else value
-        for name, value in asdict(one).items()
+        for name, value in asdict(token).items()
     }
 
 
-def _line(one: Token) -> str:
-    end = f"revoked {one.revoked_at:%Y-%m-%d}" if one.revoked_at else f"until {one.expires_at:%Y-%m-%d}"
-    used = f"used {one.used_at:%Y-%m-%d}" if one.used_at else "never used"
-    party = f" of {one.party}" if one.party != one.account else ""
-    return f"{one.id:>4}  {one.account}{party}  {one.role}: {', '.join(one.scopes)}  {end}, {used}"
+def _line(token: Token) -> str:
+    end = f"revoked {token.revoked_at:%Y-%m-%d}" if token.revoked_at else f"until {token.expires_at:%Y-%m-%d}"
+    used = f"used {token.used_at:%Y-%m-%d}" if token.used_at else "never used"
+    party = f" of {token.party}" if token.party != token.account else ""
+    return f"{token.id:>4}  {token.account}{party}  {token.role}: {', '.join(token.scopes)}  {end}, {used}"

@@ -121,12 +121,12 @@ def openers(places: HomePaths) -> list[Opener]:
     from vault.keys.locks.passphrase import Passphrase
 
     given, pin = _given.get(), _pin.get()
-    found: list[Opener] = [FileMode() if given is None else Passphrase(given)]
+    available: list[Opener] = [FileMode() if given is None else Passphrase(given)]
     if pin is not None and "pkcs11" in kinds(places):
         from vault.keys.locks.pkcs11 import Pkcs11
 
-        found.append(Pkcs11(pin))
-    return [*found, Command()]
+        available.append(Pkcs11(pin))
+    return [*available, Command()]
 
 
 def _ask(places: HomePaths, shut: Exception) -> None:

@@ -45,7 +45,7 @@ def jumps(rows: Sequence[Item]) -> Chart:
     """Draw each change as a waterfall: three bars, each from where the last ended, then the whole with its interval."""
     reach = _reach([end for row in rows for end in _extent(row)])
     at = _framed(-reach, reach)
-    shown = [
+    chart_rows = [
         Row(
             row["submitter"],
             svg.picture(_waterfall(row, at), 4 * LANE + 14),
@@ -53,7 +53,7 @@ def jumps(rows: Sequence[Item]) -> Chart:
         )
         for row in sorted(rows, key=standing_out)
     ]
-    return Chart(_axis(_ticks(-reach, reach), at, lambda tick: decimal(100 * tick, 0, signed=True)), shown)
+    return Chart(_axis(_ticks(-reach, reach), at, lambda tick: decimal(100 * tick, 0, signed=True)), chart_rows)
 
 
 def standing_out(row: Item) -> float:
@@ -83,8 +83,8 @@ def _waterfall(row: Item, at: Callable[[float], float]) -> list[str]:
 def scores(rows: Sequence[Item]) -> Chart:
     """Draw each run's raw score (a ring) above its linked one (a dot), both with their intervals."""
     at = scale(0, 1)
-    shown = []
-    for row in sorted(rows, key=lambda one: -(one["linked"]["value"] or 0)):
+    chart_rows = []
+    for row in sorted(rows, key=lambda entry: -(entry["linked"]["value"] or 0)):
         parts = [_upright(at(tick), "grid") for tick in _ticks(0, 1)]
         for name, middle, kind in (("raw", 10.0, "ring"), ("linked", 21.0, "point")):
             value, (low, high) = row[name]["value"], _interval(row, name)
@@ -92,15 +92,15 @@ def scores(rows: Sequence[Item]) -> Chart:
                 parts += whisker(at(low), at(high), middle, "thin" if name == "raw" else "strong")
             if value is not None:
                 parts.append(svg.dot(svg.pct(at(value)), middle, 4, kind))
-        told = (f"{percent(row['raw']['value'], 1)} raw, {percent(row['linked']['value'], 1)} linked",)
-        shown.append(Row(row["name"], svg.picture(parts, 31), told))
-    return Chart(_axis(_ticks(0, 1), at, percent), shown)
+        caption = (f"{percent(row['raw']['value'], 1)} raw, {percent(row['linked']['value'], 1)} linked",)
+        chart_rows.append(Row(row["name"], svg.picture(parts, 31), caption))
+    return Chart(_axis(_ticks(0, 1), at, percent), chart_rows)
 
 
-def heat(shown: Item) -> Chart:
+def heat(figure: Item) -> Chart:
     """Draw a strip a submitter with a cell a task: up for better than expected, down for worse, taller the further."""
-    tasks = shown["tasks"]
-    rows = [Row(row["submitter"], _strip(row["residuals"], _edges(tasks))) for row in shown["rows"]]
+    tasks = figure["tasks"]
+    rows = [Row(row["submitter"], _strip(row["residuals"], _edges(tasks))) for row in figure["rows"]]
     exposed = sum(task["exposed"] for task in tasks)
     parts = [(0, "exposed: hard to easy"), (exposed, "fresh")]
     return Chart(_above([part for part in parts if part[0] < len(tasks)], len(tasks)), rows)
@@ -109,12 +109,12 @@ def heat(shown: Item) -> Chart:
 def drift(tasks: Sequence[Item], months: Sequence[str]) -> Chart:
     """Draw a strip a month with a cell a task, from the oldest cohort to the newest, by z of passes over expected."""
     rows = []
-    for rotation in sorted({one["rotation"] for task in tasks for one in task["rotations"]}):
-        z = [next((one["z"] for one in task["rotations"] if one["rotation"] == rotation), None) for task in tasks]
+    for rotation in sorted({entry["rotation"] for task in tasks for entry in task["rotations"]}):
+        z = [next((entry["z"] for entry in task["rotations"] if entry["rotation"] == rotation), None) for task in tasks]
         rows.append(Row(months[rotation - 1], _strip(z, [start for start, _ in _cohorts(tasks)][1:])))
     named = [(start, months[first - 1] if first > 0 else "earlier") for start, first in _cohorts(tasks)]
-    last = [one for one, after in pairwise([*named, (len(tasks), "")]) if one[1] != after[1]]
-    return Chart(_above([one for one in named if one[1] != "earlier"] or last, len(tasks)), rows)
+    last = [mark for mark, after in pairwise([*named, (len(tasks), "")]) if mark[1] != after[1]]
+    return Chart(_above([mark for mark in named if mark[1] != "earlier"] or last, len(tasks)), rows)
 
 
 def _strip(values: Sequence[float | None], edges: Iterable[int]) -> str:

@@ -20,19 +20,19 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 def legible(name: str) -> str:
     """Write out every character that cannot be seen or that moves others; what is left stands on one line."""
-    shown, stacked = [], 0
+    characters, stacked = [], 0
     for character in name:
         kind = unicodedata.category(character)
         stacked = stacked + 1 if kind in {"Mn", "Me"} else 0
         hidden = kind in HIDDEN or stacked > STACKED
-        shown.append(character.encode("unicode_escape").decode() if hidden else character)
-    return "".join(shown)
+        characters.append(character.encode("unicode_escape").decode() if hidden else character)
+    return "".join(characters)
 
 
 def short(name: str) -> str:
     """Shorten a legible name for a chart."""
-    whole = legible(name)
-    return whole if len(whole) <= LONGEST else f"{whole[: LONGEST - 1]}…"
+    readable = legible(name)
+    return readable if len(readable) <= LONGEST else f"{readable[: LONGEST - 1]}…"
 
 
 def decimal(value: float | None, digits: int = 1, *, signed: bool = False) -> str:

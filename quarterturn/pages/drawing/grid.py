@@ -96,7 +96,9 @@ class Grid:
 
     def heads(self) -> list[Cell]:
         """Give the titles; one above numbers stands as they do."""
-        return [Cell(one.title, "", any(_is_number(row[one.name]) for row in self.rows)) for one in self.columns]
+        return [
+            Cell(column.title, "", any(_is_number(row[column.name]) for row in self.rows)) for column in self.columns
+        ]
 
     def as_json(self) -> bytes:
         """Give the rows for programs."""

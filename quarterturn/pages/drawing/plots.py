@@ -31,35 +31,35 @@ class Plot:
     labels: Sequence[tuple[str, str]]
 
 
-def peers(shown: Item) -> Plot:
+def peers(figure: Item) -> Plot:
     """Draw what was passed of the exposed tasks over what the fresh ones let expect, with the band of 95 % of peers."""
-    dots, band = shown["points"], shown["band"]
-    shares = [share for one in dots for share in (one["expected"], one["observed"])]
+    dots, band = figure["points"], figure["band"]
+    shares = [share for dot in dots for share in (dot["expected"], dot["observed"])]
     step = 0.1 if max(shares) - min(shares) < WIDE else 0.2
     low, high = (step * side(share / step) for side, share in ((math.floor, min(shares)), (math.ceil, max(shares))))
     low, high = (low, high) if low < high else (low - step, high) if high >= 1 else (low, high + step)
     at, ticks = scale(low, high), [low + step * tick for tick in range(round((high - low) / step) + 1)]
-    upper = [(at(one["expected"]), 100 - at(one["high"])) for one in band]
-    lower = [(at(one["expected"]), 100 - at(one["low"])) for one in reversed(band)]
+    upper = [(at(point["expected"]), 100 - at(point["high"])) for point in band]
+    lower = [(at(point["expected"]), 100 - at(point["low"])) for point in reversed(band)]
     parts = [svg.stretched([svg.area([*upper, *lower], "band")], 100, 100)]
     for tick in ticks:
         level = svg.pct(100 - at(tick))
         parts += [svg.line(("0%", level), ("100%", level), "grid"), svg.words(0, level, percent(tick), "end", (-6, 4))]
         parts.append(svg.words(svg.pct(at(tick)), "100%", percent(tick), "middle", (0, 17)))
     parts.append(svg.line(("0%", "100%"), ("100%", "0%"), "equal"))
-    parts += [svg.dot(svg.pct(at(one["expected"])), svg.pct(100 - at(one["observed"])), 4.5, "point") for one in dots]
-    far = sorted((one for one in dots if abs(one["z"]) > FAR), key=lambda one: -abs(one["z"]))[:LABELLED]
+    parts += [svg.dot(svg.pct(at(dot["expected"])), svg.pct(100 - at(dot["observed"])), 4.5, "point") for dot in dots]
+    far = sorted((dot for dot in dots if abs(dot["z"]) > FAR), key=lambda dot: -abs(dot["z"]))[:LABELLED]
     labels = []
-    for letter, one in zip("ABCDEFGH", far, strict=False):
-        x, y = at(one["expected"]), 100 - at(one["observed"])
+    for letter, dot in zip("ABCDEFGH", far, strict=False):
+        x, y = at(dot["expected"]), 100 - at(dot["observed"])
         anchor, across = ("end", -7) if x > NEAR else ("start", 7)
         parts.append(svg.words(svg.pct(x), svg.pct(y), letter, anchor, (across, 14 if 100 - y > NEAR else -5)))
-        labels.append((letter, f"{short(one['submitter'])}, z {decimal(one['z'], 1, signed=True)}"))
-    told = (
+        labels.append((letter, f"{short(dot['submitter'])}, z {decimal(dot['z'], 1, signed=True)}"))
+    description = (
         f"{len(dots)} submitters: share of exposed tasks passed, over the share that fresh tasks predict; "
         f"outside of ±1.96: {', '.join(words for _, words in labels) or 'nobody'}"
     )
-    return Plot(svg.picture(parts, 320, told, "plot"), labels)
+    return Plot(svg.picture(parts, 320, description, "plot"), labels)
 
 
 def quantiles(rows: Sequence[Item]) -> str:
@@ -84,5 +84,5 @@ def quantiles(rows: Sequence[Item]) -> str:
     places = [corner(row, "z") for row in rows]
     parts += [svg.dot(svg.pct(x), svg.pct(y), 2.4, "point") for x, y in places]
     above = sum(row["z"] > row["high"] for row in rows)
-    told = f"{len(rows)} tests, ordered z over a standard normal's; {above} above the band of 95 %"
-    return svg.picture(parts, 220, told, "plot")
+    description = f"{len(rows)} tests, ordered z over a standard normal's; {above} above the band of 95 %"
+    return svg.picture(parts, 220, description, "plot")

@@ -21,11 +21,11 @@ Table = list[list[str]]
 def tested(tests: Sequence[Item]) -> Table:
     """Count the tests of each kind, with the least of each p."""
     rows = []
-    for kind in dict.fromkeys(one["kind"] for one in tests):
-        of_kind = [one for one in tests if one["kind"] == kind]
-        review = sum(one["status"] == "review" for one in of_kind)
-        watch = sum(one["status"] == "watch" for one in of_kind)
-        least = [chance(min(one[name] for one in of_kind)) for name in ("p_value", "p_adj", "q")]
+    for kind in dict.fromkeys(test["kind"] for test in tests):
+        of_kind = [test for test in tests if test["kind"] == kind]
+        review = sum(test["status"] == "review" for test in of_kind)
+        watch = sum(test["status"] == "watch" for test in of_kind)
+        least = [chance(min(test[name] for test in of_kind)) for name in ("p_value", "p_adj", "q")]
         rows.append([words.KINDS[kind], str(len(of_kind)), str(review), str(watch), *least])
     return rows
 
@@ -54,12 +54,12 @@ def peers(rows: Sequence[Item]) -> Table:
     ]
 
 
-def heat(shown: Item) -> Table:
+def heat(figure: Item) -> Table:
     """Write the mean residuals of four groups of tasks, and how many are far out."""
-    exposed = sum(task["exposed"] for task in shown["tasks"])
-    bounds = [0, (exposed + 1) // 2, exposed, exposed + (len(shown["tasks"]) - exposed + 1) // 2, len(shown["tasks"])]
+    exposed = sum(task["exposed"] for task in figure["tasks"])
+    bounds = [0, (exposed + 1) // 2, exposed, exposed + (len(figure["tasks"]) - exposed + 1) // 2, len(figure["tasks"])]
     rows = []
-    for row in shown["rows"]:
+    for row in figure["rows"]:
         values = row["residuals"]
         parts = [[value for value in values[a:b] if value is not None] for a, b in pairwise(bounds)]
         means = [decimal(fmean(part), 2, signed=True) if part else decimal(None) for part in parts]
@@ -71,21 +71,21 @@ def heat(shown: Item) -> Table:
 def drift(tasks: Sequence[Item], rotation: int, months: Sequence[str]) -> Table:
     """Write the tasks that are furthest from expectation in this rotation."""
     now = [
-        (task, one)
+        (task, entry)
         for task in tasks
-        for one in task["rotations"]
-        if one["rotation"] == rotation and one["z"] is not None
+        for entry in task["rotations"]
+        if entry["rotation"] == rotation and entry["z"] is not None
     ]
     return [
         [
             legible(task["task"]),
             months[task["first"] - 1] if task["first"] > 0 else f"before {months[0]}",
-            str(one["runs"]),
-            percent(one["observed"]),
-            percent(one["expected"]),
-            decimal(one["z"], 2, signed=True),
+            str(entry["runs"]),
+            percent(entry["observed"]),
+            percent(entry["expected"]),
+            decimal(entry["z"], 2, signed=True),
         ]
-        for task, one in sorted(now, key=lambda pair: -abs(pair[1]["z"]))[:FURTHEST]
+        for task, entry in sorted(now, key=lambda pair: -abs(pair[1]["z"]))[:FURTHEST]
     ]
 
 
@@ -94,7 +94,7 @@ def spread(kind: str, rows: Sequence[Item]) -> list[str]:
     z = [row["z"] for row in rows]
     parts = quantiles(z, n=QUARTERS, method="inclusive") if len(z) > 1 else z * 3
     above = sum(row["z"] > row["high"] for row in rows)
-    return [words.KINDS[kind], str(len(z)), *(decimal(one, 2) for one in (*parts, max(z))), str(above)]
+    return [words.KINDS[kind], str(len(z)), *(decimal(value, 2) for value in (*parts, max(z))), str(above)]
 
 
 def scores(rows: Sequence[Item], months: int) -> Table:
@@ -120,10 +120,10 @@ def views(report: Item) -> Table:
     rows = []
     for row in report["views"]["fit"]:
         name = row["submitter"]
-        one = best.get(name)
+        entry = best.get(name)
         several = (
-            [str(one["k"]), percent(one["best"], 1), percent(one["mean"], 1), decimal(100 * one["luck"])]
-            if one
+            [str(entry["k"]), percent(entry["best"], 1), percent(entry["mean"], 1), decimal(100 * entry["luck"])]
+            if entry
             else ["1", "", "", ""]
         )
         jump, fit = (decimal(value, 2, signed=True) for value in (jumps.get(name), row["lz"]))

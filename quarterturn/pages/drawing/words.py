@@ -43,22 +43,26 @@ UNITS = {
 }
 
 
-def sentence(one: Item) -> str:
+def sentence(finding: Item) -> str:
     """Say what a finding is about."""
-    kind = "task that nobody passes" if one["kind"] == "task" and (one["effect"] or 0) < 0 else one["kind"]
-    first, _, second = legible(one["subject"]).partition("|")
+    kind = "task that nobody passes" if finding["kind"] == "task" and (finding["effect"] or 0) < 0 else finding["kind"]
+    first, _, second = legible(finding["subject"]).partition("|")
     return SENTENCES.get(kind, SENTENCES["unclear"]).format(first, second)
 
 
-def headline(one: Item) -> str:
+def headline(finding: Item) -> str:
     """Say what kind of finding it is, about whom, and its number."""
-    subject = " and ".join(legible(one["subject"]).split("|")) if one["kind"] == "copy" else legible(one["subject"])
-    return f"{KINDS[one['kind']]}: {subject}"
+    subject = (
+        " and ".join(legible(finding["subject"]).split("|"))
+        if finding["kind"] == "copy"
+        else legible(finding["subject"])
+    )
+    return f"{KINDS[finding['kind']]}: {subject}"
 
 
-def standing(one: Item) -> str:
+def standing(finding: Item) -> str:
     """Say its status, and how far its review is."""
-    return f"{SIGNS[one['status']]} {one['status']}" + (f", {one['state']}" if one["state"] else "")
+    return f"{SIGNS[finding['status']]} {finding['status']}" + (f", {finding['state']}" if finding["state"] else "")
 
 
 def counted(count: int, what: str) -> str:
@@ -66,20 +70,22 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def effect(one: Item) -> str:
+def effect(finding: Item) -> str:
     """Say how much of it there is, with its interval where there is one."""
-    if one["effect"] is None:
+    if finding["effect"] is None:
         return ""
-    if one["kind"] == "leak":
-        return f"{UNITS['leak']}: {percent(one['effect'])} ({percent(one['low'])} to {percent(one['high'])})"
-    return f"{UNITS.get(one['kind'], 'effect')}: {points(one['effect'])} points"
+    if finding["kind"] == "leak":
+        return (
+            f"{UNITS['leak']}: {percent(finding['effect'])} ({percent(finding['low'])} to {percent(finding['high'])})"
+        )
+    return f"{UNITS.get(finding['kind'], 'effect')}: {points(finding['effect'])} points"
 
 
-def surprise(one: Item) -> str:
+def surprise(finding: Item) -> str:
     """Say how surprising it is, before and after correction."""
-    if one["p_value"] is None:
+    if finding["p_value"] is None:
         return "counted, not tested"
-    return f"p {chance(one['p_value'])}; Holm {chance(one['p_adj'])}; Benjamini-Hochberg {chance(one['q'])}"
+    return f"p {chance(finding['p_value'])}; Holm {chance(finding['p_adj'])}; Benjamini-Hochberg {chance(finding['q'])}"
 
 
 def power(report: Item) -> str:
