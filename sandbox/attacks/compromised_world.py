@@ -116,13 +116,13 @@ def _wait(channel: socket.socket, name: str) -> None:
     Raises:
         Lost: it is not, so nothing would be proved.
     """
-    said, deadline = b"", time.monotonic() + SECONDS
-    while b"done\n" not in said:
+    output, deadline = b"", time.monotonic() + SECONDS
+    while b"done\n" not in output:
         ready, _, _ = select.select([channel], [], [], max(deadline - time.monotonic(), 0))
         data = channel.recv(4096) if ready else b""
         if not data:
             raise Lost(f"the hostile server of {name} was not done within {SECONDS:g} s, so nothing is proved")
-        said += data
+        output += data
 
 
 def _follows(files: Path) -> bool:

@@ -160,11 +160,11 @@ def shared() -> list[SharedKernelState]:
     ]
 
 
-def shared_table(found: Sequence[SharedKernelState]) -> list[str]:
+def shared_table(states: Sequence[SharedKernelState]) -> list[str]:
     """Write them as the rows of a Markdown table, with their sum."""
     head = ["| on one machine | bits a run | what bounds it |", "|---|---|---|"]
-    rows = [f"| {one.name} | {one.bits:.0f} | {one.control} |" for one in found]
-    return [*head, *rows, f"| **together** | **{sum(one.bits for one in found):.0f}** | |"]
+    rows = [f"| {state.name} | {state.bits:.0f} | {state.control} |" for state in states]
+    return [*head, *rows, f"| **together** | **{sum(state.bits for state in states):.0f}** | |"]
 
 
 def _rough_bits(most: int) -> float:
@@ -179,12 +179,12 @@ def total(channels: Sequence[CovertChannel]) -> float:
 
 def table(channels: Sequence[CovertChannel]) -> list[str]:
     """Write the channels as the rows of a Markdown table, with their sum."""
-    rows = [f"| {one.name} | {one.state} | {one.bits:.0f} | {one.control} |" for one in channels]
+    rows = [f"| {channel.name} | {channel.state} | {channel.bits:.0f} | {channel.control} |" for channel in channels]
     head = ["| channel | | bits a month, at most | what bounds it |", "|---|---|---|---|"]
     return [*head, *rows, f"| **together** | | **{total(channels):.0f}** | |"]
 
 
 def bits_of(attempt: str) -> str:
     """Say in words how much the channel of one scenario carries by itself."""
-    channel = next(one for one in ceiling() if one.attempt == attempt)
+    channel = next(candidate for candidate in ceiling() if candidate.attempt == attempt)
     return f"at most {channel.bits:.0f} bits a month" if channel.bits else "0 bits a month of its own"

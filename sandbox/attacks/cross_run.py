@@ -69,8 +69,8 @@ def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:
         spec = ATTEMPTS[name]
         agreed, total = exchanged(_of(box, "sealed"), _of(box, "open"))
         bits = capacity(agreed, total, total // (2 * PAIRS))
-        said = f"{agreed} of {total} bits agree: at most {bits:.2f} bits a run"
-        yield Attempt(name, spec.group, spec.control, "bounded" if bits <= 1 else "escaped", said)
+        detail = f"{agreed} of {total} bits agree: at most {bits:.2f} bits a run"
+        yield Attempt(name, spec.group, spec.control, "bounded" if bits <= 1 else "escaped", detail)
 
 
 def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
@@ -86,16 +86,18 @@ def exchanged(sender: AgentLauncher, receiver: AgentLauncher) -> tuple[int, int]
         Lost: an agent did not run to its end, so that nothing is proved.
     """
     agreed = 0
-    _said(receiver, "receive", str(BYTES))  # what was there before anybody sent anything is no message
+    _message(receiver, "receive", str(BYTES))  # what was there before anybody sent anything is no message
     for _ in range(PAIRS):
         message = secrets.token_bytes(BYTES)
         for sent in (message, bytes(byte ^ 0xFF for byte in message)):
-            left = _said(sender, "send", sent.hex())
-            found = _said(receiver, "receive", str(BYTES))
-            if found["file"] != left["file"]:
-                raise Lost(f"the agents chose {left['file']} and {found['file']}, which proves nothing")
-            heard = bytes.fromhex(found["message"])
-            agreed += sum(8 - (one ^ other).bit_count() for one, other in zip(sent, heard, strict=True))
+            left = _message(sender, "send", sent.hex())
+            received = _message(receiver, "receive", str(BYTES))
+            if received["file"] != left["file"]:
+                raise Lost(f"the agents chose {left['file']} and {received['file']}, which proves nothing")
+            heard = bytes.fromhex(received["message"])
+            agreed += sum(
+                8 - (sent_byte ^ heard_byte).bit_count() for sent_byte, heard_byte in zip(sent, heard, strict=True)
+            )
     return agreed, 16 * BYTES * PAIRS
 
 
@@ -132,13 +134,13 @@ def _of(box: Box, run_class: RunClass) -> Box:
     if isinstance(box, DockerBox):
         return UnfilteredDocker(runtime=box.runtime, run_class=run_class)
     if isinstance(box, BwrapBox):
-        other = BwrapBox(run_class=run_class)
-        other.walls = UnfilteredWalls
-        return other
+        unfiltered = BwrapBox(run_class=run_class)
+        unfiltered.walls = UnfilteredWalls
+        return unfiltered
     raise Lost(f"the {box.name} box keeps no classes of runs apart")
 
 
-def _said(box: AgentLauncher, *words: str) -> dict[str, str]:
+def _message(box: AgentLauncher, *words: str) -> dict[str, str]:
     source = (HOSTILE / "page_cache.py").read_text(encoding="utf-8")
     caps = limits(box)
     with answering() as (sockets, _):
@@ -148,7 +150,7 @@ def _said(box: AgentLauncher, *words: str) -> dict[str, str]:
         finally:
             agent.kill()
     try:
-        said: dict[str, str] = json.loads(agent.output())
+        message: dict[str, str] = json.loads(agent.output())
     except ValueError:
         raise Lost(f"an agent that should {words[0]} ended without a word, which proves nothing") from None
-    return said
+    return message

@@ -64,11 +64,11 @@ def _backtracks() -> bool:
     steps, waiting = 0, [(0, 0)]
     while waiting and steps <= STEPS:
         steps += 1
-        at, here = waiting.pop()
+        at, position = waiting.pop()
         if at < len(PATTERN) and PATTERN[at] == "*":
-            waiting += [(at + 1, place) for place in range(here, min(here + 64, len(TEXT)))]
-        elif at < len(PATTERN) and here < len(TEXT) and PATTERN[at] == TEXT[here]:
-            waiting.append((at + 1, here + 1))
+            waiting += [(at + 1, place) for place in range(position, min(position + 64, len(TEXT)))]
+        elif at < len(PATTERN) and position < len(TEXT) and PATTERN[at] == TEXT[position]:
+            waiting.append((at + 1, position + 1))
     return steps > STEPS
 
 
@@ -146,8 +146,8 @@ _TABLE = (
     ),
 )
 
-_BY_NAME = {one.spec.name: one for one in _TABLE}
-ATTEMPTS: Mapping[str, Spec] = catalogue(*(one.spec for one in _TABLE))
+_BY_NAME = {state.spec.name: state for state in _TABLE}
+ATTEMPTS: Mapping[str, Spec] = catalogue(*(state.spec for state in _TABLE))
 
 
 def run(box: Box, names: Collection[str]) -> Iterator[Attempt]:  # noqa: ARG001 - no box is between
@@ -171,8 +171,8 @@ def _attempt(left: _Left) -> Attempt:
         after = JUDGING.verdict(question, empty, None, lambda: empty).verdict
     except Unjudged as error:
         verdict = after = Verdict.UNKNOWN
-        said = str(error)
+        detail = str(error)
     else:
-        said = f"the verdict is {verdict.value}, and {after.value} on a state that nobody touched"
+        detail = f"the verdict is {verdict.value}, and {after.value} on a state that nobody touched"
     held = verdict is after is Verdict.FALSE
-    return Attempt(left.spec.name, left.spec.group, left.spec.control, "blocked" if held else "escaped", said)
+    return Attempt(left.spec.name, left.spec.group, left.spec.control, "blocked" if held else "escaped", detail)

@@ -51,14 +51,14 @@ def _together(box: Box, names: Collection[str]) -> Iterator[Attempt]:
             agent.kill()
     if facts.running or facts.lost:
         raise Lost(f"the self-check did not end within {caps.wall:g} s: the {box.name} box is not to be trusted")
-    said = endings(agent.output())
-    if not said.get("reached", ("", ""))[1].endswith(word):
+    results = endings(agent.output())
+    if not results.get("reached", ("", ""))[1].endswith(word):
         raise Lost(f"the self-check of the {box.name} box did not reach its own relay, so what it found proves nothing")
-    missing = [name for name in names if name not in said]
+    missing = [name for name in names if name not in results]
     if missing:
         raise Lost(f"the self-check of the {box.name} box stopped before {', '.join(missing)}")
     for name in names:
-        yield _attempt(box, name, *said[name])
+        yield _attempt(box, name, *results[name])
 
 
 def _attempt(box: Box, name: str, outcome: Outcome, detail: str) -> Attempt:

@@ -68,8 +68,8 @@ def _tables() -> Iterator[str]:
 def positive(name: str) -> str:
     """Say what an attempt's positive control is, or why there is none."""
     if name in ROWS:
-        said = ROWS[name].positive
-        return str(said) if isinstance(said, Without) else f"none: {said}"
+        control = ROWS[name].positive
+        return str(control) if isinstance(control, Without) else f"none: {control}"
     careless = {*JUDGES, *PLACES, *NAIVE_READERS, *hostile_states.ATTEMPTS}
     return "gets through where somebody is careless" if name in careless else "none: it is judged from outside"
 

@@ -42,9 +42,9 @@ def no_effect(played: ScenarioRun, met: Met) -> str:
 
 def counted(played: ScenarioRun, _: Met) -> str:
     """Every call that was carried out was answered to the agent: a hidden request is not carried out in secret."""
-    told = sum(met.get("successes", 0) for met in played.met.values())
-    told += sum(met.get("statuses", []).count(200) for met in played.met.values())
-    return f"{played.effects} effects, and {told} answers" if played.effects > told else ""
+    answers = sum(met.get("successes", 0) for met in played.met.values())
+    answers += sum(met.get("statuses", []).count(200) for met in played.met.values())
+    return f"{played.effects} effects, and {answers} answers" if played.effects > answers else ""
 
 
 def still_served(played: ScenarioRun, met: Met) -> str:

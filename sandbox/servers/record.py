@@ -45,8 +45,8 @@ def installed_version(package: str, world: Path = WORLD) -> str:
     if registry == "npm" and manifest.is_file():
         return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
     libraries = [str(path) for path in world.glob("python/*/lib/python3*/site-packages")]
-    for found in importlib.metadata.distributions(name=name, path=libraries):
-        return found.version
+    for distribution in importlib.metadata.distributions(name=name, path=libraries):
+        return distribution.version
     raise Unavailable(f"{package} is not installed in {world}; run the set-up first")
 
 

@@ -56,10 +56,10 @@ def many() -> None:
 
 def deep() -> None:
     """Nest folders beyond what a path can name."""
-    here = os.open(FILES, os.O_RDONLY)
+    directory = os.open(FILES, os.O_RDONLY)
     for _ in range(DEEP):
-        os.mkdir("x" * 200, dir_fd=here)
-        here = os.open("x" * 200, os.O_RDONLY, dir_fd=here)
+        os.mkdir("x" * 200, dir_fd=directory)
+        directory = os.open("x" * 200, os.O_RDONLY, dir_fd=directory)
 
 
 def closed() -> None:

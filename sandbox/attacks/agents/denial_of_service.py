@@ -101,7 +101,7 @@ def huge_arguments() -> dict[str, Any]:
         deep = {"path": deep}
     calls = [calling("filesystem__write_file", path="/data/files/colour.txt", content="heliotrope", more=more)
              for more in ("x" * 300_000, deep)]  # fmt: skip
-    return {"statuses": [post("/mcp", one) for one in calls]}
+    return {"statuses": [post("/mcp", call) for call in calls]}
 
 
 def unlisted() -> dict[str, Any]:

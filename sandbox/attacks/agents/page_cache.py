@@ -107,7 +107,7 @@ def timed(file: int, places: Sequence[int]) -> list[int]:
     between = [place + APART // 2 * mmap.PAGESIZE for place in places]
     absent, present = ([taken(file, place) for place in between] for _ in range(2))
     limit = (statistics.median(absent) * statistics.median(present)) ** 0.5
-    return [int(one < limit) for one in times]
+    return [int(latency < limit) for latency in times]
 
 
 def taken(file: int, place: int) -> int:

@@ -38,7 +38,9 @@ def everywhere() -> Iterator[Path]:
     """Give the folders of this place, as deep as something could be mounted or left."""
     for name, inside, _ in itertools.islice(os.walk("/"), LOOKED_AT):
         deep = name.count("/") >= DEPTH
-        inside[:] = [] if deep else [one for one in inside if not f"{name}/{one}".replace("//", "/").startswith(APART)]
+        inside[:] = (
+            [] if deep else [entry for entry in inside if not f"{name}/{entry}".replace("//", "/").startswith(APART)]
+        )
         yield Path(name)
 
 
@@ -116,13 +118,13 @@ def found() -> dict[str, Any]:
 
 
 def _world_holds() -> list[str]:
-    said = [
+    answers = [
         call("filesystem__list_directory", path="/data/files"),
         call("git__git_branch", repo_path="/data/repos/site", branch_type="local"),
         call("sqlite__list_tables"),
     ]
     _, again = call("sqlite__write_query", query=f"VACUUM INTO '/tmp/{WORD}'")  # refused where it is there already
-    return [text for well, text in said if well and WORD in text] + ([again] if "already exists" in again else [])
+    return [text for well, text in answers if well and WORD in text] + ([again] if "already exists" in again else [])
 
 
 def _read(path: Path) -> str:

@@ -63,8 +63,8 @@ def bare_feeds() -> dict[str, Any]:
 
 def pipelined() -> dict[str, Any]:
     """Send ten requests behind each other without waiting."""
-    one = request("POST", "/mcp", LOOK, close=False)
-    return met(one * 3 + request("POST", "/mcp", LOOK))
+    look = request("POST", "/mcp", LOOK, close=False)
+    return met(look * 3 + request("POST", "/mcp", LOOK))
 
 
 ATTEMPTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {

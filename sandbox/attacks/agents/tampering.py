@@ -202,21 +202,21 @@ def postgres_trigger() -> dict[str, Any]:
 
 def postgres_function() -> dict[str, Any]:
     """Shadow PostgreSQL's own functions and operators: Eve equals Grace, and every name is Grace's."""
-    same = "CREATE FUNCTION public.same(text, text) RETURNS bool LANGUAGE sql AS 'SELECT true'"
+    function_sql = "CREATE FUNCTION public.same(text, text) RETURNS bool LANGUAGE sql AS 'SELECT true'"
     equal = "CREATE OPERATOR public.= (LEFTARG = text, RIGHTARG = text, FUNCTION = public.same)"
     lies = [
         f"CREATE FUNCTION public.{name} RETURNS text LANGUAGE sql AS $$ SELECT 'Grace'::text $$"
         for name in ("format_type(oid, integer)", "quote_ident(text)", "textout(text)")
     ]
     first = "ALTER ROLE agent SET search_path = public, pg_catalog"
-    return {"went": [database(f"{same}; {equal}"), *map(database, lies), database(first)]}
+    return {"went": [database(f"{function_sql}; {equal}"), *map(database, lies), database(first)]}
 
 
 def answered_twice() -> dict[str, Any]:
     """Answer wrongly, then rightly, and go on calling; all in one go, since the end is near."""
-    kept = [request("POST", "/answer", b'{"answer": "%d"}' % number, close=False) for number in (7, 10)]
+    answers = [request("POST", "/answer", b'{"answer": "%d"}' % number, close=False) for number in (7, 10)]
     late = request("POST", "/mcp", solving())
-    return {"status": status(send(kept[0] + kept[1] + late))}
+    return {"status": status(send(answers[0] + answers[1] + late))}
 
 
 def in_flight() -> dict[str, Any]:

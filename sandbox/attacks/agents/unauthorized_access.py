@@ -37,8 +37,11 @@ def forged_solution() -> dict[str, Any]:
     claims = ["X-Forwarded-For: 127.0.0.1", "Authorization: Bearer reference", "X-Original-URL: /solution"]
     tries = [request(method, "/solution", b'{"calls": []}', claim) for method in ("POST", "PUT") for claim in claims]
     tries += [request("GET", "/task", b"", claim) for claim in claims[2:]]
-    answers = [send(one) for one in tries]
-    return {"statuses": [status(one) for one in answers[:-1]], "calls": [b'"calls"' in one for one in answers]}
+    answers = [send(attempt) for attempt in tries]
+    return {
+        "statuses": [status(answer) for answer in answers[:-1]],
+        "calls": [b'"calls"' in answer for answer in answers],
+    }
 
 
 def ids() -> dict[str, Any]:
@@ -51,7 +54,7 @@ def ids() -> dict[str, Any]:
 def other_alias() -> dict[str, Any]:
     """Ask for another run's task, and call its tools."""
     tries = [request("GET", f"/task?alias={OTHER}"), request("GET", "/task", b"", f"X-Alias: {OTHER}")]
-    seen = [json.loads(send(one).partition(b"\r\n\r\n")[2]).get("alias") for one in tries]
+    seen = [json.loads(send(attempt).partition(b"\r\n\r\n")[2]).get("alias") for attempt in tries]
     return {"aliases": seen, "statuses": [post(f"/{OTHER}/mcp", solving()), post(f"/mcp/{OTHER}", solving())]}
 
 
@@ -69,7 +72,7 @@ def upgraded() -> dict[str, Any]:
         "GET", "/nothing", b"", "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings", "HTTP2-Settings: AAMA"
     )
     preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    return {"statuses": [status(send(one, 5)) for one in (*web, clear, preface)]}
+    return {"statuses": [status(send(attempt, 5)) for attempt in (*web, clear, preface)]}
 
 
 def methods() -> dict[str, Any]:

@@ -67,8 +67,8 @@ def named(question: bytes) -> bytes:
     if len(question) < 17 or question[2:6] != b"\x01\x00\x00\x01":  # noqa: PLR2004 - a header, and the shortest name
         return question
     end = question.index(b"\0", 12) + 5
-    found = bytes.fromhex("c00c00010001000000010004c0000201") if question[end - 4 : end - 2] == b"\0\x01" else b""
-    return question[:2] + b"\x81\x80\0\x01\0" + bytes([bool(found)]) + bytes(4) + question[12:end] + found
+    record = bytes.fromhex("c00c00010001000000010004c0000201") if question[end - 4 : end - 2] == b"\0\x01" else b""
+    return question[:2] + b"\x81\x80\0\x01\0" + bytes([bool(record)]) + bytes(4) + question[12:end] + record
 
 
 def main(document: dict[str, Any]) -> None:

@@ -60,15 +60,15 @@ def controls(box: Box, names: Collection[str]) -> dict[str, bool]:
     if not wanted:
         return {}
     network_link.require()
-    found: dict[str, str] = {}
+    outcomes: dict[str, str] = {}
     for setting, make in (("lowered", _lowered), ("processes", _lowered), ("outside", _outside)):
-        here = {name: without for name, without in wanted.items() if without.setting == setting}
-        if here:
-            found |= make(box, here)
+        chosen = {name: without for name, without in wanted.items() if without.setting == setting}
+        if chosen:
+            outcomes |= make(box, chosen)
     for name, without in wanted.items():
         if without.setting == "alone":
-            found[name] = isolated_attempts.make(box, name, lifted=True)[0]
-    return {name: outcome == "escaped" for name, outcome in found.items()}
+            outcomes[name] = isolated_attempts.make(box, name, lifted=True)[0]
+    return {name: outcome == "escaped" for name, outcome in outcomes.items()}
 
 
 def document(wanted: Mapping[str, Without]) -> str:
@@ -77,17 +77,17 @@ def document(wanted: Mapping[str, Without]) -> str:
     del usual["cpu"], usual["fsize"]  # the place has more of these, for there is more of everything
     filters = [_filter(Without())]
     without = {}
-    for name, one in wanted.items():
-        code = _filter(one)
+    for name, lifted in wanted.items():
+        code = _filter(lifted)
         if code not in filters:
             filters.append(code)
         without[name] = {
             "filter": filters.index(code),
-            "capabilities": [CAPABILITIES[capability] for capability in one.capabilities],
-            "root": one.root,
-            "new-privileges": one.privileges,
-            "limits": {name: value for name, value in usual.items() if name not in one.limits},
-            "environment": dict(one.environment),
+            "capabilities": [CAPABILITIES[capability] for capability in lifted.capabilities],
+            "root": lifted.root,
+            "new-privileges": lifted.privileges,
+            "limits": {name: value for name, value in usual.items() if name not in lifted.limits},
+            "environment": dict(lifted.environment),
         }
     text = json.dumps({"without": without, "filters": filters}).encode()
     return base64.b64encode(zlib.compress(text)).decode()
@@ -109,18 +109,18 @@ def _lowered(box: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     """Make controls in one place of the same box."""
     setting: Setting = next(iter(wanted.values())).setting
     with _copied() as folder, answering() as (sockets, word):
-        other = weakened(box, sockets, folder, shared=setting == "processes")
-        if other is None:
+        weak_box = weakened(box, sockets, folder, shared=setting == "processes")
+        if weak_box is None:
             return {}
         environment = {"PROBE_CONTROL": document(wanted)} if setting == "lowered" else {}
         made = program(wanted, folder, environment)
-        said = _said(other, made, sockets, wire_it=setting == "lowered")
-    if not said.get("reached", ("", ""))[1].endswith(word):
+        results = _results(weak_box, made, sockets, wire_it=setting == "lowered")
+    if not results.get("reached", ("", ""))[1].endswith(word):
         raise Lost(f"the controls in the {box.name} box did not reach their own relay, so they prove nothing")
-    return {name: said[name][0] if name in said else "missing" for name in wanted}
+    return {name: results[name][0] if name in results else "missing" for name in wanted}
 
 
-def _said(other: WeakenedBox, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
+def _results(other: WeakenedBox, made: Any, sockets: Path, *, wire_it: bool) -> dict[str, tuple[Any, str]]:
     place = other.place(made, sockets, isolated_attempts.limits(lifted=True))
     try:
         with network_link.wired(other.process(place)) if wire_it else nullcontext():
@@ -140,8 +140,8 @@ def _outside(_: Box, wanted: Mapping[str, Without]) -> dict[str, str]:
     with _copied() as folder:
         environment["PYTHONPATH"] = str(folder.parents[2])
         done = subprocess.run(words, env=environment, capture_output=True, timeout=SECONDS, check=False, cwd="/")
-    said = endings(done.stdout.decode(errors="replace"))
-    return {name: said[name][0] if name in said else "missing" for name in wanted}
+    results = endings(done.stdout.decode(errors="replace"))
+    return {name: results[name][0] if name in results else "missing" for name in wanted}
 
 
 @contextmanager

@@ -176,8 +176,8 @@ def vulnerable_target() -> Iterator[tuple[VulnerableTarget, str]]:
 def _play(name: str) -> VulnerableTarget:
     """Run one hostile program against the vulnerable gateway."""
     with vulnerable_target() as (world, url):
-        said, code = _run([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url)
-        world.met = {**said.get(name, {}), "code": code}
+        results, code = _run([sys.executable, "-B", "-I", str(HOSTILE / "agent.py"), name], url)
+        world.met = {**results.get(name, {}), "code": code}
         world.met["solved"] = world.solved
         world.met["canary"] = (world.root / "files" / "canary").exists()
         world.met["hook"] = (world.root / "repos" / "site" / ".git" / "hooks" / "post-checkout").exists()
@@ -195,8 +195,8 @@ def _run(command: list[str], url: str = "http://127.0.0.1:9") -> tuple[dict[str,
         )
         output.seek(0)
         lines = output.read().decode("utf-8", "replace").splitlines()
-    said = [json.loads(line) for line in lines if line.startswith('{"attempt"')]
-    return {line["attempt"]: line["met"] for line in said}, done.returncode
+    attempts = [json.loads(line) for line in lines if line.startswith('{"attempt"')]
+    return {line["attempt"]: line["met"] for line in attempts}, done.returncode
 
 
 def _stays(name: str) -> bool:
@@ -224,8 +224,8 @@ def _stays(name: str) -> bool:
         ]
         try:
             _run([*place, "python3", "-B", "/agent/agent.py", name])
-            found, _ = _run([*place, "python3", "-B", "/agent/agent.py", LOOK])
-            return bool(found[LOOK]["places"])
+            results, _ = _run([*place, "python3", "-B", "/agent/agent.py", LOOK])
+            return bool(results[LOOK]["places"])
         finally:
             _end(word)
 
@@ -298,7 +298,7 @@ def succeeded(names: Collection[str]) -> dict[str, bool]:
     """Say of each named scenario that has a harmless control whether it succeeds there."""
     judged = [name for name in names if name in JUDGES]
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="careless") as pool:  # most of it is waiting
-        found = dict(zip(judged, pool.map(lambda name: JUDGES[name](_play(name)), judged), strict=True))
+        outcomes = dict(zip(judged, pool.map(lambda name: JUDGES[name](_play(name)), judged), strict=True))
     if shutil.which("bwrap"):
-        found |= {name: _stays(name) for name in PLACES if name in names}
-    return found
+        outcomes |= {name: _stays(name) for name in PLACES if name in names}
+    return outcomes

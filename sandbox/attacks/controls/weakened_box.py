@@ -77,7 +77,11 @@ def weakened(box: Box, sockets: Path, folder: Path, *, shared: bool) -> Weakened
 def host_programs(walls: Walls) -> None:
     """Lay the host's own programs into a place, as they lie there, and what else is in its folders."""
     base = Path(sys.base_prefix).resolve()
-    for place in (Path("/usr"), *([] if base.is_relative_to("/usr") else [base]), *(Path("/", one) for one in LINKED)):
+    for place in (
+        Path("/usr"),
+        *([] if base.is_relative_to("/usr") else [base]),
+        *(Path("/", name) for name in LINKED),
+    ):
         if place.is_symlink():
             walls.add("--symlink", place.readlink(), place)
         elif place.is_dir():
@@ -193,5 +197,5 @@ class WeakenedDocker(DockerBox):
             f"{self._sockets}": GATEWAY,
             f"{self._sockets / 'gateway.sock'}": ENGINE,
         }
-        kept = [bind for bind in host["Binds"] if bind.split(":")[1] not in laid.values()]
-        host["Binds"] = [*kept, *(f"{source}:{place}" for source, place in laid.items())]
+        binds = [bind for bind in host["Binds"] if bind.split(":")[1] not in laid.values()]
+        host["Binds"] = [*binds, *(f"{source}:{place}" for source, place in laid.items())]

@@ -62,7 +62,7 @@ def make(box: Box, name: str, *, lifted: bool = False) -> Ending:
         agent.kill()
         if name == "log-flood":
             return _flood(agent, facts, LIMITS.output)
-        return _told(agent, facts, name, sentry=has_sentry(box))
+        return _ending(agent, facts, name, sentry=has_sentry(box))
 
 
 @contextlib.contextmanager
@@ -78,10 +78,10 @@ def _running(box: Box, name: str, caps: ResourceLimits) -> Iterator[tuple[Runnin
             agent.kill()
 
 
-def _told(agent: RunningAgent, facts: ExitFacts, name: str, *, sentry: bool) -> Ending:
-    said = endings(agent.output())
-    if name in said:
-        return said[name]
+def _ending(agent: RunningAgent, facts: ExitFacts, name: str, *, sentry: bool) -> Ending:
+    results = endings(agent.output())
+    if name in results:
+        return results[name]
     if facts.out_of_memory or facts.exit_code == KILLED or (sentry and facts.exit_code == GAVE_UP):
         return "bounded", "its place was ended for what it took"
     if facts.running:
@@ -90,10 +90,10 @@ def _told(agent: RunningAgent, facts: ExitFacts, name: str, *, sentry: bool) -> 
 
 
 def _flood(agent: RunningAgent, facts: ExitFacts, cap: int) -> Ending:
-    kept = len(agent.output().encode())
+    size = len(agent.output().encode())
     if facts.running or facts.exit_code != 0:
-        return "bounded", f"stopped before it had printed all, {kept} bytes kept"
-    return ("bounded" if kept <= cap + SLACK else "escaped"), f"all of it was printed, {kept} bytes kept"
+        return "bounded", f"stopped before it had printed all, {size} bytes kept"
+    return ("bounded" if size <= cap + SLACK else "escaped"), f"all of it was printed, {size} bytes kept"
 
 
 def _never_ending(agent: RunningAgent, mark: str, *, kill: bool) -> Ending:
@@ -118,9 +118,9 @@ def _unseen(agent: RunningAgent) -> Ending:
 
 def _alive(mark: str) -> list[int]:
     """Find the processes of this machine that carry the mark among their arguments."""
-    found = []
+    pids = []
     for process in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if process.name.isdigit() and mark.encode() in (process / "cmdline").read_bytes().split(b"\0"):
-                found.append(int(process.name))
-    return found
+                pids.append(int(process.name))
+    return pids

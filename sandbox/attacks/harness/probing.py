@@ -61,17 +61,17 @@ def program(
 
 def endings(output: str) -> dict[str, tuple[Any, str]]:
     """Parse how each attempt ended, with what came through the relay under "reached"."""
-    said = list(_lines(output))
-    reached = {"reached": ("reached", str(said[0]["reached"]))} if said and "reached" in said[0] else {}
-    return reached | {line["name"]: (line["outcome"], line["detail"]) for line in said if "name" in line}
+    lines = list(_lines(output))
+    reached = {"reached": ("reached", str(lines[0]["reached"]))} if lines and "reached" in lines[0] else {}
+    return reached | {line["name"]: (line["outcome"], line["detail"]) for line in lines if "name" in line}
 
 
 def _lines(output: str) -> Iterator[dict[str, Any]]:
     for line in output.splitlines():
         with suppress(ValueError):
-            said = json.loads(line)
-            if isinstance(said, dict):
-                yield said
+            parsed = json.loads(line)
+            if isinstance(parsed, dict):
+                yield parsed
 
 
 @contextmanager

@@ -117,13 +117,13 @@ def faults(played: ScenarioRun, expected: Verdict = Verdict.FALSE) -> Iterator[s
         yield f"{run.calls} calls were counted"
     if any(len(json.dumps(call.arguments)) > MAX_ARGUMENTS for call in run.transcript.calls):
         yield "arguments beyond the cap are in the log"
-    if not all(map(plain, (*shown(run), *played.logged))):
+    if not all(map(plain, (*visible_texts(run), *played.logged))):
         yield "something that is shown moves a cursor, or turns text around"
     if GOAL[:20] in repr(run):
         yield "the task is in a repr"
 
 
-def shown(run: TaskRun) -> Iterator[str]:
+def visible_texts(run: TaskRun) -> Iterator[str]:
     """Give every text of a run that is shown as it is; arguments, results and the answer are escaped when they are."""
     yield from (run.output.replace("\n", ""), repr(run), run.code)
     yield from (call.tool for call in run.transcript.calls)
@@ -155,14 +155,14 @@ def play(box: Box, names: Sequence[str], word: str = "", task: Callable[[], Task
     started = time.monotonic()
     with gateways_watched() as peak, Heard() as heard:
         run = run_task(task(), submission, box, alias=f"r-{secrets.token_hex(8)}", terms=TERMS)
-    return ScenarioRun(run, dict(_told(run.output)), time.monotonic() - started, peak[0], heard.lines)
+    return ScenarioRun(run, dict(_attempts(run.output)), time.monotonic() - started, peak[0], heard.lines)
 
 
-def _told(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _attempts(output: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for line in output.splitlines():
         with suppress(ValueError, KeyError, TypeError):
-            said = json.loads(line)
-            yield (said["attempt"], said["met"]) if "attempt" in said else (f"begun {said['begun']}", {})
+            entry = json.loads(line)
+            yield (entry["attempt"], entry["met"]) if "attempt" in entry else (f"begun {entry['begun']}", {})
 
 
 def attempted(drill: AttackScenario, played: ScenarioRun, left: ScenarioRun | None) -> Attempt:
@@ -195,8 +195,8 @@ def _leftovers(name: str, left: ScenarioRun | None) -> str:
 
 
 def _detail(met: Mapping[str, Any], played: ScenarioRun) -> str:
-    said = json.dumps(met)
-    return f"{said[:160]}{'…' if len(said) > 160 else ''}; {played.run.calls} calls, {played.run.code}"  # noqa: PLR2004
+    text = json.dumps(met)
+    return f"{text[:160]}{'…' if len(text) > 160 else ''}; {played.run.calls} calls, {played.run.code}"  # noqa: PLR2004
 
 
 LOOK = "look-for-leftovers"
@@ -204,9 +204,9 @@ LOOK = "look-for-leftovers"
 
 def perform(box: Box, drills: Sequence[AttackScenario]) -> dict[str, Attempt | Lost]:
     """Play one batch; a scenario that proved nothing is played once more alone, and is an error if it does again."""
-    found = _judged(box, drills)
-    again = [drill for drill in drills if isinstance(found[drill.spec.name], Lost)]
-    return found | (_judged(box, again) if again else {})
+    results = _judged(box, drills)
+    again = [drill for drill in drills if isinstance(results[drill.spec.name], Lost)]
+    return results | (_judged(box, again) if again else {})
 
 
 def _judged(box: Box, drills: Sequence[AttackScenario]) -> dict[str, Attempt | Lost]:
@@ -217,22 +217,22 @@ def _judged(box: Box, drills: Sequence[AttackScenario]) -> dict[str, Attempt | L
         left = play(box, [LOOK], word) if any(drill.after for drill in drills) else None
     except (Lost, Unavailable) as error:
         return {drill.spec.name: Lost(str(error)) for drill in drills}
-    found: dict[str, Attempt | Lost] = {}
+    results: dict[str, Attempt | Lost] = {}
     for drill in drills:
         try:
-            found[drill.spec.name] = attempted(drill, played, left if drill.after else None)
+            results[drill.spec.name] = attempted(drill, played, left if drill.after else None)
         except Lost as error:
-            found[drill.spec.name] = error
-    return found
+            results[drill.spec.name] = error
+    return results
 
 
 def batches(drills: Mapping[str, AttackScenario], names: Collection[str]) -> list[list[AttackScenario]]:
     """Group the named scenarios that share a run, in the order of the table."""
-    found: dict[str, list[AttackScenario]] = {}
+    by_batch: dict[str, list[AttackScenario]] = {}
     for name, drill in drills.items():
         if name in names:
-            found.setdefault(drill.batch, []).append(drill)
-    return list(found.values())
+            by_batch.setdefault(drill.batch, []).append(drill)
+    return list(by_batch.values())
 
 
 def perform_all(box: Box, drills: Mapping[str, AttackScenario], names: Collection[str]) -> Iterator[Attempt]:
@@ -244,7 +244,7 @@ def perform_all(box: Box, drills: Mapping[str, AttackScenario], names: Collectio
     lost: list[str] = []
     with ThreadPoolExecutor(WORKERS, thread_name_prefix="drill") as pool:
         for made in pool.map(partial(perform, box), batches(drills, names)):
-            yield from (one for one in made.values() if isinstance(one, Attempt))
-            lost += [str(one) for one in made.values() if isinstance(one, Lost)]
+            yield from (result for result in made.values() if isinstance(result, Attempt))
+            lost += [str(result) for result in made.values() if isinstance(result, Lost)]
     if lost:
         raise Lost(f"{'; '.join(dict.fromkeys(lost))}: played twice, and nothing is proved")

@@ -38,11 +38,11 @@ def make(name: str, function: Attempt, control: dict[str, Any]) -> Ending:
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
+        reply = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if not said:
+    if not reply:
         return (blocked if control or code == -signal.SIGSYS else escaped)(f"its process ended with {code}")
-    outcome, detail = json.loads(said)
+    outcome, detail = json.loads(reply)
     return outcome, detail
 
 
@@ -60,10 +60,10 @@ def reached() -> str:
     deadline = time.monotonic() + PATIENCE
     with socket.create_connection(("127.0.0.1", PORT), PATIENCE) as sock:
         sock.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1:8700\r\n\r\n")
-        said = b""
+        reply = b""
         while time.monotonic() < deadline and (data := sock.recv(4096)):
-            said += data
-    return said.decode("ascii", "replace")[-64:]
+            reply += data
+    return reply.decode("ascii", "replace")[-64:]
 
 
 def main(names: list[str]) -> None:

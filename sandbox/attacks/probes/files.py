@@ -170,9 +170,9 @@ def _kernel_memory() -> Ending:
 
 @attempt("device-files")
 def _device_files() -> Ending:
-    found = [path for path in _files("/dev") if _is_device(path) and os.access(path, os.R_OK)]
-    foreign = [str(path) for path in found if path.name not in DEVICES and path.parent.name != "pts"]
-    return escaped(", ".join(foreign)) if foreign else blocked(f"{len(found)} harmless ones")
+    devices = [path for path in _files("/dev") if _is_device(path) and os.access(path, os.R_OK)]
+    foreign = [str(path) for path in devices if path.name not in DEVICES and path.parent.name != "pts"]
+    return escaped(", ".join(foreign)) if foreign else blocked(f"{len(devices)} harmless ones")
 
 
 def _is_device(path: Path) -> bool:
@@ -182,8 +182,8 @@ def _is_device(path: Path) -> bool:
 
 @attempt("engine-socket")
 def _engine_socket() -> Ending:
-    found = [place for place in ENGINES if Path(place).exists()]
-    return escaped(", ".join(found)) if found else blocked("not in sight")
+    sockets = [place for place in ENGINES if Path(place).exists()]
+    return escaped(", ".join(sockets)) if sockets else blocked("not in sight")
 
 
 @attempt("named-channels")
@@ -227,12 +227,12 @@ def _writable_mounts() -> Ending:
 
 def _mounts() -> list[tuple[str, str, str]]:
     """Give each mount: its point, its kind, and the options of its file system."""
-    found = []
+    mounts = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         left, _, right = line.partition(" - ")
         kind, _, options = right.split(maxsplit=2)
-        found.append((left.split()[4], kind, options))
-    return found
+        mounts.append((left.split()[4], kind, options))
+    return mounts
 
 
 def _files(root: str) -> Iterator[Path]:

@@ -63,11 +63,11 @@ def program(calls: Sequence[Call], data: bytes = b"") -> bytes:
         struct.pack("<7I", *(word & 0xFFFFFFFF for word in (*call, *[0] * (7 - len(call))))) for call in calls
     )
     body = data + code(table) + rows + struct.pack("<i", -1)
-    whole = HEADERS + len(body)
+    file_size = HEADERS + len(body)
     header = b"\x7fELF\x01\x01\x01" + bytes(9) + struct.pack(
         "<HHIIIIIHHHHHH", 2, 3, 1, start, 52, 0, 0, 52, 32, 1, 0, 0, 0
     )  # fmt: skip
-    segment = struct.pack("<8I", 1, 0, BASE, BASE, whole, whole, 7, 4096)
+    segment = struct.pack("<8I", 1, 0, BASE, BASE, file_size, file_size, 7, 4096)
     return header + segment + body
 
 
@@ -89,10 +89,10 @@ def run(calls: Sequence[Call], data: bytes = b"") -> list[int] | str:
     os.close(writing)
     os.close(file)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
+        output = pipe.read()
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code == 0 and len(said) == 28 * len(calls):
-        return [row[0] for row in struct.iter_unpack("<i24x", said)]
+    if code == 0 and len(output) == 28 * len(calls):
+        return [row[0] for row in struct.iter_unpack("<i24x", output)]
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"not executed: {os.strerror(code - 100)}"
 
 
@@ -100,10 +100,10 @@ def sockets(calls: Sequence[Call], data: bytes = b"") -> Ending:
     """Judge calls on sockets of which the last one matters, or the first that is refused."""
     if platform.machine() != "x86_64":
         return blocked("this machine has no such programs")
-    said = run(calls, data)
-    if isinstance(said, str):
-        return blocked(said)
-    failed = [-value for value in said if value < 0 and value != -errno.EINPROGRESS]
+    results = run(calls, data)
+    if isinstance(results, str):
+        return blocked(results)
+    failed = [-value for value in results if value < 0 and value != -errno.EINPROGRESS]
     if failed and failed[0] in UNREACHABLE:
         return blocked(f"{os.strerror(failed[0])}, but the program ran")
     return escaped(os.strerror(failed[0]) if failed else "all of its calls were answered")
@@ -163,14 +163,14 @@ def _executes(code: bytes) -> Ending:
     if child == 0:
         page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         page.write(code)
-        said = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
-        os.write(writing, struct.pack("<i", said))
+        reply = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
+        os.write(writing, struct.pack("<i", reply))
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        said = pipe.read()
+        reply = pipe.read()
     code_of_child = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code_of_child < 0:
         return blocked(f"killed by {signal.Signals(-code_of_child).name}")
-    value = struct.unpack("<i", said)[0]
+    value = struct.unpack("<i", reply)[0]
     return blocked(os.strerror(-value)) if -value in REFUSED else escaped(f"it gave {value}")

@@ -105,7 +105,7 @@ def _unnamed_calls() -> Ending:
     if not named:
         return escaped("nobody said which calls are named")
     answers = {number: numbered(number, *[-1] * 6) for number in NUMBERS if number not in named | UPROBES}
-    through = [f"{number}: {os.strerror(said)}" for number, (_, said) in answers.items() if said not in REFUSED]
+    through = [f"{number}: {os.strerror(error)}" for number, (_, error) in answers.items() if error not in REFUSED]
     return escaped(f"{len(through)}: {through[0]}") if through else blocked(f"{len(answers)} of them")
 
 
@@ -161,8 +161,8 @@ def _set_user_id() -> Ending:
     The loader tells of itself only where the program got no other user than ours.
     """
     folders = ("/usr/bin", "/bin", "/usr/sbin")
-    found = [path for folder in folders for path in Path(folder).glob("*") if _sets_user(path)]
-    for path in found:
+    programs = [path for folder in folders for path in Path(folder).glob("*") if _sets_user(path)]
+    for path in programs:
         done = subprocess.run(
             [path, "--help"],
             env={"LD_SHOW_AUXV": "1"},
@@ -174,7 +174,7 @@ def _set_user_id() -> Ending:
         )
         if b"AT_EUID" not in done.stdout:
             return escaped(f"{path.name} ran as root")
-    return blocked(f"{len(found)} programs ran as whoever started them")
+    return blocked(f"{len(programs)} programs ran as whoever started them")
 
 
 def _sets_user(path: Path) -> bool:
@@ -193,8 +193,8 @@ def _capabilities() -> Ending:
 
 @attempt("other-processes")
 def _other_processes() -> Ending:
-    mine = {os.getpid(), os.getppid(), 1}
-    seen = {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()} - mine
+    own = {os.getpid(), os.getppid(), 1}
+    seen = {int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()} - own
     return escaped(f"{len(seen)} in sight") if seen else blocked("none in sight")
 
 

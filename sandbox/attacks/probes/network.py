@@ -148,8 +148,8 @@ def _asks(kind: int, resolvers: tuple[str, ...]) -> Ending:
 @attempt("resolver-config")
 def _resolver_config() -> Ending:
     lines = [line.split() for line in Path("/etc/resolv.conf").read_text().splitlines()]
-    told = [" ".join(words) for words in lines if words and not words[0].startswith(("#", ";"))]
-    foreign = [line for line in told if line.split()[0] != "options" and line != "nameserver 127.0.0.1"]
+    settings = [" ".join(words) for words in lines if words and not words[0].startswith(("#", ";"))]
+    foreign = [line for line in settings if line.split()[0] != "options" and line != "nameserver 127.0.0.1"]
     return escaped(f"it tells {len(foreign)} things of the host") if foreign else blocked("nothing but 127.0.0.1")
 
 
@@ -186,8 +186,8 @@ def _metadata_address() -> Ending:
 
 @attempt("interfaces")
 def _interfaces() -> Ending:
-    found = interfaces()
-    return escaped(", ".join(found)) if found else blocked("only lo")
+    names = interfaces()
+    return escaped(", ".join(names)) if names else blocked("only lo")
 
 
 @attempt("routes")
@@ -199,18 +199,18 @@ def _routes() -> Ending:
 
 @attempt("neighbours")
 def _neighbours() -> Ending:
-    found = Path("/proc/net/arp").read_text().splitlines()[1:]
-    return escaped(f"{len(found)} in sight") if found else blocked("none in sight")
+    entries = Path("/proc/net/arp").read_text().splitlines()[1:]
+    return escaped(f"{len(entries)} in sight") if entries else blocked("none in sight")
 
 
 @attempt("loopback-services")
 def _loopback_services() -> Ending:
-    found = []
+    ports = []
     for port in (22, 53, 80, 111, 2375, 2376, 3306, 5432, 6379, 8080, 8443):
         with socket.socket(socket.AF_INET) as sock:
             if sock.connect_ex(("127.0.0.1", port)) == 0:
-                found.append(str(port))
-    return escaped(f"listening: {', '.join(found)}") if found else blocked("nothing listens but the relay")
+                ports.append(str(port))
+    return escaped(f"listening: {', '.join(ports)}") if ports else blocked("nothing listens but the relay")
 
 
 @attempt("port-hijack")
@@ -289,14 +289,14 @@ def _af_alg() -> Ending:
 
 @attempt("socket-families")
 def _socket_families() -> Ending:
-    found, allowed = [], (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
+    opened, allowed = [], (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
     families = [int(word) for word in setting("FAMILIES", "").split()] or [f for f in FAMILIES if f not in allowed]
     for family in families:
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
             if opens(family, kind)[0] == "escaped":
-                found.append(f"{family}")
+                opened.append(f"{family}")
                 break
-    return escaped(f"families {', '.join(found)}") if found else blocked(f"none of {len(families)} others")
+    return escaped(f"families {', '.join(opened)}") if opened else blocked(f"none of {len(families)} others")
 
 
 @attempt("socket-pairs")
@@ -312,8 +312,8 @@ def _socket_pairs() -> Ending:
 @attempt("abstract-sockets")
 def _abstract_sockets() -> Ending:
     lines = Path("/proc/net/unix").read_text().splitlines()[1:]
-    found = [words[-1] for words in map(str.split, lines) if words[-1].startswith(("@", "/"))]
-    return escaped(f"{len(found)} named sockets, {found[0]} among them") if found else blocked("no named socket")
+    names = [words[-1] for words in map(str.split, lines) if words[-1].startswith(("@", "/"))]
+    return escaped(f"{len(names)} named sockets, {names[0]} among them") if names else blocked("no named socket")
 
 
 @attempt("gateway-socket")

@@ -39,9 +39,9 @@ def routes() -> list[tuple[str, ipaddress.IPv4Address, ipaddress.IPv4Address]]:
 def ways_out() -> str:
     """Name the interfaces and routes that lead out, a control's own wire aside, or give nothing."""
     wired = _harmless_wire()
-    found = [f"interface {name}" for name in interfaces() if not (wired and name == WIRE)]
-    found += [f"route to {to}" for name, to, _ in routes() if not (wired and name == WIRE)]
-    return ", ".join(found)
+    exits = [f"interface {name}" for name in interfaces() if not (wired and name == WIRE)]
+    exits += [f"route to {to}" for name, to, _ in routes() if not (wired and name == WIRE)]
+    return ", ".join(exits)
 
 
 def sends(function: Attempt) -> Attempt:
@@ -91,11 +91,13 @@ def routed(*addresses: str) -> Ending:
 def _harmless_wire() -> bool:
     if "PROBE_CONTROL" not in os.environ or WIRE not in interfaces():
         return False
-    mine = [gateway for name, _, gateway in routes() if name == WIRE and int(gateway)]
+    gateways = [gateway for name, _, gateway in routes() if name == WIRE and int(gateway)]
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         request = struct.pack("16s24x", WIRE.encode())
         packed = fcntl.ioctl(sock, SIOCGIFADDR, request)[20:24]
-        return all(any(address in net for net in DOCUMENTATION) for address in [ipaddress.IPv4Address(packed), *mine])
+        return all(
+            any(address in net for net in DOCUMENTATION) for address in [ipaddress.IPv4Address(packed), *gateways]
+        )
     return False
 
 

@@ -103,12 +103,12 @@ def numbered(number: int, *arguments: Argument) -> tuple[int, int]:
 
 def call(name: str, *arguments: Argument) -> Ending:
     """Make a call; a refusal blocks it, and any other answer means that its permission check was passed."""
-    made, said = raw(name, *arguments)
+    made, error = raw(name, *arguments)
     if made == 0 and name == "clone":
         os._exit(0)  # the child that should not be
-    if made < 0 and said in REFUSED:
-        return blocked(os.strerror(said))
-    return escaped(os.strerror(said) if made < 0 else f"it gave {made}")
+    if made < 0 and error in REFUSED:
+        return blocked(os.strerror(error))
+    return escaped(os.strerror(error) if made < 0 else f"it gave {made}")
 
 
 def _word(argument: Argument) -> object:

@@ -48,12 +48,12 @@ def hogs(goal: int, take: Callable[[Callable[[int], None]], None]) -> Ending:
             os._exit(1)
         os._exit(1)
     os.close(writing)
-    got = b""
+    tail = b""
     with os.fdopen(reading, "rb") as pipe:
         while data := pipe.read(4096):
-            got = (got + data)[-8:]
+            tail = (tail + data)[-8:]
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    reached = int.from_bytes(got, "big") / MIB
+    reached = int.from_bytes(tail, "big") / MIB
     return escaped(f"{reached:.0f} MiB") if code == 0 else bounded(f"stopped at {reached:.0f} MiB")
 
 
@@ -68,9 +68,9 @@ def _memory_goal() -> int:
 @attempt("memory")
 def _memory() -> Ending:
     def take(took: Callable[[int], None]) -> None:
-        kept = []
+        blocks = []
         while True:
-            kept.append(b"x" * MIB)
+            blocks.append(b"x" * MIB)
             took(MIB)
 
     return hogs(_memory_goal(), take)
@@ -115,11 +115,11 @@ def _memory_files() -> Ending:
 @attempt("pipe-buffers")
 def _pipe_buffers() -> Ending:
     def take(took: Callable[[int], None]) -> None:
-        kept = []
+        pipes = []
         while True:
-            kept.append(os.pipe())
-            size = fcntl.fcntl(kept[-1][1], F_SETPIPE_SZ, MIB)
-            took(os.write(kept[-1][1], b"x" * size))
+            pipes.append(os.pipe())
+            size = fcntl.fcntl(pipes[-1][1], F_SETPIPE_SZ, MIB)
+            took(os.write(pipes[-1][1], b"x" * size))
 
     return hogs(_memory_goal(), take)
 
@@ -127,10 +127,10 @@ def _pipe_buffers() -> Ending:
 @attempt("socket-buffers")
 def _socket_buffers() -> Ending:
     def take(took: Callable[[int], None]) -> None:
-        kept = []
+        pairs = []
         while True:
-            kept.append(socket.socketpair())
-            for end in kept[-1]:
+            pairs.append(socket.socketpair())
+            for end in pairs[-1]:
                 end.settimeout(0)
                 try:
                     while True:
@@ -146,8 +146,8 @@ def _locked_memory() -> Ending:
     size = int(setting("LOCKED", str(MIB // 2)))
     with mmap.mmap(-1, size) as pages:
         place = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-        made, said = raw("mlock", place, size)
-        return escaped(f"{size} bytes") if made == 0 else bounded(os.strerror(said))
+        made, error = raw("mlock", place, size)
+        return escaped(f"{size} bytes") if made == 0 else bounded(os.strerror(error))
 
 
 @attempt("processes")
@@ -277,8 +277,8 @@ def _core_dump() -> Ending:
 
 @attempt("message-queue")
 def _message_queue() -> Ending:
-    made, said = raw("mq_open", b"quarterturn", os.O_RDWR | os.O_CREAT, 0o600, None)
-    return escaped("a queue was made") if made >= 0 else blocked(os.strerror(said))
+    made, error = raw("mq_open", b"quarterturn", os.O_RDWR | os.O_CREAT, 0o600, None)
+    return escaped("a queue was made") if made >= 0 else blocked(os.strerror(error))
 
 
 @attempt("raise-limits")

@@ -35,17 +35,17 @@ def apply_controls(without: dict[str, Any], filters: list[str]) -> None:
     for name, value in without.get("limits", {}).items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
     os.environ.update(without.get("environment", {}))
-    kept = sum(1 << number for number in without.get("capabilities", ()))
+    mask = sum(1 << number for number in without.get("capabilities", ()))
     libc = ctypes.CDLL(None, use_errno=True)
     for number in CAPABILITIES:
-        if not kept >> number & 1:
+        if not mask >> number & 1:
             libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0)
     libc.prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0)
     if not without.get("root"):
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-    low, high = kept & 0xFFFFFFFF, kept >> 32
+    low, high = mask & 0xFFFFFFFF, mask >> 32
     libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # a change of user closed /proc/self to ourselves
     raw("capset", struct.pack("<II", CAPABILITY_VERSION, 0), struct.pack("<6I", low, low, low, high, high, high))
     for number in without.get("capabilities", ()):

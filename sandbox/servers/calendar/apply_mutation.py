@@ -45,6 +45,6 @@ def _file(calendar: str, item: Item) -> dict[str, Node]:
 
 
 def _is_picked(entry: CalendarEntry, where: Mapping[str, str]) -> bool:
-    there = {"calendar": entry.calendar, "uid": entry.item.uid, "kind": entry.item.kind}
-    there["summary"] = entry.item.summary.strip()
-    return all(there[name] == value.strip() for name, value in where.items())
+    properties = {"calendar": entry.calendar, "uid": entry.item.uid, "kind": entry.item.kind}
+    properties["summary"] = entry.item.summary.strip()
+    return all(properties[name] == value.strip() for name, value in where.items())

@@ -54,7 +54,7 @@ def seed(state: Mapping[str, Any]) -> FileTree:
     if twice := sorted({uid for uid in uids if uids.count(uid) > 1}):
         raise Malformed(f"the calendar state has two items of the identity {twice[0]!r}")
     try:
-        return calendar_tree({name: one.get("title", "") for name, one in made.items()}, items)
+        return calendar_tree({name: calendar.get("title", "") for name, calendar in made.items()}, items)
     except UnicodeEncodeError:
         raise Malformed("the calendar state holds half of a surrogate pair and is not valid Unicode") from None
 
@@ -62,12 +62,12 @@ def seed(state: Mapping[str, Any]) -> FileTree:
 def _items(made: Mapping[str, Any]) -> Iterator[tuple[str, list[Item]]]:
     counts = {"event": 0, "todo": 0}
     for name, calendar in made.items():
-        found = []
+        items = []
         for kind in ("event", "todo"):
             for document in calendar.get(f"{kind}s", ()):
                 counts[kind] += 1
-                found.append(item_of(kind, {"uid": f"{kind}-{counts[kind]}", **document}))
-        yield name, found
+                items.append(item_of(kind, {"uid": f"{kind}-{counts[kind]}", **document}))
+        yield name, items
 
 
 _RECORDED = load("calendar")

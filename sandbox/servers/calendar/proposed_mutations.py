@@ -79,16 +79,16 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     for path, entry in new.items():
         if path not in old:
             yield f"left-out {path}", {"where": _picked(entry), "remove": True}
-            elsewhere = {one.calendar for one in new.values()} - {entry.calendar}
+            elsewhere = {other_entry.calendar for other_entry in new.values()} - {entry.calendar}
             yield f"wrong-place {path}", {"where": _picked(entry), "move_to": min(elsewhere, default=STRAYS)}
         if entry != old.get(path):
             yield from _in_item(path, entry, old.get(path))
     for path, entry in old.items():
         if path not in new:
             yield f"left-out {path}", {"calendar": entry.calendar, f"add_{entry.item.kind}": _document(entry.item)}
-    same = [entry for path, entry in new.items() if entry == old.get(path)]
-    if same:
-        yield f"another-one-lost {same[0].item.uid}", {"where": _picked(same[0]), "remove": True}
+    untouched = [entry for path, entry in new.items() if entry == old.get(path)]
+    if untouched:
+        yield f"another-one-lost {untouched[0].item.uid}", {"where": _picked(untouched[0]), "remove": True}
     if new and new != old:
         first = next(iter(new.values()))
         yield "event-too-many", {"calendar": first.calendar, "add_event": STRAY}
@@ -114,11 +114,11 @@ def _picked(entry: CalendarEntry) -> dict[str, str]:
 
 def _document(item: Item) -> dict[str, Any]:
     """Write an item as a change takes it; what it does not have is left out."""
-    said = {key: value for key, value in asdict(item).items() if value and key not in {"kind", "status"}}
+    fields = {key: value for key, value in asdict(item).items() if value and key not in {"kind", "status"}}
     if item.kind == "todo":
-        said["status"] = item.status or "NEEDS-ACTION"
-        said |= {"due": said.pop("end")} if "end" in said else {}
-    return said | ({"attendees": list(item.attendees)} if item.attendees else {})
+        fields["status"] = item.status or "NEEDS-ACTION"
+        fields |= {"due": fields.pop("end")} if "end" in fields else {}
+    return fields | ({"attendees": list(item.attendees)} if item.attendees else {})
 
 
 def _entries(tree: FileTree) -> Mapping[str, CalendarEntry]:

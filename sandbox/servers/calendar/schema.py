@@ -68,13 +68,13 @@ def item_with(item: Item, document: Mapping[str, Any]) -> Item:
     Raises:
         Malformed: a moment is none.
     """
-    said = {"end" if name == "due" else name: value for name, value in document.items()}
+    fields = {"end" if name == "due" else name: value for name, value in document.items()}
     for name in ("start", "end"):
-        if name in said:
-            said[name] = _moment(said[name])
-    if "attendees" in said:
-        said["attendees"] = tuple(map(str.lower, said["attendees"]))
-    return replace(item, **said)
+        if name in fields:
+            fields[name] = _moment(fields[name])
+    if "attendees" in fields:
+        fields["attendees"] = tuple(map(str.lower, fields["attendees"]))
+    return replace(item, **fields)
 
 
 def _moment(text: str) -> str:

@@ -45,17 +45,27 @@ def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
 
 def _changed(tree: FileTree, message: MailMessage, change: Mapping[str, Any]) -> FileTree:
     node = tree[message.path]
-    rest = tree if "copy_to" in change else FileTree({path: one for path, one in tree.items() if path != message.path})
+    rest = (
+        tree if "copy_to" in change else FileTree({path: other for path, other in tree.items() if path != message.path})
+    )
     if "remove" in change:
         return rest
     if "flags" in change:
         name = message.path.partition(":2,")[0].replace("/new/", "/cur/")
         return FileTree({**rest, f"{name}:2,{change['flags']}": node})
     if "resend" in change:
-        said = {"id": message.id, "to": message.to, "cc": message.cc, "subject": message.subject, "text": message.text}
-        said |= {"bcc": [one for one in message.recipients if one not in {*message.to, *message.cc}]}
-        said |= {"in_reply_to": message.refers[0]} if message.refers else {}
-        letter = replace(_letter({**said, **change["resend"]}))
+        fields = {
+            "id": message.id,
+            "to": message.to,
+            "cc": message.cc,
+            "subject": message.subject,
+            "text": message.text,
+        }
+        fields |= {
+            "bcc": [recipient for recipient in message.recipients if recipient not in {*message.to, *message.cc}]
+        }
+        fields |= {"in_reply_to": message.refers[0]} if message.refers else {}
+        letter = replace(_letter({**fields, **change["resend"]}))
         files = [(name, "application/octet-stream", data) for name, data in message.attachments]
         letter = letter if letter.attachments else replace(letter, attachments=files)
         return FileTree({**rest, message.path: Node("file", data=envelope(letter) + written(letter))})
@@ -98,6 +108,6 @@ def _without_folder(tree: FileTree, folder: str) -> FileTree:
 
 
 def _is_picked(message: MailMessage, where: Mapping[str, Any], sent: tuple[MailMessage, ...]) -> bool:
-    there = {"folder": message.folder, "id": message.id, "subject": message.subject, "sent": not message.folder}
-    there["number"] = sent.index(message) if message in sent else -1
-    return all(there[name] == value for name, value in where.items())
+    properties = {"folder": message.folder, "id": message.id, "subject": message.subject, "sent": not message.folder}
+    properties["number"] = sent.index(message) if message in sent else -1
+    return all(properties[name] == value for name, value in where.items())

@@ -47,7 +47,7 @@ def seed(state: Mapping[str, Any]) -> FileTree:
     """
     folders = dict.fromkeys(STANDARD, ()) | dict(_folders(state.get("folders", {})))
     ids = [letter.id for letters in folders.values() for letter in letters]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+    if twice := sorted({identity for identity in ids if ids.count(identity) > 1}):
         raise Malformed(f"the email state has two messages of the id {twice[0]!r}")
     try:
         return maildir(folders)
@@ -73,7 +73,7 @@ def letter_of(document: Mapping[str, Any]) -> NewMessage:
     """
     try:
         date = datetime.datetime.fromisoformat(document["date"])
-        attachments = [_attachment(one) for one in document.get("attachments", ())]
+        attachments = [_attachment(attachment) for attachment in document.get("attachments", ())]
     except (ValueError, binascii.Error):
         raise Malformed("the email state has a date or a base64 text that is none") from None
     return NewMessage(
@@ -90,9 +90,11 @@ def letter_of(document: Mapping[str, Any]) -> NewMessage:
     )
 
 
-def _attachment(one: Mapping[str, str]) -> tuple[str, str, bytes]:
-    content = one["text"].encode() if "text" in one else base64.b64decode(one["base64"], validate=True)
-    return one["name"], one.get("type", "application/octet-stream"), content
+def _attachment(attachment: Mapping[str, str]) -> tuple[str, str, bytes]:
+    content = (
+        attachment["text"].encode() if "text" in attachment else base64.b64decode(attachment["base64"], validate=True)
+    )
+    return attachment["name"], attachment.get("type", "application/octet-stream"), content
 
 
 _RECORDED = load("email")

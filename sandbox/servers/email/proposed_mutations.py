@@ -74,16 +74,19 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
         yield from _in_sent(number, message)
     if new.sent:
         yield "sent-twice", {"send": _letter(new.sent[0])}
-    was = {(one.id, one.folder): one for one in old.kept}
-    here = {(one.id, one.folder): one for one in new.kept}
-    for (name, folder), message in here.items():
+    was = {(mail.id, mail.folder): mail for mail in old.kept}
+    now = {(mail.id, mail.folder): mail for mail in new.kept}
+    for (name, folder), message in now.items():
         yield from _in_kept(name, folder, message, was.get((name, folder)), old)
-    for name, folder in was.keys() - here.keys():
-        if copies := [at for one, at in here if one == name]:
+    for name, folder in was.keys() - now.keys():
+        if copies := [at for identity, at in now if identity == name]:
             yield f"copied-and-not-moved {name}", {"where": {"id": name, "folder": copies[0]}, "copy_to": folder}
-    same = [one for key, one in here.items() if was.get(key) and was[key].flags == one.flags]
-    if same and (new.sent or was.keys() != here.keys()):
-        yield f"another-one-lost {same[0].id}", {"where": {"id": same[0].id, "folder": same[0].folder}, "remove": True}
+    untouched = [mail for key, mail in now.items() if was.get(key) and was[key].flags == mail.flags]
+    if untouched and (new.sent or was.keys() != now.keys()):
+        yield (
+            f"another-one-lost {untouched[0].id}",
+            {"where": {"id": untouched[0].id, "folder": untouched[0].folder}, "remove": True},
+        )
 
 
 def _in_sent(number: int, message: MailMessage) -> Iterator[tuple[str, Change]]:
@@ -93,8 +96,8 @@ def _in_sent(number: int, message: MailMessage) -> Iterator[tuple[str, Change]]:
     yield f"another-recipient-too {number}", {"where": where, "resend": {"to": [*message.to, STRANGER]}}
     for name, text in wrong(message.subject):
         yield f"{name} subject {number}", {"where": where, "resend": {"subject": text}}
-    said, rest = _said(message.text)
-    for name, text in wrong(said):
+    written, rest = _own_text(message.text)
+    for name, text in wrong(written):
         yield f"{name} text {number}", {"where": where, "resend": {"text": text + rest}}
     if message.refers:
         yield f"no-reply {number}", {"where": where, "resend": {"in_reply_to": ""}}
@@ -104,17 +107,17 @@ def _in_sent(number: int, message: MailMessage) -> Iterator[tuple[str, Change]]:
         yield f"wrong-file {number}", {"where": where, "resend": {"attachment": "not-this.txt"}}
 
 
-def _said(text: str) -> tuple[str, str]:
+def _own_text(text: str) -> tuple[str, str]:
     """Give what somebody wrote, and the forwarded message below it, which the server wrote and no agent gets wrong."""
-    said = text.partition(FORWARDED)[0].rstrip() if FORWARDED in text else text
-    return said, text[len(said) :]
+    written = text.partition(FORWARDED)[0].rstrip() if FORWARDED in text else text
+    return written, text[len(written) :]
 
 
 def _in_kept(
     name: str, folder: str, message: MailMessage, was: MailMessage | None, old: MailState
 ) -> Iterator[tuple[str, Change]]:
     where = {"id": name, "folder": folder}
-    origin: Sequence[str] = [one.folder for one in old.kept if one.id == name]
+    origin: Sequence[str] = [mail.folder for mail in old.kept if mail.id == name]
     if was is None and origin:
         yield f"left-out {name}", {"where": where, "move_to": origin[0]}
     elif was is None and folder == "Drafts":

@@ -25,10 +25,10 @@ def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
 
 
 def _below(nodes: Mapping[str, Node], path: str) -> list[str]:
-    found = [name for name in nodes if name == path or name.startswith(f"{path}/")]
-    if not found:
+    names = [name for name in nodes if name == path or name.startswith(f"{path}/")]
+    if not names:
         raise Malformed(f"the filesystem change names {path!r}, which is not in the final state")
-    return found
+    return names
 
 
 def _remove(nodes: dict[str, Node], path: str) -> None:

@@ -118,10 +118,10 @@ class InMemoryRepository:
 
     def put(self, kind: str, data: bytes) -> str:
         """Store an object and give its name."""
-        whole = f"{kind} {len(data)}".encode() + b"\0" + data
-        name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
+        encoded = f"{kind} {len(data)}".encode() + b"\0" + data
+        name = hashlib.sha1(encoded, usedforsecurity=False).hexdigest()
         self.folder(f".git/objects/{name[:2]}")
-        self._nodes[f".git/objects/{name[:2]}/{name[2:]}"] = Node("file", data=zlib.compress(whole, 1), mode=0o444)
+        self._nodes[f".git/objects/{name[:2]}/{name[2:]}"] = Node("file", data=zlib.compress(encoded, 1), mode=0o444)
         return name
 
     def get(self, name: str, kind: str) -> bytes:
@@ -195,16 +195,16 @@ class InMemoryRepository:
             Malformed: it stands for none.
         """
         base, _, steps = name.partition("~")
-        found = self.reference(f"heads/{base}") or self.reference(f"tags/{base}")
-        found = found or (base if _HEX.fullmatch(base) else None)
-        if found is None or not (steps or "0").isdecimal():
+        commit = self.reference(f"heads/{base}") or self.reference(f"tags/{base}")
+        commit = commit or (base if _HEX.fullmatch(base) else None)
+        if commit is None or not (steps or "0").isdecimal():
             raise Malformed(f"the repository has no branch, tag or commit {name!r}")
         for _ in range(int(steps or "0")):
-            parents = self.commit(found).parents
+            parents = self.commit(commit).parents
             if not parents:
                 raise Malformed(f"{name!r} leads before the repository's first commit")
-            found = parents[0]
-        return found
+            commit = parents[0]
+        return commit
 
     @property
     def index(self) -> Blobs:

@@ -32,8 +32,8 @@ def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     ((operation, argument),) = ((key, value) for key, value in change.items() if key != "repository")
     trees = {other: tree.below(place(other)) for other in data["repositories"]}
     if operation in _DELETED:
-        for gone in _DELETED[operation](data, name, argument):
-            del data["repositories"][gone], trees[gone]
+        for deleted in _DELETED[operation](data, name, argument):
+            del data["repositories"][deleted], trees[deleted]
     elif operation in _BRANCHES:
         git = InMemoryRepository(trees[name].under(".git"))
         _BRANCHES[operation](git, argument)
@@ -72,8 +72,8 @@ def _issue(repository: Record, which: int | str) -> Record:
     for issue in repository["issues"].values():
         branch = issue["pull"]["head"]["branch"] if issue["pull"] else None
         if which in {issue["number"], issue["title"], branch, f"{_owner(issue)}:{branch}"}:
-            found: Record = issue
-            return found
+            record: Record = issue
+            return record
     raise Malformed(f"{WHAT} names {which!r}, which is not in the final state")
 
 
@@ -123,15 +123,15 @@ def _delete_issue(_data: Record, repository: Record, which: int | str) -> None:
     del repository["issues"][str(_issue(repository, which)["number"])]
 
 
-def _comment(data: Record, repository: Record, said: Mapping[str, Any]) -> None:
-    by, now = said.get("user", data["viewer"]), clock.written(data["clock"])
-    _issue(repository, said["number"])["comments"].append(records.new_comment(data, by, now, said["body"]))
+def _comment(data: Record, repository: Record, comment: Mapping[str, Any]) -> None:
+    by, now = comment.get("user", data["viewer"]), clock.written(data["clock"])
+    _issue(repository, comment["number"])["comments"].append(records.new_comment(data, by, now, comment["body"]))
 
 
-def _review(data: Record, repository: Record, said: Mapping[str, Any]) -> None:
-    pull = _pull(repository, said["number"])
-    known = {"state": said["state"], "body": said.get("body"), "commit": pull["head"]["sha"]}
-    by = said.get("user", data["viewer"])
+def _review(data: Record, repository: Record, review: Mapping[str, Any]) -> None:
+    pull = _pull(repository, review["number"])
+    known = {"state": review["state"], "body": review.get("body"), "commit": pull["head"]["sha"]}
+    by = review.get("user", data["viewer"])
     pull["reviews"].append(records.new_review(data, by, clock.written(data["clock"]), known))
 
 

@@ -92,8 +92,8 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
 
 def _repositories(tree: FileTree) -> Mapping[str, Any]:
     node = tree.get(FILE)
-    found: Mapping[str, Any] = json.loads(node.data)["repositories"] if node else {}
-    return found
+    repositories: Mapping[str, Any] = json.loads(node.data)["repositories"] if node else {}
+    return repositories
 
 
 def _issues(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Change]]:

@@ -164,8 +164,8 @@ class _Part:
         for review in known.get("reviews", []):
             at += MINUTE
             by = self.whole.account(review["user"], what)
-            said = {**review, "commit": pull["head"]["sha"]}
-            pull["reviews"].append(records.new_review(self.whole.data, by, clock.written(at), said))
+            document = {**review, "commit": pull["head"]["sha"]}
+            pull["reviews"].append(records.new_review(self.whole.data, by, clock.written(at), document))
             issue["updated_at"] = clock.written(at)
         if known.get("state") == "merged":
             pull |= {"merged_at": clock.written(at + STEP), "merged_by": self.owner, "merge_method": "merge"}
@@ -226,10 +226,10 @@ def _merged_files(git: InMemoryRepository, ours: str, theirs: str, what: str) ->
     """
     before = _ancestors(git, ours)
     start = next((sha for sha in _ancestors(git, theirs) if sha in before), None)
-    old, mine, their = (git.files_of(git.commit(sha).tree) if sha else {} for sha in (start, ours, theirs))
+    old, our, their = (git.files_of(git.commit(sha).tree) if sha else {} for sha in (start, ours, theirs))
     out: Blobs = {}
-    for path in sorted(old.keys() | mine.keys() | their.keys()):
-        sides = old.get(path), mine.get(path), their.get(path)
+    for path in sorted(old.keys() | our.keys() | their.keys()):
+        sides = old.get(path), our.get(path), their.get(path)
         if sides[0] not in sides[1:] and sides[1] != sides[2]:
             raise Malformed(f"{what} is merged, but both sides change {path!r}")
         chosen = sides[2] if sides[1] == sides[0] else sides[1]
@@ -240,14 +240,14 @@ def _merged_files(git: InMemoryRepository, ours: str, theirs: str, what: str) ->
 
 def _ancestors(git: InMemoryRepository, tip: str) -> dict[str, None]:
     """Name a commit and all that it comes from, nearest first."""
-    found: dict[str, None] = {}
+    ancestors: dict[str, None] = {}
     waiting = [tip]
     while waiting:
         sha = waiting.pop(0)
-        if sha not in found:
-            found[sha] = None
+        if sha not in ancestors:
+            ancestors[sha] = None
             waiting += git.commit(sha).parents
-    return found
+    return ancestors
 
 
 def _seconds(date: str, what: str) -> int:

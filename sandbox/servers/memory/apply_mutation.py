@@ -26,8 +26,8 @@ def mutate(tree: FileTree, change: Mapping[str, Any]) -> FileTree:
     except VerifierError as error:
         raise Malformed(f"the memory change needs a graph that can be read: {error}") from None
     entities, relations = _documents(graph)
-    ((step, what),) = change.items()
-    _STEPS[step](entities, relations, what)
+    ((step, argument),) = change.items()
+    _STEPS[step](entities, relations, argument)
     return write_graph(entities, relations)
 
 

@@ -63,8 +63,8 @@ def seed(state: Mapping[str, Any]) -> FileTree:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise Malformed(f"the memory state has the entity {twice[0]!r} twice")
     ends = {relation[end] for relation in relations for end in ("from", "to")}
-    if gone := sorted(ends - set(names)):
-        raise Malformed(f"the memory state relates {gone[0]!r}, which is no entity of it")
+    if missing := sorted(ends - set(names)):
+        raise Malformed(f"the memory state relates {missing[0]!r}, which is no entity of it")
     return write_graph(entities, relations)
 
 

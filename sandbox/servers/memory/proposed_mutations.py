@@ -72,8 +72,8 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
             yield f"still-related {source} {target}", {"relate": _relation(source, kind, target)}
     for name in known.keys() - set(new.names):
         entity = known[name]
-        kept = {"name": name, "entityType": entity.type, "observations": list(entity.observations)}
-        yield f"not-removed {name}", {"add_entity": kept}
+        document = {"name": name, "entityType": entity.type, "observations": list(entity.observations)}
+        yield f"not-removed {name}", {"add_entity": document}
 
 
 def _in_entity(entity: Entity, was: Entity | None) -> Iterator[tuple[str, Change]]:

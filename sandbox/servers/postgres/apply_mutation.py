@@ -50,7 +50,11 @@ def _without_schema(document: dict[str, Any], name: str) -> dict[str, Any]:
     if name not in document["schemas"]:
         raise Malformed(f"the postgres change names the schema {name!r}, which is not in the final state")
     schemas = [schema for schema in document["schemas"] if schema != name]
-    return {**document, "schemas": schemas, "tables": [one for one in document["tables"] if one["schema"] != name]}
+    return {
+        **document,
+        "schemas": schemas,
+        "tables": [table for table in document["tables"] if table["schema"] != name],
+    }
 
 
 def _found(tables: list[dict[str, Any]], change: Mapping[str, Any]) -> dict[str, Any]:

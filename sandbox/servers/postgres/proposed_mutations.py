@@ -68,33 +68,33 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
     """Give the mutations for each table that the right solution made or changed."""
     old, new = _tables(before), _tables(after)
     for place, table in new.items():
-        there = {"schema": table.schema, "table": table.name}
+        address = {"schema": table.schema, "table": table.name}
         was = old.get(place)
         if was is None:
-            yield f"left-out {table.name}", _on(there, drop=True)
+            yield f"left-out {table.name}", _on(address, drop=True)
         rows = [] if was is None or was.columns != table.columns else list(was.rows)
         if was is None or list(was.rows) != list(table.rows):
-            yield from _in_table(there, table, rows)
-    same = [place for place, table in new.items() if table == old.get(place) and table.rows]
-    if same:
-        schema, name = same[0]
+            yield from _in_table(address, table, rows)
+    untouched = [place for place, table in new.items() if table == old.get(place) and table.rows]
+    if untouched:
+        schema, name = untouched[0]
         yield f"other-table-touched {name}", {"schema": schema, "table": name, "delete": {"row": 0}}
 
 
-def _in_table(there: Mapping[str, Any], table: PostgresTable, was: list[Any]) -> Iterator[tuple[str, Change]]:
+def _in_table(address: Mapping[str, Any], table: PostgresTable, was: list[Any]) -> Iterator[tuple[str, Change]]:
     touched = [number for number, row in enumerate(table.rows) if row not in was]
     for number in touched[:LOOKED_AT]:
-        yield f"row-left-out {table.name} {number}", _on(there, delete={"row": number})
-        yield f"row-doubled {table.name} {number}", _on(there, copy={"row": number})
-        yield from _in_cells(there, table, number)
+        yield f"row-left-out {table.name} {number}", _on(address, delete={"row": number})
+        yield f"row-doubled {table.name} {number}", _on(address, copy={"row": number})
+        yield from _in_cells(address, table, number)
     names = [column.name for column in table.columns if column.readable]
     for row in [row for row in was if row not in table.rows][:LOOKED_AT]:
-        yield f"row-not-removed {table.name}", _on(there, insert=dict(zip(names, row, strict=True)))
-    if same := [number for number in range(len(table.rows)) if number not in touched]:
-        yield f"wrong-row {table.name} {same[0]}", _on(there, delete={"row": same[0]})
+        yield f"row-not-removed {table.name}", _on(address, insert=dict(zip(names, row, strict=True)))
+    if untouched := [number for number in range(len(table.rows)) if number not in touched]:
+        yield f"wrong-row {table.name} {untouched[0]}", _on(address, delete={"row": untouched[0]})
 
 
-def _in_cells(there: Mapping[str, Any], table: PostgresTable, number: int) -> Iterator[tuple[str, Change]]:
+def _in_cells(address: Mapping[str, Any], table: PostgresTable, number: int) -> Iterator[tuple[str, Change]]:
     keys = {name for constraint in table.constraints if constraint.kind == "p" for name in constraint.columns}
     stored = [column for column in table.columns if column.readable]
     for column, text in zip(stored, table.rows[number], strict=True):
@@ -102,10 +102,10 @@ def _in_cells(there: Mapping[str, Any], table: PostgresTable, number: int) -> It
             continue
         name = f"{table.name} {number} {column.name}"
         if column.base in INTEGERS | FRACTIONS:
-            yield f"off-by-one {name}", _on(there, add={"row": number, "column": column.name, "by": 1})
+            yield f"off-by-one {name}", _on(address, add={"row": number, "column": column.name, "by": 1})
         elif column.base in {"text", "varchar"}:
             for kind, other in wrong(text):
-                yield f"{kind} {name}", _on(there, update={"row": number, "set": {column.name: other}})
+                yield f"{kind} {name}", _on(address, update={"row": number, "set": {column.name: other}})
 
 
 def _tables(tree: FileTree) -> dict[tuple[str, str], PostgresTable]:

@@ -57,11 +57,11 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
         if entry != old.get(key):
             yield from _in_key(key, entry)
     for key in old.keys() - new.keys():
-        if (kept := _put(old[key])) is not None:
-            yield f"not-removed {key}", {"key": key, "put": kept}
-    same = [key for key, entry in new.items() if entry == old.get(key)]
-    if same:
-        yield f"other-key-touched {same[0]}", {"key": same[0], "delete": True}
+        if (put := _put(old[key])) is not None:
+            yield f"not-removed {key}", {"key": key, "put": put}
+    untouched = [key for key, entry in new.items() if entry == old.get(key)]
+    if untouched:
+        yield f"other-key-touched {untouched[0]}", {"key": untouched[0], "delete": True}
 
 
 def _in_key(key: str, entry: RedisKey) -> Iterator[tuple[str, Change]]:

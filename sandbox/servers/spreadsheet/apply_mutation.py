@@ -26,19 +26,19 @@ def mutate(tree: FileTree, change: Change) -> FileTree:
         Malformed: the change is none of `MUTATIONS`, or what it names is not there.
     """
     check(MUTATIONS, change, "the spreadsheet change")
-    ((step, what),) = change.items()
+    ((step, argument),) = change.items()
     if step == "create":
-        return _with(tree, what, Workbook((Sheet("Sheet1", {}),)))
+        return _with(tree, argument, Workbook((Sheet("Sheet1", {}),)))
     if step in {"remove", "move"}:
-        path = what if step == "remove" else what["from"]
+        path = argument if step == "remove" else argument["from"]
         node = _file(tree, path)
         rest = {name: other for name, other in tree.items() if name != path}
-        return FileTree(rest if step == "remove" else rest | {what["to"]: node})
+        return FileTree(rest if step == "remove" else rest | {argument["to"]: node})
     try:
-        workbook = read_workbook(_file(tree, what["path"]).data)
+        workbook = read_workbook(_file(tree, argument["path"]).data)
     except VerifierError as error:
         raise Malformed(f"the spreadsheet change needs a workbook that can be read: {error}") from None
-    return _with(tree, what["path"], _STEPS[step](workbook, what))
+    return _with(tree, argument["path"], _STEPS[step](workbook, argument))
 
 
 def _file(tree: FileTree, path: str) -> Node:
@@ -93,12 +93,12 @@ def _remove_rows(workbook: Workbook, what: Change) -> Workbook:
             raise Malformed(f"the spreadsheet change names the column {min(unknown)!r}, which the sheet does not have")
         nothing = WorkbookCell(None)
         first = min((row for row, _ in sheet.cells), default=1)
-        gone = {
+        removed = {
             row
             for row in {row for row, _ in sheet.cells if row > first}
             if all(sheet.cells.get((row, heads[name]), nothing).value == value for name, value in what["where"].items())
         }
-        return replace(sheet, cells={place: cell for place, cell in sheet.cells.items() if place[0] not in gone})
+        return replace(sheet, cells={place: cell for place, cell in sheet.cells.items() if place[0] not in removed})
 
     return _changed(workbook, what["sheet"], change)
 
@@ -114,8 +114,8 @@ def _name(workbook: Workbook, what: Change) -> Workbook:
 
 def _drop_table(workbook: Workbook, what: Change) -> Workbook:
     def change(sheet: Sheet) -> Sheet:
-        kept = [table for table in sheet.tables if table.name.casefold() != what["name"].casefold()]
-        return replace(sheet, tables=tuple(kept))
+        remaining = [table for table in sheet.tables if table.name.casefold() != what["name"].casefold()]
+        return replace(sheet, tables=tuple(remaining))
 
     return _changed(workbook, what["sheet"], change)
 

@@ -17,8 +17,8 @@ STRAY = "Stray notes"
 LOOKED_AT = 4  # cells of a sheet
 
 
-def _in(arguments: Mapping[str, Any], *kept: str, **more: Any) -> dict[str, Any]:
-    return {key: arguments[key] for key in ("path", *kept)} | more
+def _in(arguments: Mapping[str, Any], *names: str, **more: Any) -> dict[str, Any]:
+    return {key: arguments[key] for key in ("path", *names)} | more
 
 
 def _wrong(value: Value, tolerance: float = 0) -> Value:
@@ -76,9 +76,9 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
             yield f"left-out {path}", {"remove": path}
             yield f"wrong-place {path}", {"move": {"from": path, "to": f"copy-of-{path.replace('/', '-')}"}}
         yield from _in_workbook(path, workbook, old.get(path, Workbook(())))
-    same = [path for path, workbook in new.items() if workbook == old.get(path)]
-    if same:
-        yield f"other-workbook-lost {same[0]}", {"remove": same[0]}
+    untouched = [path for path, workbook in new.items() if workbook == old.get(path)]
+    if untouched:
+        yield f"other-workbook-lost {untouched[0]}", {"remove": untouched[0]}
     if new != old:
         yield "workbook-too-many", {"create": f"{STRAY}.xlsx"}
 
@@ -112,9 +112,9 @@ def _in_sheet(at: Mapping[str, str], sheet: Sheet, was: Sheet) -> Iterator[tuple
         beside = (touched[0][0], touched[0][1] + 1)
         if beside not in sheet.cells:
             yield f"also-beside {where} {name_of(beside)}", _written(at, beside, cell)
-    same = [place for place in sheet.cells if place not in touched]
-    if same:
-        yield f"other-cell-lost {where} {name_of(same[-1])}", _written(at, same[-1], None)
+    untouched = [place for place in sheet.cells if place not in touched]
+    if untouched:
+        yield f"other-cell-lost {where} {name_of(untouched[-1])}", _written(at, untouched[-1], None)
     if sheet.cells:
         yield f"row-too-many {where}", {"add_row": {**at, "values": {}}}
 

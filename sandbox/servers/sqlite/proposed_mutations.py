@@ -38,8 +38,8 @@ def _doubled_or_lost(arguments: Mapping[str, Any]) -> Change:
     table = _quoted(arguments["table"])
     if arguments.get("rows", arguments.get("count")):
         condition, values = _where(arguments.get("where", {}))
-        one = f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"
-        return {"sql": f"DELETE FROM {table} WHERE rowid IN ({one})", "parameters": values}
+        selected = f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"
+        return {"sql": f"DELETE FROM {table} WHERE rowid IN ({selected})", "parameters": values}
     return {"sql": f"INSERT INTO {table} DEFAULT VALUES"}
 
 
@@ -55,9 +55,9 @@ def _changed(arguments: Mapping[str, Any]) -> Change:
 def _summed(arguments: Mapping[str, Any]) -> Change:
     condition, values = _where(arguments.get("where", {}))
     table, column = _quoted(arguments["table"]), _quoted(arguments["column"])
-    one = f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"
+    selected = f"SELECT rowid FROM {table} WHERE {condition} LIMIT 1"
     more = 1 + 2 * arguments.get("tolerance", 0)
-    return {"sql": f"UPDATE {table} SET {column} = {column} + {more} WHERE rowid IN ({one})", "parameters": values}
+    return {"sql": f"UPDATE {table} SET {column} = {column} + {more} WHERE rowid IN ({selected})", "parameters": values}
 
 
 def _renamed(arguments: Mapping[str, Any]) -> Change:
@@ -92,9 +92,9 @@ def mistakes(before: FileTree, after: FileTree) -> Iterator[tuple[str, Change]]:
             yield f"left-out {name}", {"sql": f"DROP TABLE {_quoted(name)}"}
         if table != old.get(name):
             yield from _in_table(table, old.get(name, replace(table, rows={})))
-    same = [table for name, table in new.items() if table == old.get(name) and table.rows]
-    if same:
-        yield f"other-table-touched {same[0].name}", same[0].without(min(same[0].rows))
+    untouched = [table for name, table in new.items() if table == old.get(name) and table.rows]
+    if untouched:
+        yield f"other-table-touched {untouched[0].name}", untouched[0].without(min(untouched[0].rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ def _in_table(table: _Table, was: _Table) -> Iterator[tuple[str, Change]]:
         yield from _in_cells(table, was, rowid)
     for rowid in [rowid for rowid in was.rows if rowid not in table.rows][:LOOKED_AT]:
         yield f"row-not-removed {table.name} {rowid}", was.put(rowid, was.rows[rowid])
-    if same := [rowid for rowid in table.rows if rowid not in touched]:
-        yield f"wrong-row {table.name} {same[0]}", table.without(same[0])
+    if untouched := [rowid for rowid in table.rows if rowid not in touched]:
+        yield f"wrong-row {table.name} {untouched[0]}", table.without(untouched[0])
     if table.rows:
         last = max(table.rows)
         more = tuple(last + 1 if value == last else value for value in table.rows[last])

@@ -46,8 +46,8 @@ class Route(NamedTuple):
     def match(self, request: HttpRequest) -> dict[str, str] | None:
         """Give what stands for the variable parts of the path, or None where it is another path."""
         path = request.path.rstrip("/")
-        found = _compiled(self.path).fullmatch(path) if request.method == self.method else None
-        return found.groupdict() if found else None
+        match = _compiled(self.path).fullmatch(path) if request.method == self.method else None
+        return match.groupdict() if match else None
 
 
 R = "/repos/{owner}/{repo}"

@@ -198,10 +198,10 @@ class Cluster:
         if role == "reader":
             settings = (f"-c {name}={value.replace(' ', chr(92) + ' ')}" for name, value in SESSION.items())
             environment["PGOPTIONS"] = " ".join(settings)
-        with tempfile.TemporaryFile() as said:
-            said.write(b"" if isinstance(script, Path) else script.encode())
-            said.seek(0)
-            with subprocess.Popen(command, env=environment, stdin=said, stdout=subprocess.PIPE) as process:
+        with tempfile.TemporaryFile() as script_file:
+            script_file.write(b"" if isinstance(script, Path) else script.encode())
+            script_file.seek(0)
+            with subprocess.Popen(command, env=environment, stdin=script_file, stdout=subprocess.PIPE) as process:
                 assert process.stdout is not None  # noqa: S101 - it was asked for
                 try:
                     for line in within(process.stdout, MAX_OUTPUT):

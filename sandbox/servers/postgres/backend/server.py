@@ -94,12 +94,12 @@ async def changed(sql: str, values: Sequence[Scalar] | None) -> list[dict[str, A
     async with session(writing=True) as cursor:
         await cursor.execute(sql.encode(), values or None)
         while True:
-            results.append(await shown(cursor))
+            results.append(await statement_result(cursor))
             if not cursor.nextset():
                 return results
 
 
-async def shown(cursor: AsyncCursor[Any]) -> dict[str, Any]:
+async def statement_result(cursor: AsyncCursor[Any]) -> dict[str, Any]:
     """Give one statement's result."""
     result: dict[str, Any] = {"status": cursor.statusmessage}
     if cursor.description is not None:
@@ -148,19 +148,19 @@ async def execute(sql: Script, parameters: Values | None = None) -> str:
 @server.tool(annotations=LOOKS, structured_output=False)
 async def list_schemas() -> str:
     """List the schemas of the database, with the tables and views in each."""
-    found: dict[str, list[dict[str, str]]] = {}
+    by_schema: dict[str, list[dict[str, str]]] = {}
     for schema, name, kind in (await looked(TABLES))["rows"]:
-        found.setdefault(schema, []).extend([{"name": name, "kind": kind}] if name else [])
-    return told({"schemas": [{"name": name, "tables": tables} for name, tables in found.items()]})
+        by_schema.setdefault(schema, []).extend([{"name": name, "kind": kind}] if name else [])
+    return told({"schemas": [{"name": name, "tables": tables} for name, tables in by_schema.items()]})
 
 
 @server.tool(annotations=LOOKS, structured_output=False)
 async def describe_table(table: Table, schema: Schema = "public") -> str:
     """Describe a table or view: its columns with types, defaults and whether they may be null, constraints, indexes."""
-    there = (await looked(FIND, (schema, table)))["rows"]
-    if not there:
+    matches = (await looked(FIND, (schema, table)))["rows"]
+    if not matches:
         raise ToolError(f'there is no table "{table}" in the schema "{schema}"')
-    parts = [(await looked(sql, there[0]))["rows"] for sql in (COLUMNS, CONSTRAINTS, INDEXES)]
+    parts = [(await looked(sql, matches[0]))["rows"] for sql in (COLUMNS, CONSTRAINTS, INDEXES)]
     return told(
         {
             "schema": schema,

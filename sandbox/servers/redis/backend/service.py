@@ -216,13 +216,13 @@ def read() -> None:
 
 def keys(redis: Redis) -> set[str]:
     """Give the names of all keys."""
-    found: set[str] = set()
+    names: set[str] = set()
     cursor = "0"
     while True:
         cursor, page = redis.ask("SCAN", cursor, "COUNT", str(PAGE))
-        found.update(page)
+        names.update(page)
         if cursor == "0":
-            return found
+            return names
 
 
 def entry(redis: Redis, key: str) -> dict[str, Any]:

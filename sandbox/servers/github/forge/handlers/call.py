@@ -94,10 +94,10 @@ class ApiCall:
         Raises:
             ApiError: there is none, or none that the caller may see.
         """
-        found = self.state.repository(f"{self.parts['owner']}/{self.parts['repo']}")
-        if not found.may_read(self.viewer):
+        repo = self.state.repository(f"{self.parts['owner']}/{self.parts['repo']}")
+        if not repo.may_read(self.viewer):
             raise not_found()
-        return found
+        return repo
 
     def repo_to_write(self, *, push: bool = True) -> Repo:
         """Give the repository, to be changed.

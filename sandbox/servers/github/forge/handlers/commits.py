@@ -72,19 +72,19 @@ def list_commits(call: ApiCall) -> HttpResponse:
         raise not_found()
     path = call.query("path")
     names = repo.git.text("rev-list", tip, "--", *([path.strip("/")] if path else [])).split()
-    read = {found.sha: found for found in repo.git.commits(names)}
-    kept = [read[sha] for sha in names if _asked_for(call, read[sha])]
-    return listed(call, kept, lambda found: commit(repo, found))
+    read = {entry.sha: entry for entry in repo.git.commits(names)}
+    matching = [read[sha] for sha in names if _asked_for(call, read[sha])]
+    return listed(call, matching, lambda entry: commit(repo, entry))
 
 
-def _asked_for(call: ApiCall, found: Commit) -> bool:
+def _asked_for(call: ApiCall, entry: Commit) -> bool:
     author, since, until = call.query("author"), call.query("since"), call.query("until")
     if author and author.lower() not in {
-        found.author.email.lower(),
-        str(call.state.login_of(found.author.email)).lower(),
+        entry.author.email.lower(),
+        str(call.state.login_of(entry.author.email)).lower(),
     }:
         return False
-    date = clock.written(found.committer.date)
+    date = clock.written(entry.committer.date)
     return (not since or date >= since) and (not until or date <= until)
 
 
@@ -163,9 +163,9 @@ def create_tree(call: ApiCall) -> HttpResponse:
         raise not_found()
     changes = dict(_change(repo, entry) for entry in call.take("tree", list))
     made = repo.git.put_tree(base, changes)
-    shown = [_tree_entry(repo, entry) for entry in repo.git.entries(made)]
+    entries = [_tree_entry(repo, entry) for entry in repo.git.entries(made)]
     url = repo_api(repo.name, f"/git/trees/{made}")
-    return HttpResponse(201, {"sha": made, "url": url, "tree": shown, "truncated": False})
+    return HttpResponse(201, {"sha": made, "url": url, "tree": entries, "truncated": False})
 
 
 def _change(repo: Repo, entry: Any) -> tuple[str, tuple[str, str] | None]:

@@ -56,9 +56,9 @@ def _reactions(home: str) -> dict[str, Any]:
 def shared(repo: Repo, issue: Record) -> dict[str, Any]:
     """Render what an issue and a pull request have in common."""
     assignees = [users.simple(repo.state, login) for login in issue["assignees"]]
-    kept = ("number", "title", "body", "state", "created_at", "updated_at", "closed_at")
+    names = ("number", "title", "body", "state", "created_at", "updated_at", "closed_at")
     return {
-        **{name: issue[name] for name in kept},
+        **{name: issue[name] for name in names},
         "user": users.simple(repo.state, issue["user"]),
         "labels": [label(repo, name) for name in issue["labels"]],
         "locked": False,

@@ -52,8 +52,8 @@ def _asked_for(call: ApiCall, record: Record) -> bool:
     return all(tests)
 
 
-def _matches(asked: str, there: Sequence[str]) -> bool:
-    return {"": True, "none": not there, "*": bool(there)}.get(asked, asked in there)
+def _matches(asked: str, values: Sequence[str]) -> bool:
+    return {"": True, "none": not values, "*": bool(values)}.get(asked, asked in values)
 
 
 def get_issue(call: ApiCall) -> HttpResponse:
@@ -77,13 +77,13 @@ def create_issue(call: ApiCall) -> HttpResponse:
 
 
 def _assignees(call: ApiCall, repo: Repo) -> list[str]:
-    found: list[str] = []
+    logins: list[str] = []
     for name in call.texts("assignees"):
         login = call.state.login(name)
         if login is None or not (repo.may_push(login) or login == call.login):
             raise invalid("Issue", "assignees", value=name)
-        found += [login] if login not in found else []
-    return found
+        logins += [login] if login not in logins else []
+    return logins
 
 
 def _milestone(call: ApiCall, repo: Repo) -> int | None:

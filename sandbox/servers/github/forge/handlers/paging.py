@@ -31,8 +31,8 @@ def found(call: ApiCall, items: Sequence[T], show: Callable[[T], Any], **more: A
     page, size = _wanted(call)
     if page * size > SEARCHED and page > 1:
         raise unprocessable("Only the first 1000 search results are available")
-    shown = [show(item) for item in _cut(items, page, size)]
-    body = {"total_count": len(items), "incomplete_results": False, **more, "items": shown}
+    part = [show(item) for item in _cut(items, page, size)]
+    body = {"total_count": len(items), "incomplete_results": False, **more, "items": part}
     return HttpResponse(200, body, _links(call, page, size, min(len(items), SEARCHED)))
 
 

@@ -32,17 +32,21 @@ class Query:
 
     def values(self, *names: str) -> list[str]:
         """Give what these qualifiers ask for, without those that are negated."""
-        return [one.value for one in self.qualifiers if one.name in names and not one.negated]
+        return [qualifier.value for qualifier in self.qualifiers if qualifier.name in names and not qualifier.negated]
 
     def matches(self, texts: Iterable[str]) -> bool:
         """Say whether each term is in one of the texts, and none that must not be."""
-        there = tuple(texts)
-        return all(any(contains(text, term) for text in there) != negated for term, negated in self.terms)
+        searched = tuple(texts)
+        return all(any(contains(text, term) for text in searched) != negated for term, negated in self.terms)
 
     def holds(self, test: Callable[[str, str], bool], ignored: Iterable[str] = ()) -> bool:
         """Say whether each qualifier is as it was asked for, by a test of name and value."""
         skipped = set(ignored)
-        return all(test(one.name, one.value) != one.negated for one in self.qualifiers if one.name not in skipped)
+        return all(
+            test(qualifier.name, qualifier.value) != qualifier.negated
+            for qualifier in self.qualifiers
+            if qualifier.name not in skipped
+        )
 
 
 def parse(text: str, known: Iterable[str]) -> Query:
@@ -70,8 +74,8 @@ def within(value: str, asked: str) -> bool:
 
     A date without a time stands for its whole day.
     """
-    if found := _RANGE.fullmatch(asked):
-        low, high = found["low"], found["high"]
+    if match := _RANGE.fullmatch(asked):
+        low, high = match["low"], match["high"]
         return (low == "*" or within(value, f">={low}")) and (high == "*" or within(value, f"<={high}"))
     sign = re.match(r"[<>]=?", asked)
     compare = sign.group() if sign else ""

@@ -162,8 +162,8 @@ def _forked(call: ApiCall, old: Repo, owner: str) -> Repo:
     while call.state.has(name):
         number += 1
         name = f"{owner}/{base}-{number}"
-    kept = {key: old.record[key] for key in ("description", "homepage", "private", "default_branch", "language")}
-    repo = _made(call, name, {**kept, "parent": old.name})
+    fields = {key: old.record[key] for key in ("description", "homepage", "private", "default_branch", "language")}
+    repo = _made(call, name, {**fields, "parent": old.name})
     repo.record["pushed_at"] = old.record["pushed_at"]
     call.state.copy_git(old, repo)
     return repo

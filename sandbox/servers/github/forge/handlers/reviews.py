@@ -46,9 +46,9 @@ def line_comment(repo: Repo, record: Record, written: Record) -> dict[str, Any]:
     home = repo_api(repo.name, f"/pulls/comments/{written['id']}")
     page = repo_page(repo.name, f"/pull/{record['number']}#discussion_r{written['id']}")
     pull = repo_api(repo.name, f"/pulls/{record['number']}")
-    kept = ("id", "diff_hunk", "path", "position", "line", "side", "body", "created_at", "updated_at")
+    names = ("id", "diff_hunk", "path", "position", "line", "side", "body", "created_at", "updated_at")
     return {
-        **{name: written[name] for name in kept},
+        **{name: written[name] for name in names},
         "url": home,
         "pull_request_review_id": written["review"],
         "node_id": node_id("PullRequestReviewComment", written["id"]),
@@ -72,17 +72,19 @@ def list_reviews(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/reviews."""
     repo = call.repo
     record = repo.pull(call.parts["number"])
-    shown = [one for one in record["pull"]["reviews"] if one["state"] != "PENDING" or one["user"] == call.viewer]
-    return listed(call, shown, lambda written: review(repo, record, written))
+    visible = [
+        entry for entry in record["pull"]["reviews"] if entry["state"] != "PENDING" or entry["user"] == call.viewer
+    ]
+    return listed(call, visible, lambda written: review(repo, record, written))
 
 
 def list_line_comments(call: ApiCall) -> HttpResponse:
     """GET /repos/{owner}/{repo}/pulls/{number}/comments."""
     repo = call.repo
     record = repo.pull(call.parts["number"])
-    pending = {one["id"] for one in record["pull"]["reviews"] if one["state"] == "PENDING"}
-    shown = [one for one in record["pull"]["review_comments"] if one["review"] not in pending]
-    return listed(call, shown, lambda written: line_comment(repo, record, written))
+    pending = {entry["id"] for entry in record["pull"]["reviews"] if entry["state"] == "PENDING"}
+    visible = [entry for entry in record["pull"]["review_comments"] if entry["review"] not in pending]
+    return listed(call, visible, lambda written: line_comment(repo, record, written))
 
 
 def create_review(call: ApiCall) -> HttpResponse:
@@ -94,7 +96,7 @@ def create_review(call: ApiCall) -> HttpResponse:
         raise invalid("PullRequestReview", "event", value=event)
     if record["user"] == call.login and event in OWN:
         raise refused(OWN[event])
-    if any(one["state"] == "PENDING" and one["user"] == call.login for one in record["pull"]["reviews"]):
+    if any(entry["state"] == "PENDING" and entry["user"] == call.login for entry in record["pull"]["reviews"]):
         raise refused("User can only have one pending review per pull request")
     comments = call.take("comments", list, [])
     if event in {"REQUEST_CHANGES", "COMMENT"} and not body.strip() and not comments:
@@ -117,7 +119,9 @@ def _placed(call: ApiCall, repo: Repo, record: Record, written: Record, comment:
     """Find the place of a comment in what the pull request changes."""
     if not isinstance(comment, dict) or not isinstance(comment.get("body"), str) or not comment["body"].strip():
         raise refused("Body cannot be blank")
-    change = next((one for one in pulls.changes(repo, record) if one.path == comment.get("path")), None)
+    change = next(
+        (candidate for candidate in pulls.changes(repo, record) if candidate.path == comment.get("path")), None
+    )
     if change is None:
         raise refused("Path could not be resolved")
     position, line, side = _place(change.patch, comment)
@@ -131,10 +135,10 @@ def _place(patch: str, comment: Record) -> tuple[int, int | None, str]:
     side = "LEFT" if comment.get("side") == "LEFT" else "RIGHT"
     line, position = comment.get("line"), comment.get("position")
     if isinstance(line, int):
-        found = diff.position_of_line(patch, line, left=side == "LEFT")
-        if found is None:
+        offset = diff.position_of_line(patch, line, left=side == "LEFT")
+        if offset is None:
             raise refused("Line could not be resolved")
-        return found, line, side
+        return offset, line, side
     if not isinstance(position, int) or not 0 < position < len(patch.split("\n")):
         raise refused("Position could not be resolved")
     return position, diff.line_at(patch, position), side

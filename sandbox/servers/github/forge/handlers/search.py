@@ -93,8 +93,8 @@ def places(call: ApiCall, asked: Query) -> list[Repo]:
 
 def elsewhere(asked: Query, repo: Repo) -> bool:
     """Say whether a place is one that the query leaves out."""
-    no = [one for one in asked.qualifiers if one.negated and one.name in PLACES]
-    return any(one.value.lower() in {repo.name.lower(), repo.owner.lower()} for one in no)
+    no = [qualifier for qualifier in asked.qualifiers if qualifier.negated and qualifier.name in PLACES]
+    return any(qualifier.value.lower() in {repo.name.lower(), repo.owner.lower()} for qualifier in no)
 
 
 # -- repositories ----------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def repositories(call: ApiCall) -> HttpResponse:
     fields = asked.values("in") or ["name", "description", "topics"]
     where = [repo for repo in places(call, asked) if not elsewhere(asked, repo)]
     forks = asked.values("fork")
-    kept = [
+    matching = [
         repo
         for repo in where
         if (repo.record["parent"] is None or "true" in forks or "only" in forks)
@@ -114,7 +114,7 @@ def repositories(call: ApiCall) -> HttpResponse:
         and asked.matches(_texts(repo, fields))
     ]
     ranks = {"stars": lambda repo: repo.record["stars"], "updated": lambda repo: repo.record["updated_at"]}
-    ordered = in_order(call, asked, sorted(kept, key=lambda repo: repo.name.lower()), ranks)
+    ordered = in_order(call, asked, sorted(matching, key=lambda repo: repo.name.lower()), ranks)
     return found(call, ordered, lambda repo: {**whole(repo, call.viewer), "score": 1.0})
 
 
@@ -209,7 +209,7 @@ def all_users(call: ApiCall) -> HttpResponse:
     """GET /search/users."""
     asked, state = asked_for(call, USERS), call.state
     fields = {part for value in asked.values("in") for part in value.split(",")} or {"login", "name", "email"}
-    kept = [
+    matching = [
         login
         for login, user in sorted(state.users.items(), key=lambda item: item[0].lower())
         if asked.holds(partial(_is_user, state, login), ("in", "sort"))
@@ -219,7 +219,7 @@ def all_users(call: ApiCall) -> HttpResponse:
         "joined": lambda login: state.users[login]["created_at"],
         "repositories": lambda login: _owned(state, login),
     }
-    ordered = in_order(call, asked, kept, ranks)
+    ordered = in_order(call, asked, matching, ranks)
     return found(call, ordered, lambda login: {**users.simple(state, login), "score": 1.0})
 
 

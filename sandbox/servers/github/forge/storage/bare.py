@@ -186,8 +186,8 @@ class Bare:
 
     def entry(self, commit: str, path: str) -> TreeEntry | None:
         """Give what is at a path, or None."""
-        found = _entries(self.git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path))
-        return found[0] if found and found[0].path == path else None
+        entries = _entries(self.git("ls-tree", "-l", "-z", "--full-tree", commit, "--", path))
+        return entries[0] if entries and entries[0].path == path else None
 
     # -- writing -------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,6 @@ def close_named(repo: Repo, text: str, by: str) -> None:
     """Close the repository's open issues that a text says it closes."""
     for where, number in _NAMED.findall(text):
         issue = repo.record["issues"].get(str(int(number)))
-        here = not where or where.lower() == repo.name.lower()
-        if here and issue and issue["state"] == "open" and issue["pull"] is None:
+        in_repo = not where or where.lower() == repo.name.lower()
+        if in_repo and issue and issue["state"] == "open" and issue["pull"] is None:
             close(issue, by, repo.state.now)

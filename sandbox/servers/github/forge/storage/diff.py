@@ -63,28 +63,28 @@ def position_of_line(patch: str, line: int, *, left: bool) -> int | None:
 
     A file's line is looked for as it is after the change, or with `left` as it was before it.
     """
-    here, skipped = 0, "+" if left else "-"
+    current, skipped = 0, "+" if left else "-"
     for position, text in enumerate(patch.split("\n")):
         if start := _HUNK.match(text):
-            here = int(start.group(1 if left else 2))
+            current = int(start.group(1 if left else 2))
         elif not text.startswith((skipped, "\\")):
-            if here == line:
+            if current == line:
                 return position
-            here += 1
+            current += 1
     return None
 
 
 def line_at(patch: str, position: int) -> int | None:
     """Give the line of the file after the change that a place in the patch shows, or None where it shows none."""
     lines = patch.split("\n")
-    here = 0
+    current = 0
     for at, text in enumerate(lines[: position + 1]):
         if start := _HUNK.match(text):
-            here = int(start.group(2)) - 1
+            current = int(start.group(2)) - 1
         elif not text.startswith(("-", "\\")):
-            here += 1
+            current += 1
         if at == position:
-            return here if not text.startswith(("@@", "\\")) else None
+            return current if not text.startswith(("@@", "\\")) else None
     return None
 
 

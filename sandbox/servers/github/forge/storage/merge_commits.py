@@ -18,19 +18,19 @@ class Conflict(Exception):
     """The two sides changed the same lines."""
 
 
-def merge_base(git: Bare, one: str, other: str) -> str | None:
+def merge_base(git: Bare, left: str, right: str) -> str | None:
     """Give the best common ancestor, or None where the histories have nothing in common."""
-    return git.text("merge-base", one, other, fine=(0, 1)) or None
+    return git.text("merge-base", left, right, fine=(0, 1)) or None
 
 
-def merged_tree(git: Bare, one: str, other: str) -> str:
+def merged_tree(git: Bare, left: str, right: str) -> str:
     """Give the tree of a merge.
 
     Raises:
         Conflict: it has no clean one.
     """
     try:
-        return git.text("merge-tree", "--write-tree", "--allow-unrelated-histories", one, other).split("\n")[0]
+        return git.text("merge-tree", "--write-tree", "--allow-unrelated-histories", left, right).split("\n")[0]
     except GitFailed as error:
         raise Conflict from error
 
