@@ -220,11 +220,11 @@ def _require_answer(engine: Engine, address: URL) -> None:
             if engine.dialect.name == "postgresql":
                 encoding = connection.exec_driver_sql("SHOW server_encoding").scalar()
                 if encoding != "UTF8":
-                    raise Malformed(f"{_shown(address)} is encoded in {encoding}: make one with the encoding UTF8.")
+                    raise Malformed(f"{_as_text(address)} is encoded in {encoding}: make one with the encoding UTF8.")
     except OperationalError as error:
-        raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error.orig)}.") from None
+        raise Unavailable(f"{_as_text(address)} does not answer: {_first_line(error.orig)}.") from None
     except DBAPIError as error:
-        raise Malformed(f"{_shown(address)} is not a database that we can read: {_first_line(error.orig)}.") from None
+        raise Malformed(f"{_as_text(address)} is not a database that we can read: {_first_line(error.orig)}.") from None
 
 
 def _explain(address: URL, context: ExceptionContext) -> None:
@@ -233,29 +233,29 @@ def _explain(address: URL, context: ExceptionContext) -> None:
     if context.is_pre_ping:  # the pool connects anew
         return
     if isinstance(error, UnicodeEncodeError | OverflowError):  # a driver's own word for half a character, or too long
-        raise Malformed(f"{_shown(address)} cannot store a text or a number that was given.") from None
+        raise Malformed(f"{_as_text(address)} cannot store a text or a number that was given.") from None
     if context.dialect.name == "sqlite":
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits say what exactly
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
             raise Unavailable(_busy(address)) from None
         if code in _DISK:
-            raise Unavailable(f"{_shown(address)} {_DISK[code]}.") from None
+            raise Unavailable(f"{_as_text(address)} {_DISK[code]}.") from None
     elif getattr(error, "sqlstate", None) == _LOCK_TIMEOUT:
         raise Unavailable(_busy(address)) from None
     elif context.is_disconnect or isinstance(error, driver.OperationalError):
-        raise Unavailable(f"{_shown(address)} does not answer: {_first_line(error)}.") from None
+        raise Unavailable(f"{_as_text(address)} does not answer: {_first_line(error)}.") from None
     elif isinstance(error, driver.DataError):
-        raise Malformed(f"{_shown(address)} holds no text that is so long, or has such a character.") from None
+        raise Malformed(f"{_as_text(address)} holds no text that is so long, or has such a character.") from None
     for exception in (error, context.sqlalchemy_exception):  # behind the first line PostgreSQL quotes rows
         if exception is not None and exception.args:
             exception.args = (_first_line(exception.args[0]), *exception.args[1:])
 
 
 def _busy(address: URL) -> str:
-    return f"{_shown(address)} was busy for {WAIT:.0f} seconds; try again."
+    return f"{_as_text(address)} was busy for {WAIT:.0f} seconds; try again."
 
 
-def _shown(address: URL) -> str:
+def _as_text(address: URL) -> str:
     return f"The database {address.render_as_string(hide_password=True)}"
 
 

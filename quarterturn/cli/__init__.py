@@ -24,7 +24,7 @@ from quarterturn.cli.auditing import access, audit, plumb
 from quarterturn.cli.daily import approval, grammar, leaderboard, month, task, watch
 from quarterturn.cli.setup import backup, home, keys, model, service, token
 from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_code
-from quarterturn.cli.terminal.output import shown
+from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
 from quarterturn.errors import where
@@ -80,7 +80,7 @@ def run(arguments: Sequence[str]) -> int:
         message, code = _explained(error)
         if "--json" in arguments:
             _say(json.dumps({"ok": False, "data": {"error": message, "exit": code}}))
-        print(shown(f"{NAME}: {message}"), file=sys.stderr)
+        print(printable(f"{NAME}: {message}"), file=sys.stderr)
         return code
 
 

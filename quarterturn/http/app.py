@@ -153,8 +153,8 @@ def _status(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Exception) -> Response:
     """Name the invalid fields and the rule each breaks, never their values; an unauthorized caller is told nothing."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
-    found: Sequence[Any] = error.errors()
-    if any(one["type"] == "json_invalid" for one in found):  # which is noticed before anybody looked at who asks
+    errors: Sequence[Any] = error.errors()
+    if any(detail["type"] == "json_invalid" for detail in errors):  # which is noticed before anybody looked at who asks
         try:
             await gate(request)
         except problems.Problem as problem:
@@ -162,5 +162,5 @@ async def _invalid(request: Request, error: Exception) -> Response:
         return problems.answer("malformed")
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", json_responses.JSON):
         return problems.answer("unsupported-media-type")
-    wrong = [{"pointer": "/" + "/".join(map(str, one["loc"])), "reason": one["type"]} for one in found]
+    wrong = [{"pointer": "/" + "/".join(map(str, detail["loc"])), "reason": detail["type"]} for detail in errors]
     return problems.answer("invalid", errors=wrong[:20])

@@ -50,8 +50,8 @@ def _rows(document: dict[str, Any]) -> Iterator[dict[str, str]]:
         for method in _METHODS:
             if method in item:
                 scope = item[method].get("x-scope", "everybody")
-                what = item[method]["description"].splitlines()[0]
-                yield {"method": method.upper(), "path": path, "scope": scope, "what": what}
+                summary = item[method]["description"].splitlines()[0]
+                yield {"method": method.upper(), "path": path, "scope": scope, "what": summary}
 
 
 def _complete(operation: dict[str, Any], method: str, path: str) -> None:

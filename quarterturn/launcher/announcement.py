@@ -48,8 +48,8 @@ def _packages(packages: Sequence[str]) -> str:
 def sizes(packages: Sequence[str]) -> str:
     """Ask apt how much it would fetch and unpack for these packages."""
     asked = ["apt-get", "install", "-q", "--assume-no", "--no-install-recommends", *packages]
-    said = output(asked, env=os.environ | {"LC_ALL": "C"})
-    number, fetched, unpacked = (pattern.search(said) for pattern in (_NUMBER, _FETCHED, _UNPACKED))
+    listing = output(asked, env=os.environ | {"LC_ALL": "C"})
+    number, fetched, unpacked = (pattern.search(listing) for pattern in (_NUMBER, _FETCHED, _UNPACKED))
     if not (number and fetched and unpacked):
         return "apt does not say how much"
     return f"{number[1]} packages with those that they need, {fetched[1]} to fetch, {unpacked[1]} on the disk"

@@ -75,8 +75,8 @@ def _handing_on(group: Path) -> Iterator[bool]:
 
 
 def _controllers(group: Path) -> list[str]:
-    there = (group / "cgroup.controllers").read_text(encoding="utf-8").split()
-    return [name for name in CONTROLLERS if name in there]
+    available = (group / "cgroup.controllers").read_text(encoding="utf-8").split()
+    return [name for name in CONTROLLERS if name in available]
 
 
 def _back(group: Path, leaf: Path) -> None:

@@ -55,11 +55,11 @@ def reach(settings: PipSettings, environ: Mapping[str, str]) -> Reach:
         "proxy": settings.proxy or "",
         "timeout": settings.timeout or "",
     }
-    said = "".join(f"{name} = {value}\n" for name, value in lines.items() if value)
+    pip_lines = "".join(f"{name} = {value}\n" for name, value in lines.items() if value)
     registry = next((environ[name] for name in REGISTRIES if name in environ), None)
     return Reach(
         certificates=bundle if bundle and bundle.is_file() else None,
-        pip=f"[global]\n{said}",
+        pip=f"[global]\n{pip_lines}",
         npm=f"registry={registry}\n" if registry else "",
         environment={name: environ[name] for name in PROXIES if name in environ},
     )

@@ -119,9 +119,9 @@ class Installer:
 
     def uv_environ(self) -> dict[str, str]:
         """Give the variables that uv runs with."""
-        kept = {name: value for name, value in self.environ.items() if name not in MISLEADING}
+        clean = {name: value for name, value in self.environ.items() if name not in MISLEADING}
         never = {"UV_PYTHON_PREFERENCE": "only-system", "UV_PYTHON_DOWNLOADS": "never"}
-        return kept | pip_settings.for_uv(self.settings, kept) | never
+        return clean | pip_settings.for_uv(self.settings, clean) | never
 
     def _install(self, python: Path, lock: Path, *, exactly: bool = True) -> None:
         """Install a lock, compiled: worlds mount theirs read-only, and to compile takes each process seconds."""
@@ -133,8 +133,8 @@ class Installer:
         return key(self._described() or "", *inputs)
 
     def _described(self) -> str | None:
-        said = answer([self.python, "-c", DESCRIBE])
-        return said if said and said.startswith("True") else None
+        description = answer([self.python, "-c", DESCRIBE])
+        return description if description and description.startswith("True") else None
 
     def _venv(self) -> None:
         made_at = self.stamps.read("place")

@@ -162,7 +162,7 @@ def _await_end_of_earlier() -> None:
         Stop: it does not end.
     """
     deadline = time.monotonic() + ENGINE_STOP
-    told = False
+    announced = False
     while (number := _pid()) is not None:
         if not _is_engine(number):  # dockerd refuses to start where the number was given to another process since
             PID_FILE.unlink(missing_ok=True)
@@ -172,9 +172,9 @@ def _await_end_of_earlier() -> None:
         if time.monotonic() > deadline:
             message = f"an earlier dockerd (process {number}) neither answers nor ends; look at it, then start again"
             raise Stop(message)
-        if not told:
+        if not announced:
             say(f"waiting for the dockerd of an earlier run (process {number}) to end")
-            told = True
+            announced = True
         time.sleep(BETWEEN)
 
 

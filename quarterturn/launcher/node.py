@@ -76,9 +76,9 @@ def npm(installer: Installer, *arguments: str, cwd: Path, what: str) -> None:
         Stop: it failed.
     """
     environ = dict(installer.environ) | pip_settings.for_node(installer.settings, installer.environ)
-    found = shutil.which("npm", path=environ.get("PATH"))
-    if found and _major(answer([found, "--version"], env=environ)) >= OLDEST_NPM:
-        command: list[str | Path] = [found]
+    program = shutil.which("npm", path=environ.get("PATH"))
+    if program and _major(answer([program, "--version"], env=environ)) >= OLDEST_NPM:
+        command: list[str | Path] = [program]
     else:
         node = wheel_node(installer)
         command = [node, node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
@@ -88,9 +88,9 @@ def npm(installer: Installer, *arguments: str, cwd: Path, what: str) -> None:
 
 def system_node(environ: Mapping[str, str]) -> Path | None:
     """Give the real program behind the `node` on the path, if it is new enough."""
-    found = shutil.which("node", path=environ.get("PATH"))
-    said = answer([found, "-p", "process.versions.node + ' ' + process.execPath"], env=environ) if found else None
-    version, _, program = (said or "").partition(" ")
+    node = shutil.which("node", path=environ.get("PATH"))
+    answered = answer([node, "-p", "process.versions.node + ' ' + process.execPath"], env=environ) if node else None
+    version, _, program = (answered or "").partition(" ")
     return Path(program) if _major(version) >= OLDEST and Path(program).is_file() else None
 
 

@@ -74,19 +74,19 @@ def read(environ: Mapping[str, str], *, prefix: Path | None = None) -> PipSettin
 
 def for_uv(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
     """Say the settings in uv's variables. What the environment already says to uv itself is left alone."""
-    said: dict[str, str] = {}
+    variables: dict[str, str] = {}
     if settings.index and settings.index != DEFAULT_INDEX and "UV_INDEX_URL" not in environ:
-        said["UV_DEFAULT_INDEX"] = settings.index
+        variables["UV_DEFAULT_INDEX"] = settings.index
     if settings.extra_indexes and "UV_EXTRA_INDEX_URL" not in environ:
-        said["UV_INDEX"] = " ".join(settings.extra_indexes)
-        said["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip does; every file is checked against a lock anyway
+        variables["UV_INDEX"] = " ".join(settings.extra_indexes)
+        variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"  # as pip does; every file is checked against a lock anyway
     if settings.find_links:
-        said["UV_FIND_LINKS"] = ",".join(settings.find_links)
+        variables["UV_FIND_LINKS"] = ",".join(settings.find_links)
     if settings.trusted_hosts:
-        said["UV_INSECURE_HOST"] = " ".join(settings.trusted_hosts)
+        variables["UV_INSECURE_HOST"] = " ".join(settings.trusted_hosts)
     if settings.timeout and settings.timeout.partition(".")[0].isdigit():
-        said["UV_HTTP_TIMEOUT"] = settings.timeout.partition(".")[0]
-    own = {name: value for name, value in said.items() if name not in environ}
+        variables["UV_HTTP_TIMEOUT"] = settings.timeout.partition(".")[0]
+    own = {name: value for name, value in variables.items() if name not in environ}
     return own | _certificates(settings, environ) | _proxies(settings, environ)
 
 
@@ -106,14 +106,16 @@ def local_path(address: str) -> Path | None:
 
 
 def _certificates(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:
-    said = {}
+    variables = {}
     if settings.cert:
-        said["SSL_CERT_DIR" if Path(settings.cert).is_dir() else "SSL_CERT_FILE"] = settings.cert
+        variables["SSL_CERT_DIR" if Path(settings.cert).is_dir() else "SSL_CERT_FILE"] = settings.cert
     elif not environ.keys() & {"SSL_CERT_FILE", "SSL_CERT_DIR", "UV_SYSTEM_CERTS"}:
-        said["UV_SYSTEM_CERTS"] = "true"  # uv's own list does not have a certificate that a site added to its machines
+        variables["UV_SYSTEM_CERTS"] = (
+            "true"  # uv's own list does not have a certificate that a site added to its machines
+        )
     if settings.client_cert:
-        said["SSL_CLIENT_CERT"] = settings.client_cert
-    return said
+        variables["SSL_CLIENT_CERT"] = settings.client_cert
+    return variables
 
 
 def _proxies(settings: PipSettings, environ: Mapping[str, str]) -> dict[str, str]:

@@ -63,8 +63,8 @@ def carry_out(
         message = f"{what} failed: {command[0]} could not be started ({error.strerror})"
         raise Stop(message) from error
     if done.returncode:
-        said = f"{done.stdout}{done.stderr}".strip()[-KEPT:]
-        message = f"{what} failed: {command[0]} ended with status {done.returncode} and said:\n{said}"
+        printed = f"{done.stdout}{done.stderr}".strip()[-KEPT:]
+        message = f"{what} failed: {command[0]} ended with status {done.returncode} and said:\n{printed}"
         raise Stop(message)
     return done.stdout
 

@@ -33,6 +33,6 @@ def _repeated(root: Path, modules: list[Path]) -> Iterator[str]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and path.name != "errors.py":
                 places[node.name].append(str(path.relative_to(root)))
-    for name, found in sorted(places.items()):
-        if len(found) > 1:
-            yield f"{len(found)} classes are named {name}: {', '.join(found)}"
+    for name, where in sorted(places.items()):
+        if len(where) > 1:
+            yield f"{len(where)} classes are named {name}: {', '.join(where)}"

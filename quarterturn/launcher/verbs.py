@@ -126,10 +126,10 @@ def check(arguments: Sequence[str]) -> int:
         beside = {name: pool.submit(_heard, installer, *command) for name, command in steps.items()}
         failed = ["quick tests"] if _run(installer, "lint, format and types beside quick tests", *quick) else []
         for name, future in beside.items():
-            status, said = future.result()
+            status, output = future.result()
             if status:
                 failed.insert(0, name)
-                complain(f"{name} failed:\n{said}")
+                complain(f"{name} failed:\n{output}")
     for line in structure.report(ROOT):
         say(f"note: {line}")
     say(f"check: {', '.join(failed)} failed" if failed else "check: all is well")

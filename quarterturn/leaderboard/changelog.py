@@ -36,9 +36,9 @@ def of_month(log: Path, month: Month) -> list[Row]:
         if statement.kind == "set" and stated < month:
             break
         if statement.kind == "withdraw" and stated > month:
-            later.append(_shown(index, statement))
+            later.append(_row(index, statement))
         elif stated == (month.plus(-1) if statement.kind == "retire" else month):
-            rows.append(_shown(index, statement))
+            rows.append(_row(index, statement))
             served |= _served(statement)
     return [*(row for row in later if row["subject"] in served), *rows]
 
@@ -65,7 +65,7 @@ def _served(statement: Statement) -> set[str]:
     return {says["replacement"]} if statement.kind == "withdraw" else set()
 
 
-def _shown(index: int, statement: Statement) -> Row:
+def _row(index: int, statement: Statement) -> Row:
     says, kind = statement.predicate, statement.kind
     return {
         "leaf": index,

@@ -60,7 +60,7 @@ def of_results(results: Iterable[Result], sunset: str) -> Scores:
     rows = list(results)
     parts = ([row for row in rows if (row.cohort == sunset) is last] for last in (False, True))
     sealed, opened = (_success_alone(score(part)) for part in parts)
-    return {name: shown(rounded(part)) for name, part in zip(KEPT, (score(rows), sealed, opened), strict=True)}
+    return {name: score_of(rounded(part)) for name, part in zip(KEPT, (score(rows), sealed, opened), strict=True)}
 
 
 def _success_alone(part: Score) -> Score:
@@ -77,7 +77,7 @@ def rounded(unrounded: Score) -> dict[str, Any]:
     return figures | {"attempted": unrounded.attempted, "unknown": roughly(unrounded.unknown), "spec": unrounded.spec}
 
 
-def shown(document: Mapping[str, Any]) -> Score:
+def score_of(document: Mapping[str, Any]) -> Score:
     """Read back what `rounded` gave."""
     figures = {name: Figure(**document[name]) for name in FIGURES}
     attempted, unknown = int(document["attempted"]), int(document["unknown"])
@@ -109,7 +109,7 @@ def _down(value: float) -> float:
 
 
 def _read(figures: Mapping[str, Any]) -> Scores:
-    return {part: shown(figures[part]) for part in KEPT}
+    return {part: score_of(figures[part]) for part in KEPT}
 
 
 def _withdrawn(house: House, month: Month) -> frozenset[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import scores
-from quarterturn.leaderboard.scores import FIGURES, Scores, half_point, rounded, shown
+from quarterturn.leaderboard.scores import FIGURES, Scores, half_point, rounded, score_of
 from rotation.calendar import Month
 from rotation.exposure.tracks import TRACKS, UNOFFICIAL
 from sandbox.results.score import Figure, Result, Score, rank, score
@@ -118,7 +118,7 @@ def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[LeaderboardLine]:
 
 def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     """Make the line of the reference agent: shown, and never ranked."""
-    figures = shown(rounded(score(results)))
+    figures = score_of(rounded(score(results)))
     return LeaderboardLine(name, "reference", None, None, figures, figures, "reference, unranked")
 
 

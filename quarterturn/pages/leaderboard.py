@@ -123,10 +123,10 @@ def _line(line: Item, ranks: Sequence[int | None]) -> LeaderboardRow:
     rank, of = line["rank"], _ranked(line)
     shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
     values = {**line["whole"], "success_rate": of["success_rate"]}
-    drawn = [figures.shown(title, values[name]) for name, title in figures.NAMES.items()]
+    drawn = [figures.draw_figure(title, values[name]) for name, title in figures.NAMES.items()]
     if line["track"] not in READ:
         beside = line.get("sunset") or {}
-        drawn.insert(1, figures.shown("Success, sunset", beside.get("success_rate"), "beside"))
+        drawn.insert(1, figures.draw_figure("Success, sunset", beside.get("success_rate"), "beside"))
     name = legible(line["name"])
     return LeaderboardRow(NONE if rank is None else f"{rank}{shared}", name, line["note"], drawn, str(line["runs"]))
 

@@ -81,7 +81,7 @@ def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
     first = max(min(Month.parse(cohort["entered"]) for cohort in cohorts), live.plus(-BEFORE))
     months = [first.plus(number) for number in range(last.since(first) + 1)]
     rows = [
-        Row(cohort["id"].removeprefix("cohort-"), _picture(cohort, months, live), (_told(cohort, live),))
+        Row(cohort["id"].removeprefix("cohort-"), _picture(cohort, months, live), (_age_or_state(cohort, live),))
         for cohort in cohorts
         if Month.parse(cohort["retires"]) >= first
     ]
@@ -123,7 +123,7 @@ def _age(cohort: Item, live: Month | None) -> str | None:
     return AGES[min(Month.parse(cohort["retires"]).since(live), len(AGES) - 1)]
 
 
-def _told(cohort: Item, live: Month) -> str:
+def _age_or_state(cohort: Item, live: Month) -> str:
     return _age(cohort, live) or cohort["state"]
 
 

@@ -80,7 +80,7 @@ def page(account: str, submission: Item, waits: str | None, quotas: Item, trace:
         waits=WAITS[waits].format(counted(submission["place"] or 0, "submission")) if waits else "",
         unfinished=_lasts(submission),
         charged=_charged(submission, quotas),
-        told=_told(submission),
+        told=_figures_shown(submission),
         grids=grids(submission, quotas, trace),
         later=_later(submission),
     )
@@ -153,11 +153,14 @@ def _later(submission: Item) -> str:
     return LATER["private" if submission["set"] == "private" else "dev"]
 
 
-def _told(submission: Item) -> list[tuple[str, list[figures.Shown]]]:
+def _figures_shown(submission: Item) -> list[tuple[str, list[figures.Shown]]]:
     if not submission["figures"]:
         return []
     return [
-        (words, [figures.shown(title, submission["figures"][part][name]) for name, title in figures.NAMES.items()])
+        (
+            words,
+            [figures.draw_figure(title, submission["figures"][part][name]) for name, title in figures.NAMES.items()],
+        )
         for part, words in PARTS.items()
         if submission["figures"][part]["attempted"]
     ]

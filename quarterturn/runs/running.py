@@ -191,7 +191,7 @@ def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = 
         require_wall(box)
         opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
     learnt = disclosure.figures(house, opened.record.number) or {}
-    line = standings.lines([(opened.record, {part: scores.shown(learnt[part]) for part in scores.PARTS})])
+    line = standings.lines([(opened.record, {part: scores.score_of(learnt[part]) for part in scores.PARTS})])
     public = caveats.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     del data["runs"], data["sunset"]  # the leaderboard counts the ones and shows the other

@@ -88,7 +88,7 @@ def line(house: House, submissions: Sequence[SubmissionRecord]) -> list[int]:
     return house.queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
 
 
-def shown(house: House, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
+def owner_view(house: House, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
     """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known already."""
     waiting = waiting if waiting is not None else line(house, [submission])
     code = CODES[submission.code] if submission.code else None

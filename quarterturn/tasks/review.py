@@ -83,7 +83,7 @@ def require_export(house: House, task_id: str, who: str) -> None:
         approvals.require(house, "export", f"task {task_id}", detail, who=who)
 
 
-def shown(house: House, task_ids: Sequence[str], who: str) -> Report:
+def open_for_review(house: House, task_ids: Sequence[str], who: str) -> Report:
     """Open tasks for their reviewer, with the evidence of their admission; reviewing one is no export of it."""
     data, lines = [], []
     for task_id in task_ids:
@@ -146,7 +146,7 @@ def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: ReviewPro
     """Review tasks with a person, question by question; skipped tasks go on waiting, decisions made are kept."""
     done: list[TaskRecord] = []
     for task_id in task_ids:
-        asker.show(shown(house, [task_id], who).lines)
+        asker.show(open_for_review(house, [task_id], who).lines)
         answers: dict[str, bool] = {}
         for key, question in CHECKLIST.items():
             reply = asker.ask(question)

@@ -96,7 +96,7 @@ class Exceptions:
             Malformed: one is no range of addresses.
         """
         try:
-            return cls(tuple(ip_network(one) for one in ranges), authority)
+            return cls(tuple(ip_network(network) for network in ranges), authority)
         except ValueError as error:
             raise Malformed(f"{error}; give a range such as 203.0.113.0/24") from None
 
@@ -158,17 +158,17 @@ def parse(url: str) -> Target:
     """
     scheme, mark, rest = url.partition("://")
     host, slash, path = rest.partition("/")
-    found = _URL.fullmatch(f"{scheme.lower()}{mark}{host.lower()}{slash}{path}") if len(url) <= MAX_URL else None
-    if found is None:
+    match = _URL.fullmatch(f"{scheme.lower()}{mark}{host.lower()}{slash}{path}") if len(url) <= MAX_URL else None
+    if match is None:
         raise Malformed(
             f"{url[:100]!r} is not the URL of an endpoint: give https://name/path, without user, password and fragment"
         )
-    default = HTTPS if found["scheme"] == "https" else 80
-    port = int(found["port"]) if found["port"] else default
+    default = HTTPS if match["scheme"] == "https" else 80
+    port = int(match["port"]) if match["port"] else default
     if port != default and not FIRST_HIGH_PORT <= port <= 65535:  # noqa: PLR2004 the last port
         raise Refused(f"port {port} of {url[:100]!r} belongs to another protocol; use 443, or one from 1024 on")
-    target = found["target"]
-    return Target(found["scheme"], _host(found["host"]), port, target if target.startswith("/") else f"/{target}")
+    target = match["target"]
+    return Target(match["scheme"], _host(match["host"]), port, target if target.startswith("/") else f"/{target}")
 
 
 def why_not(address: Address) -> str:
@@ -180,8 +180,8 @@ def why_not(address: Address) -> str:
 
 def resolve(name: str, port: int) -> list[str]:
     """Ask the machine's resolver for all addresses of a name."""
-    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def is_ours(address: Address) -> bool:
@@ -221,14 +221,14 @@ def pin(
 
 def _resolved(target: Target, resolver: Resolver) -> list[Address]:
     try:
-        found = [_address(text) for text in resolver(target.host, target.port)]
+        addresses = [_address(text) for text in resolver(target.host, target.port)]
     except (OSError, UnicodeError) as error:
         raise Unresolved(
             f"{target.host} cannot be resolved ({error}); check the name, and this machine's DNS"
         ) from None
-    if not found:
+    if not addresses:
         raise Unresolved(f"{target.host} has no address; check the name")
-    return found
+    return addresses
 
 
 def _host(text: str) -> str:

@@ -159,16 +159,16 @@ class Forwarder:
             await send({"type": "http.response.body", "body": body})
 
     async def _answered(self, scope: Message, receive: Receive) -> Answer:
-        found = _PATH.fullmatch(scope["raw_path"]) if scope["method"] in METHODS else None
-        run = self._run_of(found[1]) if found else None
-        if run is None or found is None:
+        match = _PATH.fullmatch(scope["raw_path"]) if scope["method"] in METHODS else None
+        run = self._run_of(match[1]) if match else None
+        if run is None or match is None:
             return _error(404, b"no run is served here")
         body = await _body(receive)
         if body is None:
             return _error(413, b"the body is too long, or came too slowly")
         try:
             async with asyncio.timeout(REPLY_SECONDS):
-                return await self._forwarded(run, _request(scope, found[2], body))
+                return await self._forwarded(run, _request(scope, match[2], body))
         except (OSError, EOFError, h11.ProtocolError):  # a timeout is an OSError
             return _error(502, b"no answer") if run.digest in self._runs else _error(404, b"no run is served here")
 
@@ -183,11 +183,11 @@ class Forwarder:
             writer.close()
 
     def _run_of(self, token: bytes) -> CallbackRun | None:
-        digest, found = hashlib.sha256(token).digest(), None
+        digest, matched = hashlib.sha256(token).digest(), None
         for run in self._runs.values():
             if hmac.compare_digest(run.digest, digest):
-                found = run
-        return found
+                matched = run
+        return matched
 
 
 def _request(scope: Message, path: bytes, body: bytes) -> bytes:
@@ -244,11 +244,11 @@ def _error(status: int, sentence: bytes) -> Answer:
 
 async def serve(control: socket.socket, listener: socket.socket) -> None:
     """Give up what is not needed, then serve until the runner is gone."""
-    loop, gone, forwarder = asyncio.get_running_loop(), asyncio.Event(), Forwarder(control)
+    loop, stopped, forwarder = asyncio.get_running_loop(), asyncio.Event(), Forwarder(control)
 
     def heard() -> None:
         if not forwarder.hear():
-            gone.set()
+            stopped.set()
 
     loop.add_reader(control, heard)
     server = await loop.create_server(protocol(forwarder, CallbackConnection), sock=listener, start_serving=False)
@@ -256,7 +256,7 @@ async def serve(control: socket.socket, listener: socket.socket) -> None:
     confine(CPU_SECONDS, DESCRIPTORS)
     await server.start_serving()
     control.send(READY)
-    await gone.wait()
+    await stopped.wait()
     os._exit(0)
 
 

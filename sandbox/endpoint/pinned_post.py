@@ -158,17 +158,17 @@ class Exchange:
             + (wire.send(h11.Data(self._body)) or b"")
             + (wire.send(h11.EndOfMessage()) or b"")
         )
-        status, kept = None, bytearray()
+        status, body = None, bytearray()
         try:
             for event in self._events(connection, wire):
                 if isinstance(event, h11.Response):
                     status = event.status_code
                 elif isinstance(event, h11.Data):
-                    kept += event.data
+                    body += event.data
         except (OSError, h11.RemoteProtocolError):
             if status is None:
                 raise
-        return ExchangeOutcome(status, said=bytes(kept[: self._caps.kept]))
+        return ExchangeOutcome(status, said=bytes(body[: self._caps.kept]))
 
     def _events(self, connection: socket.socket, wire: h11.Connection) -> Iterator[h11.Event]:
         """Read up to the response's end, or as much as is kept of it."""

@@ -137,7 +137,7 @@ class AgentSession:
             arguments, too_large = {}, f"all calls' arguments together are longer than {MAX_ALL_ARGUMENTS} bytes"
         self._calls += 1  # 3
         listed = name in self._listed
-        tool = document_name(name) if listed else shown(name)
+        tool = document_name(name) if listed else printable(name)
         self._emit({"call": self._calls, "tool": tool, "arguments": arguments, "listed": listed})
         started, injected = self._clock(), False
         if refusal := self._refusal(tool, too_large, listed=listed):  # 4
@@ -173,7 +173,7 @@ class AgentSession:
         return reply
 
 
-def shown(name: str) -> str:
+def printable(name: str) -> str:
     """Escape and cut a name that an agent made up, so that a log can be printed."""
     return cut(ascii(name)[1:-1], MAX_NAME)
 

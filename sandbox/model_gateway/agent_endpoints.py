@@ -67,7 +67,7 @@ class Front:
         """Serve one request whose body has been read; `ended` says that the session is over."""
         wire = WIRES.get(scope["path"])
         if wire is None or wire.style != self._style:
-            known = ", ".join(path for path, one in WIRES.items() if one.style == self._style)
+            known = ", ".join(path for path, served in WIRES.items() if served.style == self._style)
             await _refuse(send, wire or _guess(scope["path"]), 404, f"not found; this run has {known}")
         elif scope["method"] != "POST":
             await _refuse(send, wire, 405, "only POST is served here")
@@ -91,17 +91,17 @@ class Front:
         ident, waiting = self._number, asyncio.Queue[Mapping[str, Any] | None]()
         self._waiting[ident] = waiting
         pump = asyncio.create_task(self._pump(wire, waiting, send))
-        gone = asyncio.create_task(_gone(receive))
+        disconnected = asyncio.create_task(_gone(receive))
         try:
             self._writer.write(pack({"id": ident, "wire": wire.name, "request": request}))
-            await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({pump, disconnected}, return_when=asyncio.FIRST_COMPLETED)
             if not pump.done():
                 self._writer.write(pack({"id": ident, "cancel": True}))
         finally:
             del self._waiting[ident]
-            for task in (pump, gone):
+            for task in (pump, disconnected):
                 task.cancel()
-            await asyncio.gather(pump, gone, return_exceptions=True)
+            await asyncio.gather(pump, disconnected, return_exceptions=True)
 
     async def _pump(self, wire: Wire, waiting: asyncio.Queue[Mapping[str, Any] | None], send: Send) -> None:
         """Hand an answer on, from its status to its end."""

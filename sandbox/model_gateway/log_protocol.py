@@ -38,12 +38,12 @@ def repeated(earlier: Mapping[str, Any] | None, later: Mapping[str, Any], histor
     before, now = (earlier or {}).get(history), later.get(history)
     if not isinstance(before, list) or not isinstance(now, list):
         return 0
-    same = 0
+    repeats = 0
     for old, new in zip(before, now, strict=False):
         if json.dumps(old) != json.dumps(new):  # as they are sent: 1 is not true there, and keys have an order
             break
-        same += 1
-    return same
+        repeats += 1
+    return repeats
 
 
 class ModelCallLog:
@@ -79,8 +79,8 @@ class ModelCallLog:
         if entry == {"ended": True}:
             self.ended = True
         elif _fits(entry, _BEGIN) and len(self._calls) < MAX_CALLS and entry["begin"] not in self._calls:
-            told = {name: entry[name] for name in ("wire", "model", "repeats", "request")}
-            self._calls[entry["begin"]] = ModelCall(**told)
+            fields = {name: entry[name] for name in ("wire", "model", "repeats", "request")}
+            self._calls[entry["begin"]] = ModelCall(**fields)
         elif _fits(entry, _END) and entry["end"] in self._calls and entry["outcome"] in get_args(ModelOutcome):
             self._calls[entry["end"]] = self._calls[entry["end"]].closed(
                 [(str(kind), str(text)) for kind, text in entry["response"]],

@@ -96,16 +96,16 @@ class ModelGateway:
             control.send(f"probe {model}".encode())
             control.settimeout(PROBE_SECONDS)
             try:
-                said = control.recv(8)
+                reply = control.recv(8)
             except TimeoutError:
-                said = b""
+                reply = b""
             finally:
                 control.settimeout(None)
-            if not said:
+            if not reply:
                 self._end()  # or it might answer the next question with this one's answer
-        if said not in {b"yes", b"no"}:
+        if reply not in {b"yes", b"no"}:
             raise Lost("the model process did not say whether the upstream answers")
-        return said == b"yes"
+        return reply == b"yes"
 
     def close(self) -> None:
         """End the process, with all sessions; safe to call twice."""
@@ -146,11 +146,11 @@ class ModelGateway:
             try:
                 socket.send_fds(control, [b"!"], [file.fileno()])
                 control.settimeout(START_SECONDS)
-                said = control.recv(8)
+                reply = control.recv(8)
             except OSError:
-                said = b""
+                reply = b""
         control.settimeout(None)
-        if said != b"ready":
+        if reply != b"ready":
             self._end()
             raise Unavailable("the model process does not start; try `python -m sandbox.model_gateway.server`")
 

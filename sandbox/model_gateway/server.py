@@ -43,8 +43,8 @@ def main(control: socket.socket) -> None:
     warnings.simplefilter("ignore")
     _, descriptors, _, _ = socket.recv_fds(control, MAX_ORDER, 1)
     with os.fdopen(descriptors[0], "rb") as file:
-        told = json.load(file)
-    asyncio.run(_run(control, UpstreamSpec.from_json(told["spec"]), told["key"]))
+        config = json.load(file)
+    asyncio.run(_run(control, UpstreamSpec.from_json(config["spec"]), config["key"]))
 
 
 async def _run(control: socket.socket, spec: UpstreamSpec, key: str) -> None:

@@ -173,7 +173,7 @@ class UpstreamSession:
             call.detail = f"{failed.status}: {failed.detail}"
             call.outcome = "broke"  # which nobody can settle, unless we find out more before the session is over
             begun = call.begun
-            self._fail(call, *_told(failed))
+            self._fail(call, *_reported_error(failed))
             self._judging.add(call.ident)
             try:
                 call.outcome = await self._judge.outcome(call, failed, begun=begun)
@@ -261,7 +261,7 @@ class UpstreamSession:
             self._writer.write(pack({"id": ident, **message}))
 
 
-def _told(failed: UpstreamFailed) -> tuple[int, str]:
+def _reported_error(failed: UpstreamFailed) -> tuple[int, str]:
     """Give the status and sentence that an agent hears; an upstream's own words may tell of other runs."""
     if failed.status in SAID_NO:
         return failed.status, f"the upstream refused this request with status {failed.status}"

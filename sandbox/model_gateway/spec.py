@@ -48,7 +48,7 @@ class UpstreamSpec:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain JSON values."""
-        return {one.name: getattr(self, one.name) for one in fields(self)} | {"models": list(self.models)}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"models": list(self.models)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> UpstreamSpec:

@@ -49,6 +49,6 @@ class UpstreamCall:
         read = self.reserved.read if self.usage.read is None else self.usage.read
         received = estimate(sum(len(text.encode()) for _, text in self.pieces))
         # A count that came before the end (Anthropic's first one) is no count of what was written after it.
-        told = self.usage.written if self.outcome == "ok" else None
-        written = max(received, self.usage.written or 0) if told is None else told
-        return read, written, self.usage.read is None or told is None
+        reported = self.usage.written if self.outcome == "ok" else None
+        written = max(received, self.usage.written or 0) if reported is None else reported
+        return read, written, self.usage.read is None or reported is None

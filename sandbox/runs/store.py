@@ -232,14 +232,14 @@ class Runs:
             NotFound: there is none.
         """
         if session is not None:
-            return _record(_found(session, number))
+            return _record(_row_of(session, number))
         with Session(self._engine) as own:
-            return _record(_found(own, number))
+            return _record(_row_of(own, number))
 
     def held(self, number: int, attempt: int) -> bool:
         """Say whether a run is still running under this very attempt; otherwise the caller must stop playing it."""
         with Session(self._engine) as own:
-            row = _found(own, number)
+            row = _row_of(own, number)
             return row.state == RunState.RUNNING.value and row.attempt == attempt
 
     def require(self, number: int, attempt: int, session: Session) -> None:
@@ -252,7 +252,7 @@ class Runs:
 
     def note(self, number: int, cause: str | None, session: Session) -> None:
         """Record why a run that was not ended is not being played."""
-        _found(session, number).cause = cause
+        _row_of(session, number).cause = cause
 
     def list(self, *, month: str | None = None, state: RunState | str | None = None) -> tuple[RunRecord, ...]:
         """List runs in the order of their numbers."""
@@ -302,7 +302,7 @@ class Runs:
         with join_or_begin(self._engine, session) as own:
             if own.exec(change.values(state=after.value, **changes)).rowcount != 1:
                 raise NotAllowed(f"run {before.number} was {before.state} and is no longer; look at it again")
-            row = _found(own, before.number)
+            row = _row_of(own, before.number)
             own.refresh(row)
             return _record(row)
 
@@ -323,7 +323,7 @@ def _pack(run: TaskRun) -> bytes:
     return json.dumps(run.as_json()).encode("ascii")
 
 
-def _found(session: Session, number: int) -> RunRow:
+def _row_of(session: Session, number: int) -> RunRow:
     row = session.get(RunRow, number)
     if row is None:
         raise NotFound(f"there is no run {number}; list them with `quarterturn board`")
@@ -332,7 +332,7 @@ def _found(session: Session, number: int) -> RunRow:
 
 def _held(session: Session, number: int, attempt: int) -> RunRow:
     """Give the row of a run that runs under this very attempt."""
-    row = _found(session, number)
+    row = _row_of(session, number)
     if row.state != RunState.RUNNING.value:
         raise NotAllowed(f"run {number} is {row.state}: nothing more is written to it")
     if row.attempt != attempt:

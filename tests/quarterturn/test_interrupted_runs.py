@@ -245,7 +245,7 @@ def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     gone = submission_service.cancel(house, made.id, "ada")
     assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
     assert came_to(house) == {"false cancelled": house.spec.size}
-    assert submission_service.shown(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
+    assert submission_service.owner_view(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
     assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
 
 
@@ -280,7 +280,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     stopped(house, made, played)
     house.queue.finish(house.queue.claim("w"), "machine")
     house.rotation.run(house.official.month())
-    shown = submission_service.shown(house, house.submissions.get(made.id))
+    shown = submission_service.owner_view(house, house.submissions.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
 

@@ -121,7 +121,7 @@ class Vault:
             NotFound: there is none.
         """
         with Session(self._engine) as session:
-            return TaskRecord.of(_found(session, task_id))
+            return TaskRecord.of(_row_of(session, task_id))
 
     def has(self, task_id: str) -> bool:
         """Say whether there is a task of this id."""
@@ -158,7 +158,7 @@ class Vault:
             Broken: the row was changed, or the task is not the one that was promised.
         """
         with transaction(self._engine) as session:
-            row = _found(session, task_id)
+            row = _row_of(session, task_id)
             if row.key_id == SHREDDED:
                 raise NotFound(f"Task {task_id} was shredded: of what it said, nothing is kept.")
             record, sealed = TaskRecord.of(row), row.sealed()
@@ -196,7 +196,7 @@ class Vault:
             NotAllowed: the event is not open from its state, or somebody else moved it at the same moment.
         """
         with join_or_begin(self._engine, session) as own:
-            row = _found(own, task_id)
+            row = _row_of(own, task_id)
             before = TaskRecord.of(row).state
             try:
                 after = advance(before, event)
@@ -380,7 +380,7 @@ def _known() -> Any:
     return select(*(col(getattr(TaskRow, name)) for name in TaskRecord.__dataclass_fields__))
 
 
-def _found(session: Session, task_id: str) -> TaskRow:
+def _row_of(session: Session, task_id: str) -> TaskRow:
     row = session.get(TaskRow, task_id)
     if row is None:
         raise NotFound(f"There is no task {task_id}.")

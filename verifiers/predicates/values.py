@@ -30,13 +30,13 @@ def exact(number: Number) -> Fraction:
 
 def exact_sum(numbers: Iterable[Number | Decimal]) -> Fraction:
     """Add numbers without rounding, as decimals: fractions would need a common divisor at every addition."""
-    whole, rest = 0, Decimal(0)
+    integers, rest = 0, Decimal(0)
     for number in numbers:
         if isinstance(number, int):
-            whole += number
+            integers += number
         else:
             rest = _EXACT.add(rest, Decimal(repr(number)) if isinstance(number, float) else number)
-    return whole + Fraction(rest)
+    return integers + Fraction(rest)
 
 
 def near(left: Fraction, right: Number, tolerance: Number = 0) -> bool:
@@ -97,5 +97,5 @@ def difference(data: bytes, expected: bytes) -> str:
     at = next(
         (i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), min(len(data), len(expected))
     )
-    here, there = (part[at : at + SNIPPET].decode("utf-8", "replace") for part in (data, expected))
-    return f"differs: from byte {at} on it has {quoted(here)} and not {quoted(there)}"
+    actual, wanted = (part[at : at + SNIPPET].decode("utf-8", "replace") for part in (data, expected))
+    return f"differs: from byte {at} on it has {quoted(actual)} and not {quoted(wanted)}"

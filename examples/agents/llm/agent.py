@@ -51,10 +51,12 @@ class OpenAIModel:
         done = self.client.chat.completions.create(
             model=self.model, messages=self.messages, tools=self.tools, max_completion_tokens=ANSWER_TOKENS
         )
-        said = done.choices[0].message
-        self.messages.append(said.model_dump(exclude_none=True))
-        calls = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in said.tool_calls or ()]
-        return said.content or "", calls
+        message = done.choices[0].message
+        self.messages.append(message.model_dump(exclude_none=True))
+        calls = [
+            (call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or ()
+        ]
+        return message.content or "", calls
 
     def tell(self, results: list[tuple[str, str, bool]]) -> None:
         """Add what the calls gave."""
@@ -81,12 +83,12 @@ class AnthropicModel:
 
     def think(self) -> tuple[str, list[tuple[str, str, Any]]]:
         """Give what the model says, and the calls that it wants: an id, a name and arguments."""
-        said = self.client.messages.create(
+        message = self.client.messages.create(
             model=self.model, system=TOLD, messages=self.messages, tools=self.tools, max_tokens=ANSWER_TOKENS
         )
-        self.messages.append({"role": "assistant", "content": [block.to_dict() for block in said.content]})
-        text = "".join(block.text for block in said.content if block.type == "text")
-        return text, [(block.id, block.name, block.input) for block in said.content if block.type == "tool_use"]
+        self.messages.append({"role": "assistant", "content": [block.to_dict() for block in message.content]})
+        text = "".join(block.text for block in message.content if block.type == "text")
+        return text, [(block.id, block.name, block.input) for block in message.content if block.type == "tool_use"]
 
     def tell(self, results: list[tuple[str, str, bool]]) -> None:
         """Add what the calls gave."""
@@ -102,8 +104,8 @@ MODELS = {"openai": OpenAIModel, "anthropic": AnthropicModel}
 
 async def work(task: dict[str, Any]) -> str:
     """Let the model work on a task until it wants no more calls, and give the last thing it said."""
-    told = task["model"]
-    model = MODELS[told["wire"]](told["models"][0], task["tools"])
+    settings = task["model"]
+    model = MODELS[settings["wire"]](settings["models"][0], task["tools"])
     model.say(task["goal"])
     left = int(task["max_steps"])
     async with Client(f"{URL}/mcp") as client:
@@ -115,8 +117,8 @@ async def work(task: dict[str, Any]) -> str:
             results = []
             for ident, name, arguments in calls:
                 result = await client.call_tool(name, arguments)
-                shown = "\n".join(block.text for block in result.content if block.type == "text")
-                results.append((ident, shown, bool(result.is_error)))
+                rendered = "\n".join(block.text for block in result.content if block.type == "text")
+                results.append((ident, rendered, bool(result.is_error)))
             model.tell(results)
 
 

@@ -86,12 +86,12 @@ async def change_lines(tools: Tools, folder: str, old: str, new: str) -> None:
 @rule(r"<path:PATH> should hold every line that starts with (?P<start>.+?), whole, .*\.txt files in <folder:PATH>")
 async def collect(tools: Tools, start: str, folder: str, path: str) -> None:
     """Collect lines from many files into one."""
-    found = []
+    kept_lines = []
     for name in sorted(await names(tools, folder, ".txt")):
         lines = (await read(tools, f"{folder}/{name}")).splitlines()
-        found += [line for line in lines if line.startswith(STARTS.get(start, start))]
+        kept_lines += [line for line in lines if line.startswith(STARTS.get(start, start))]
     await tools("filesystem__create_directory", path=path.rpartition("/")[0])
-    await write(tools, path, found)
+    await write(tools, path, kept_lines)
 
 
 @rule(r"\.csv files?.* in <folder:PATH> count visitors.*How many visitors .* in all.* into <path:PATH>")
@@ -101,8 +101,8 @@ async def visitors(tools: Tools, folder: str, path: str) -> None:
     figures = []
     for name in await names(tools, folder, ".csv"):
         figures += [int(list(row.values())[-1]) for row in await table(tools, f"{folder}/{name}")]
-    found = sum(figures)
-    await write(tools, path, [json.dumps({"total": found}) if path.endswith(".json") else str(found)])
+    amount = sum(figures)
+    await write(tools, path, [json.dumps({"total": amount}) if path.endswith(".json") else str(amount)])
 
 
 @rule(

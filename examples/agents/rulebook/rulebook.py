@@ -25,7 +25,7 @@ class Stuck(Exception):
 
 def rule(sentence: str) -> Callable[[Rule], Rule]:
     """Make a function the rule for goals with this sentence in them; `<name:PATH>` becomes the argument `name`."""
-    pattern = re.sub(r"<(\w+):(\w+)>", lambda found: f"(?P<{found[1]}>{NAMES[found[2]]})", sentence)
+    pattern = re.sub(r"<(\w+):(\w+)>", lambda match: f"(?P<{match[1]}>{NAMES[match[2]]})", sentence)
 
     def keep(function: Rule) -> Rule:
         RULES.append((re.compile(pattern, re.IGNORECASE | re.DOTALL), function))
@@ -37,6 +37,6 @@ def rule(sentence: str) -> Callable[[Rule], Rule]:
 def find(goal: str) -> Found:
     """Find the rule for a goal, and its arguments."""
     for pattern, function in RULES:
-        if found := pattern.search(goal):
-            return function, found.groupdict()
+        if match := pattern.search(goal):
+            return function, match.groupdict()
     raise Stuck("no rule is about this goal")

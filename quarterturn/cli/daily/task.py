@@ -144,7 +144,7 @@ def task_review(
             others = [record.id for record in house.vault.records(TaskState.ADMITTED) if record.author != who]
             report = review.decided(review.one_by_one(house, others, who, _Terminal()))
         elif task_id or batch:
-            report = review.shown(house, chosen, who)
+            report = review.open_for_review(house, chosen, who)
         else:
             report = review.waiting(waiting)
     Output(as_json=as_json).result(report.data, *report.lines)
@@ -190,9 +190,9 @@ class _Terminal:
     """Asks the person at the terminal (`quarterturn.tasks.review.ReviewPrompt`)."""
 
     def show(self, lines: Sequence[str]) -> None:
-        from quarterturn.cli.terminal.output import shown
+        from quarterturn.cli.terminal.output import printable
 
-        typer.echo("\n".join(["", *map(shown, lines[:-1])]))
+        typer.echo("\n".join(["", *map(printable, lines[:-1])]))
 
     def ask(self, question: str) -> str:
         words = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}

@@ -98,10 +98,12 @@ def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
         for line in _lines(made):
             out.say(line)
         raise
-    return Report({"box": box.name, "attempts": [_shown(attempt, controls) for attempt in made]}, *_judged(box, made))
+    return Report(
+        {"box": box.name, "attempts": [_attempt_row(attempt, controls) for attempt in made]}, *_judged(box, made)
+    )
 
 
-def _shown(attempt: Attempt, controls: bool) -> dict[str, Any]:
+def _attempt_row(attempt: Attempt, controls: bool) -> dict[str, Any]:
     fields = asdict(attempt)
     if not controls:
         del fields["control_succeeded"]

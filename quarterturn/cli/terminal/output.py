@@ -32,7 +32,7 @@ class Output:
             print(json.dumps({"ok": ok, "data": data}, sort_keys=True))
         else:
             for line in lines:
-                print(shown(line))
+                print(printable(line))
         if not ok:
             raise typer.Exit(otherwise)
 
@@ -41,11 +41,11 @@ class Output:
         if self.as_json:
             print(json.dumps({"ok": ok, "data": data}, sort_keys=True), flush=True)
         else:
-            print("\n".join(["", *map(shown, lines)]), flush=True)
+            print("\n".join(["", *map(printable, lines)]), flush=True)
 
     def say(self, line: str) -> None:
         """Print a line of progress to standard error."""
-        print(shown(line), file=sys.stderr, flush=True)
+        print(printable(line), file=sys.stderr, flush=True)
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
@@ -56,7 +56,7 @@ class Output:
             yield _Tenths(self, what, total).advance
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Write control characters so that a terminal shows them instead of obeying them: a bundle may be hostile."""
     if text.isprintable():
         return text

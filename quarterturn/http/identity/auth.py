@@ -36,7 +36,9 @@ async def gate(request: Request) -> None:
         signin.require_from_here(request)
     if scope is None and row not in OWNERS_SEE_MORE:
         return
-    request.state.caller = await run_in_threadpool(_caller, request, signin.shown(request) if row in PAGES else None)
+    request.state.caller = await run_in_threadpool(
+        _caller, request, signin.session_token(request) if row in PAGES else None
+    )
     if scope is None:
         return
     if request.state.caller is None:
@@ -61,14 +63,14 @@ def _caller(request: Request, cookie: str | None) -> Caller | None:
 
 def caller(request: Request) -> Caller:
     """Give the caller, on a route that needs a scope."""
-    found: Caller = request.state.caller
-    return found
+    signed_in: Caller = request.state.caller
+    return signed_in
 
 
 def perhaps(request: Request) -> Caller | None:
     """Give the caller, or None, on a route of `OWNERS_SEE_MORE`."""
-    found: Caller | None = request.state.caller
-    return found if found is not None and "submit" in found.scopes else None
+    signed_in: Caller | None = request.state.caller
+    return signed_in if signed_in is not None and "submit" in signed_in.scopes else None
 
 
 Who = Annotated[Caller, Depends(caller)]

@@ -30,7 +30,7 @@ _OURS = re.compile(r"/(mine|watch|submission/s-[a-z2-7]{16})", re.ASCII)
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 
-def shown(request: Request) -> str | None:
+def session_token(request: Request) -> str | None:
     """Give the token in a request's cookie."""
     return request.cookies.get(_name(request))
 
@@ -42,8 +42,8 @@ def require_from_here(request: Request) -> None:
         Problem: it was, or does not say.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
-    same = site == "same-origin" if site is not None else urlsplit(origin).netloc == request.headers.get("host")
-    if not same:
+    same_origin = site == "same-origin" if site is not None else urlsplit(origin).netloc == request.headers.get("host")
+    if not same_origin:
         raise Problem("cross-site")
 
 
@@ -63,27 +63,27 @@ async def sign_in(request: Request) -> Response:
         return html.own(sign_in_pages.page(_secure(request), wrong=True), 422)
     first = next((page for scope, page in FIRST.items() if scope in caller.scopes), "/")
     to = given.get("to", [""])[0]
-    said = _to(to if _OURS.fullmatch(to) else first)
-    said.set_cookie(
+    response = _to(to if _OURS.fullmatch(to) else first)
+    response.set_cookie(
         _name(request), token, HOURS * 3600, path="/", secure=_secure(request), httponly=True, samesite="strict"
     )
-    return said
+    return response
 
 
 @router.post("/sign-out", name="sign_out")
 def sign_out(request: Request) -> Response:
     """Delete the cookie; the token stays valid."""
-    said = _to("/sign-in")
-    said.delete_cookie(_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict")
-    return said
+    response = _to("/sign-in")
+    response.delete_cookie(_name(request), path="/", secure=_secure(request), httponly=True, samesite="strict")
+    return response
 
 
 def kept_out(request: Request) -> Response:
     """Answer an unauthenticated request for a page with the form."""
     path = request.url.path
-    said = html.own(sign_in_pages.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
-    said.headers["www-authenticate"] = 'Bearer realm="quarterturn"'
-    return said
+    response = html.own(sign_in_pages.page(_secure(request), to=path if _OURS.fullmatch(path) else ""), 401)
+    response.headers["www-authenticate"] = 'Bearer realm="quarterturn"'
+    return response
 
 
 def _to(path: str) -> Response:

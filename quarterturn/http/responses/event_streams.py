@@ -54,22 +54,22 @@ class Watchers:
     def crowded(self, token: int) -> bool:
         """Say whether a token has as many streams as it may."""
         with self._some:
-            return Counter(one.token for one in self._all)[token] >= MOST
+            return Counter(watcher.token for watcher in self._all)[token] >= MOST
 
     @contextmanager
     def watching(self, name: str, token: int, last: Look) -> Iterator[asyncio.Queue[Look]]:
         """Register a stream, and give the queue of a submission's changes from `last` on."""
-        one = _Watcher(name, token, last)
+        watcher = _Watcher(name, token, last)
         with self._some:
-            self._all.add(one)
+            self._all.add(watcher)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._poll, name="watchers", daemon=True)
                 self._thread.start()
         try:
-            yield one.heard
+            yield watcher.heard
         finally:
             with self._some:
-                self._all.discard(one)
+                self._all.discard(watcher)
                 self._some.notify()
 
     def _poll(self) -> None:
@@ -81,9 +81,9 @@ class Watchers:
                     return
                 watched = tuple(self._all)
             try:
-                looks = self._look({one.name for one in watched})
-                for one in watched:
-                    if one.name in looks:
-                        one.tell(looks[one.name])
+                looks = self._look({watcher.name for watcher in watched})
+                for watcher in watched:
+                    if watcher.name in looks:
+                        watcher.tell(looks[watcher.name])
             except Exception as error:  # whoever watches would hear nothing any more
                 log.error("%s while looking at what is watched", type(error).__name__)  # noqa: TRY400 - its words may quote a task

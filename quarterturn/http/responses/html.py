@@ -32,7 +32,7 @@ style = Document.of(templates.style())
 
 def policy(**more: str) -> dict[str, str]:
     """Give the headers of a page; `more` are directives that it needs beside, such as `script_src`."""
-    have = dict(one.split(" ", 1) for one in SECURITY["content-security-policy"].split("; "))
+    have = dict(directive.split(" ", 1) for directive in SECURITY["content-security-policy"].split("; "))
     have |= {"style-src": "'self'", "form-action": "'self'"}
     have |= {name.replace("_", "-"): value for name, value in more.items()}
     return {
@@ -46,9 +46,9 @@ PAGE = policy()
 
 def public(request: Request, page: str, headers: Mapping[str, str] = PAGE) -> Response:
     """Give a public page."""
-    found = json_responses.published(request, Document.of(page.encode()), HTML)
-    found.headers.update(headers)
-    return found
+    response = json_responses.published(request, Document.of(page.encode()), HTML)
+    response.headers.update(headers)
+    return response
 
 
 def own(page: str, status: int = 200) -> Response:
@@ -63,7 +63,7 @@ class Page(APIRoute):
         """Give what answers a request."""
         answer = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handler(request: Request) -> Response:
             try:
                 return await answer(request)
             except Exception as error:
@@ -71,7 +71,7 @@ class Page(APIRoute):
                     raise
                 raise Problem(code_of(error)) from None
 
-        return told
+        return handler
 
 
 def is_page(request: Request) -> bool:
@@ -87,9 +87,9 @@ def wants_page(request: Request) -> bool:
 
 def problem(code: str, headers: Mapping[str, str]) -> Response:
     """Give a problem as a page; `headers` go with the answer."""
-    found = own(sign_in.problem(*PROBLEMS[code]), PROBLEMS[code][0])
-    found.headers.update(headers)
-    return found
+    response = own(sign_in.problem(*PROBLEMS[code]), PROBLEMS[code][0])
+    response.headers.update(headers)
+    return response
 
 
 def chosen(grids: Mapping[str, Grid], file: str) -> tuple[bytes, str]:

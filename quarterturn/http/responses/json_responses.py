@@ -27,22 +27,22 @@ def plain(data: Any, status: int = 200, headers: Mapping[str, str] | None = None
 
 
 def published(
-    request: Request, found: Document | None, media: str = JSON, *, keep: str = PUBLIC, name: str | None = None
+    request: Request, document: Document | None, media: str = JSON, *, keep: str = PUBLIC, name: str | None = None
 ) -> Response:
     """Give published bytes, or status 304 where the client has this version already.
 
     Raises:
         Problem: there is nothing.
     """
-    if found is None:
+    if document is None:
         raise Problem("not-found")
-    headers = {"etag": found.etag, "cache-control": keep, "access-control-allow-origin": "*"}
+    headers = {"etag": document.etag, "cache-control": keep, "access-control-allow-origin": "*"}
     headers |= {"cross-origin-resource-policy": "cross-origin"}
     if name is not None:
         headers["content-disposition"] = f'inline; filename="{name}"'
-    if _has(request, found.etag):
+    if _has(request, document.etag):
         return Response(status_code=304, headers=headers)
-    return Response(found.body, 200, headers, media)
+    return Response(document.body, 200, headers, media)
 
 
 def written(data: Any) -> bytes:
@@ -63,9 +63,9 @@ def page(items: Sequence[T], key: Callable[[T], str], cursor: str | None, limit:
         if last not in names:
             raise Problem("malformed")
         start = names.index(last) + 1
-    found = items[start : start + limit]
+    part = items[start : start + limit]
     more = start + limit < len(items)
-    return found, sealed(key(found[-1])) if more and found else None
+    return part, sealed(key(part[-1])) if more and part else None
 
 
 def sealed(last: str) -> str:
@@ -91,4 +91,4 @@ def opened(cursor: str) -> str:
 def _has(request: Request, etag: str) -> bool:
     """Say whether a client names this version; a weak comparison, as RFC 9110 (13.1.2) asks for."""
     given = request.headers.get("if-none-match", "")
-    return given.strip() == "*" or etag in {one.strip().removeprefix("W/") for one in given.split(",")}
+    return given.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in given.split(",")}

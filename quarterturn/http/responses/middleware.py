@@ -107,8 +107,8 @@ async def _read(scope: Scope, receive: Receive, most: int) -> Receive | None:
     given = dict(scope["headers"])
     if b"content-length" not in given and b"transfer-encoding" not in given:
         return receive  # there is none
-    said = given.get(b"content-length", b"0")
-    if said.isdigit() and int(said) > most:
+    length = given.get(b"content-length", b"0")
+    if length.isdigit() and int(length) > most:
         return None
     body, more = b"", True
     while more:

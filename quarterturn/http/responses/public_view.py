@@ -91,12 +91,12 @@ class PublicView:
 
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
         """Give the cached answer made of the version `of` of the published files, or make it."""
-        found = self._made.get((of, key))
-        if found is None:
+        document = self._made.get((of, key))
+        if document is None:
             if len(self._made) >= MOST_MADE:
                 self._made = {}
-            found = self._made[of, key] = Document.of(make())
-        return found
+            document = self._made[of, key] = Document.of(make())
+        return document
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -152,8 +152,11 @@ class PublicView:
         dev, releases = self._document(self._view / DEV), self.releases()
         version = (dev.etag if dev else None, tuple(releases))
         if self._tasks[0] != version:
-            found = [*(_dev_tasks(dev.body) if dev else ()), *(t for name in releases for t in self._released(name))]
-            self._tasks = (version, tuple(found), {task.id: task for task in found})
+            all_tasks = [
+                *(_dev_tasks(dev.body) if dev else ()),
+                *(t for name in releases for t in self._released(name)),
+            ]
+            self._tasks = (version, tuple(all_tasks), {task.id: task for task in all_tasks})
         return self._tasks[1], self._tasks[2]
 
     def _released(self, name: str) -> tuple[PublicTask, ...]:
@@ -174,8 +177,8 @@ class PublicView:
         folder = self._releases / release
         if not RELEASE.fullmatch(release) or not folder.is_dir():
             return {}
-        found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
-        return {path.relative_to(folder).as_posix(): path for path in found}
+        paths = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+        return {path.relative_to(folder).as_posix(): path for path in paths}
 
     def manifest(self, release: str) -> Document | None:
         """Give a release's manifest."""
@@ -188,10 +191,10 @@ class PublicView:
     def _document(self, path: Path) -> Document | None:
         """Read a file, if it is not the one that was read before."""
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             return None
-        version = (found.st_mtime_ns, found.st_ino)
+        version = (status.st_mtime_ns, status.st_ino)
         with self._lock:
             known = self._kept.get(path)
             if known is None or known[0] != version:

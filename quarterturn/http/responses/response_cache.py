@@ -72,12 +72,12 @@ class ResponseCache:
             await self._app(scope, receive, send)
             return
         version, key = self._look(), (scope["path"], scope["query_string"])
-        found = self._kept.get(key)
-        if found is not None:
-            scope["route"] = found.route
-            if found.small is not None and _takes_gzip(given.get(b"accept-encoding", b"")):
-                found = found.small
-            await _answer(found, given.get(b"if-none-match", b""), send)
+        cached = self._kept.get(key)
+        if cached is not None:
+            scope["route"] = cached.route
+            if cached.small is not None and _takes_gzip(given.get(b"accept-encoding", b"")):
+                cached = cached.small
+            await _answer(cached, given.get(b"if-none-match", b""), send)
         elif self._old(version):
             await self._app(scope, receive, self._listening(scope, key, version, send))
         else:
@@ -115,11 +115,11 @@ class ResponseCache:
         public = have.get(b"cache-control", b"").startswith(b"public")
         if start["status"] != 200 or not public or b"etag" not in have or b"set-cookie" in have:  # noqa: PLR2004
             return
-        kept = _both(scope.get("route"), have, body)
-        if len(self._kept) >= MOST or self._bytes + kept.size > MOST_BYTES:
+        response = _both(scope.get("route"), have, body)
+        if len(self._kept) >= MOST or self._bytes + response.size > MOST_BYTES:
             self._empty()
-        self._kept[key] = kept
-        self._bytes += kept.size
+        self._kept[key] = response
+        self._bytes += response.size
 
     def _empty(self) -> None:
         self._kept, self._bytes = {}, 0
@@ -130,8 +130,12 @@ def _both(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResp
     if not headers.get(b"content-type", b"").startswith(_PAGE):
         return _kept(route, headers, body)
     varies, small = {**headers, _VARIES[0]: _VARIES[1]}, gzip.compress(body, mtime=0)
-    other = {b"content-encoding": b"gzip", b"content-length": b"%d" % len(small), b"etag": b"W/" + headers[b"etag"]}
-    return replace(_kept(route, varies, body), small=_kept(route, varies | other, small))
+    gzip_headers = {
+        b"content-encoding": b"gzip",
+        b"content-length": b"%d" % len(small),
+        b"etag": b"W/" + headers[b"etag"],
+    }
+    return replace(_kept(route, varies, body), small=_kept(route, varies | gzip_headers, small))
 
 
 def _kept(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResponse:
@@ -141,18 +145,18 @@ def _kept(route: Any, headers: Mapping[bytes, bytes], body: bytes) -> CachedResp
 
 def _takes_gzip(accepted: bytes) -> bool:
     """Say whether a client takes gzip, by its `Accept-Encoding`."""
-    for one in accepted.lower().split(b","):
-        name, _, weight = one.partition(b";")
+    for encoding in accepted.lower().split(b","):
+        name, _, weight = encoding.partition(b";")
         if name.strip() == b"gzip":
             return weight.replace(b" ", b"") not in (b"q=0", b"q=0.0", b"q=0.00", b"q=0.000")
     return False
 
 
-async def _answer(found: CachedResponse, has: bytes, send: Send) -> None:
+async def _answer(cached: CachedResponse, has: bytes, send: Send) -> None:
     """Send a cached answer, or status 304 to a client that has it (a weak comparison, RFC 9110, 13.1.2)."""
-    tags = {one.strip().removeprefix(b"W/") for one in has.split(b",")} if has else ()
-    known = found.etag in tags or b"*" in tags
-    status, headers, body = (304, found.bare, b"") if known else (200, found.headers, found.body)
+    tags = {tag.strip().removeprefix(b"W/") for tag in has.split(b",")} if has else ()
+    known = cached.etag in tags or b"*" in tags
+    status, headers, body = (304, cached.bare, b"") if known else (200, cached.headers, cached.body)
     await send({"type": "http.response.start", "status": status, "headers": list(headers)})
     await send({"type": "http.response.body", "body": body})
 

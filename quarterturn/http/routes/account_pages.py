@@ -30,34 +30,34 @@ Everything = Annotated[bool, Query(alias="all")]
 @router.get("/mine", name="submissions_page")
 def mine(house: Home, who: Who, cursor: Cursor = None) -> Response:
     """Show the caller's submissions and quotas."""
-    found, more = _mine(house, who.account, cursor)
-    queries = [f"?cursor={one}" if one else "" for one in (cursor, more)]
-    return html.own(submission.overview(who.account, found, submission_service.quotas(house, who.account), *queries))
+    records, more = _mine(house, who.account, cursor)
+    queries = [f"?cursor={position}" if position else "" for position in (cursor, more)]
+    return html.own(submission.overview(who.account, records, submission_service.quotas(house, who.account), *queries))
 
 
 @router.get("/mine/{file}", name="submissions_table")
 def mine_table(house: Home, who: Who, file: str, cursor: Cursor = None) -> Response:
     """Give a table of that page."""
-    found, _ = _mine(house, who.account, cursor)
-    tables = (submission.submissions(found), submission.budget(submission_service.quotas(house, who.account)))
+    records, _ = _mine(house, who.account, cursor)
+    tables = (submission.submissions(records), submission.budget(submission_service.quotas(house, who.account)))
     return _table({grid.name: grid for grid in tables}, file)
 
 
 @router.get("/submission/{id}", name="submission_page")
 def one(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Show a submission's state, and what its owner may see of it."""
-    found = house.submissions.get(id, who.account)
-    shown = submission_service.shown(house, found) | {"agent": found.reference}
+    record = house.submissions.get(id, who.account)
+    document = submission_service.owner_view(house, record) | {"agent": record.reference}
     quotas, trace = submission_service.quotas(house, who.account), _trace(house, id, who.account)
-    return html.own(submission.page(who.account, shown, submission_service.waits(house, found), quotas, trace))
+    return html.own(submission.page(who.account, document, submission_service.waits(house, record), quotas, trace))
 
 
 @router.get("/submission/{id}/{file}", name="submission_table")
 def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A002 - likewise
     """Give a table of that page."""
-    shown = submission_service.shown(house, house.submissions.get(id, who.account))
+    document = submission_service.owner_view(house, house.submissions.get(id, who.account))
     return _table(
-        submission.grids(shown, submission_service.quotas(house, who.account), _trace(house, id, who.account)), file
+        submission.grids(document, submission_service.quotas(house, who.account), _trace(house, id, who.account)), file
     )
 
 
@@ -71,8 +71,8 @@ def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
 @router.get("/watch", name="findings_page")
 def watch(house: Home, who: Who, *, everything: Everything = False) -> Response:
     """Show the findings with their reviews."""
-    found = detection.listing(house, None, everything=everything).data
-    return html.own(findings.page(who.account, found, everything=everything))
+    listing = detection.listing(house, None, everything=everything).data
+    return html.own(findings.page(who.account, listing, everything=everything))
 
 
 @router.get("/watch/{file}", name="findings_table")
@@ -82,18 +82,20 @@ def watch_table(house: Home, file: str, *, everything: Everything = False) -> Re
 
 
 def _mine(house: House, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
-    found, more = listed(house, account, cursor)
+    records, more = listed(house, account, cursor)
     line = house.queue.waiting()
-    return [submission_service.shown(house, one, line) | {"agent": one.reference} for one in found], more
+    return [
+        submission_service.owner_view(house, record, line) | {"agent": record.reference} for record in records
+    ], more
 
 
 def _trace(house: House, name: str, account: str) -> dict[str, Any] | None:
     """Give what may be shown of a run, or None where that is nothing."""
     try:
-        found: dict[str, Any] = submission_service.own_run(house, name, account)["trace"]
+        trace: dict[str, Any] = submission_service.own_run(house, name, account)["trace"]
     except NotFound:
         return None
-    return found
+    return trace
 
 
 def _table(grids: Mapping[str, Grid], file: str) -> Response:

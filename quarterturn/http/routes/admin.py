@@ -40,11 +40,17 @@ def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Respo
 @router.get("/queue", response_model=models.QueueShape, name="queue")
 def queue(house: Home) -> Response:
     """List the submissions that are queued or running."""
-    found = [
-        {"id": one.id, "account": one.account, "set": one.tasks, "state": one.state, "attempt": one.attempt}
-        for one in house.submissions.unfinished()
+    unfinished = [
+        {
+            "id": submission.id,
+            "account": submission.account,
+            "set": submission.tasks,
+            "state": submission.state,
+            "attempt": submission.attempt,
+        }
+        for submission in house.submissions.unfinished()
     ]
-    return json_responses.plain({"submissions": found})
+    return json_responses.plain({"submissions": unfinished})
 
 
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
@@ -56,7 +62,7 @@ def turn(house: Home) -> Response:
 @router.get("/tokens", response_model=models.Tokens, name="list_tokens")
 def tokens(house: Home) -> Response:
     """List the tokens, without their secret text."""
-    return json_responses.plain({"tokens": [_token(one) for one in house.accounts.list()]})
+    return json_responses.plain({"tokens": [_token(token) for token in house.accounts.list()]})
 
 
 @router.post("/tokens", status_code=201, response_model=models.MadeToken, name="create_token")
@@ -72,5 +78,5 @@ def revoke(house: Home, number: Number) -> Response:
     return json_responses.plain(_token(house.accounts.revoke(number)))
 
 
-def _token(one: Token) -> dict[str, Any]:
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(one).items()}
+def _token(token: Token) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(token).items()}

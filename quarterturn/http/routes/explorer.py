@@ -35,6 +35,6 @@ def explorer_script(request: Request) -> Response:
 @router.get("/verify.html", name="verifier")
 def verifier_page(request: Request) -> Response:
     """Give the page that checks a release from a disk; it is for saving, so it is not shown here."""
-    found = json_responses.published(request, verifier, html.HTML)
-    found.headers["content-disposition"] = 'attachment; filename="verify.html"'
-    return found
+    response = json_responses.published(request, verifier, html.HTML)
+    response.headers["content-disposition"] = 'attachment; filename="verify.html"'
+    return response

@@ -49,7 +49,7 @@ def metrics(request: Request) -> Response:
         ({"route": route, "method": method, "status": str(status)}, count)
         for (route, method, status), count in sorted(counts.items())
     )
-    states = Counter(one.state for one in house.submissions.unfinished())
+    states = Counter(submission.state for submission in house.submissions.unfinished())
     lines = [
         *_metric("quarterturn_requests_total", "counter", "Requests answered.", requests),
         *_metric(
@@ -69,23 +69,23 @@ def metrics(request: Request) -> Response:
 def _of_the_clock(house: House) -> Iterator[str]:
     _, due = wall_clock.next_turn(house.months, house.settings)
     overdue, posted = int(house.now() >= due), automatic_turn.outbox(house).posted()
-    channels = sorted({one.channel for one in posted})
-    waiting = Counter(one.channel for one in posted if not one.sent and not one.given_up)
-    lost = Counter(one.channel for one in posted if one.given_up)
+    channels = sorted({notice.channel for notice in posted})
+    waiting = Counter(notice.channel for notice in posted if not notice.sent and not notice.given_up)
+    lost = Counter(notice.channel for notice in posted if notice.given_up)
     yield from _metric(
         "quarterturn_next_turn_seconds", "gauge", "When the next turn is due, Unix time.", [({}, int(due.timestamp()))]
     )
     yield from _metric("quarterturn_turn_overdue", "gauge", "Whether the next turn is overdue.", [({}, overdue)])
-    for name, counted, what in (
+    for name, counted, help_text in (
         ("quarterturn_notices_unsent", waiting, "Notices that will be retried."),
         ("quarterturn_notices_given_up", lost, "Notices that were given up."),
     ):
-        yield from _metric(name, "gauge", what, [({"channel": one}, counted[one]) for one in channels])
+        yield from _metric(name, "gauge", help_text, [({"channel": channel}, counted[channel]) for channel in channels])
 
 
 def _metric(name: str, kind: str, what: str, values: Iterable[tuple[Mapping[str, str], int]]) -> Iterator[str]:
     yield f"# HELP {name} {what}"
     yield f"# TYPE {name} {kind}"
     for labels, value in values:
-        shown = ",".join(f'{key}="{text}"' for key, text in labels.items())
-        yield f"{name}{{{shown}}} {value}" if shown else f"{name} {value}"
+        label_text = ",".join(f'{key}="{text}"' for key, text in labels.items())
+        yield f"{name}{{{label_text}}} {value}" if label_text else f"{name} {value}"

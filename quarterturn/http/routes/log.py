@@ -19,8 +19,8 @@ Count = Annotated[int, Query(ge=0, le=2**53)]
 
 def log(request: Request) -> LogView:
     """Give the log's folder, which is all that these routes know."""
-    found: LogView = request.app.state.log
-    return found
+    view: LogView = request.app.state.log
+    return view
 
 
 Log = Annotated[LogView, Depends(log)]
@@ -61,10 +61,10 @@ def consistency(
     return _proof(request, log.consistency(old, new))
 
 
-def _proof(request: Request, found: object | None) -> Response:
-    if found is None:
+def _proof(request: Request, answer: object | None) -> Response:
+    if answer is None:
         raise Problem("not-found")
-    return json_responses.published(request, Document.of(json_responses.written(found)))
+    return json_responses.published(request, Document.of(json_responses.written(answer)))
 
 
 def _tagged(data: bytes | None) -> Document | None:

@@ -22,8 +22,8 @@ Key = Literal["log.vkey", "allowed_signers"]
 @router.get("/months", response_model=models.Months, name="list_months")
 def months(request: Request, view: View) -> Response:
     """List the months whose turn was signed, the oldest first."""
-    found = [{"month": name, "files": [f"/months/{name}/{file}" for file in month.FILES]} for name in view.signed()]
-    return json_responses.published(request, Document.of(json_responses.written({"months": found})))
+    listing = [{"month": name, "files": [f"/months/{name}/{file}" for file in month.FILES]} for name in view.signed()]
+    return json_responses.published(request, Document.of(json_responses.written({"months": listing})))
 
 
 @router.get("/months/{month}/{file}", response_class=Response, name="get_month_file")

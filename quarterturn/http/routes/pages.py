@@ -56,19 +56,19 @@ def rotation_table(request: Request, view: View, file: str) -> Response:
 
 
 def _table(
-    request: Request, grids: Callable[[Item], Mapping[str, Grid]], found: Document | None, file: str
+    request: Request, grids: Callable[[Item], Mapping[str, Grid]], document: Document | None, file: str
 ) -> Response:
-    data, media = html.chosen(grids(_read(found)), file)
+    data, media = html.chosen(grids(_read(document)), file)
     return json_responses.published(request, Document.of(data), media)
 
 
 def _rotations(view: View) -> Item | None:
-    found = view.rotations()
-    return _read(found) if found else None
+    document = view.rotations()
+    return _read(document) if document else None
 
 
-def _read(found: Document | None) -> Item:
-    if found is None:
+def _read(source: Document | None) -> Item:
+    if source is None:
         raise Problem("not-found")
-    document: Item = json.loads(found.body)
+    document: Item = json.loads(source.body)
     return document

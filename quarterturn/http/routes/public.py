@@ -19,8 +19,8 @@ MEDIA = {".json": "application/json", ".jsonl": "application/jsonl", ".md": "tex
 
 def view(request: Request) -> PublicView:
     """Give the public view, which is all that these routes know."""
-    found: PublicView = request.app.state.view
-    return found
+    public_view: PublicView = request.app.state.view
+    return public_view
 
 
 View = Annotated[PublicView, Depends(view)]
@@ -38,8 +38,8 @@ def tasks(
 
     def make() -> bytes:
         chosen = [task for task in view.tasks() if of in (None, task.of)]
-        found, more = json_responses.page(chosen, lambda task: task.id, cursor, limit)
-        return json_responses.written({"tasks": [task.item() for task in found], "next": more})
+        part, more = json_responses.page(chosen, lambda task: task.id, cursor, limit)
+        return json_responses.written({"tasks": [task.item() for task in part], "next": more})
 
     return json_responses.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
 
@@ -47,8 +47,10 @@ def tasks(
 @router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
     """Give a public task. The answer for a live task is the same as for an id that does not exist."""
-    found = view.task(id)
-    return json_responses.published(request, Document.of(json_responses.written(found.whole())) if found else None)
+    public_task = view.task(id)
+    return json_responses.published(
+        request, Document.of(json_responses.written(public_task.whole())) if public_task else None
+    )
 
 
 @router.get("/leaderboard", response_model=dict[str, Any], name="leaderboard")
@@ -62,11 +64,11 @@ def leaderboard(
 ) -> Response:
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
-    found = view.board(month or (months[-1] if months else ""))
-    if found is not None and track is not None:
-        body = found.body
-        found = view.made(found.etag, ("board", track), lambda: _of_track(body, track))
-    return json_responses.published(request, found)
+    board = view.board(month or (months[-1] if months else ""))
+    if board is not None and track is not None:
+        body = board.body
+        board = view.made(board.etag, ("board", track), lambda: _of_track(body, track))
+    return json_responses.published(request, board)
 
 
 def _of_track(body: bytes, track: str) -> bytes:
@@ -90,11 +92,11 @@ def findings(request: Request, view: View) -> Response:
 @router.get("/releases", response_model=models.Releases, name="list_releases")
 def releases(request: Request, view: View) -> Response:
     """List the releases, the oldest first."""
-    found = [
+    listing = [
         {"release": name, "month": name.removeprefix("Historical-"), "attestation": f"/attestations/{name}"}
         for name in view.releases()
     ]
-    return json_responses.published(request, Document.of(json_responses.written({"releases": found})))
+    return json_responses.published(request, Document.of(json_responses.written({"releases": listing})))
 
 
 @router.get("/releases/{release}", response_model=models.ReleaseShape, name="get_release")
@@ -107,23 +109,23 @@ def release(request: Request, view: View, release: str) -> Response:
         {"name": name, "bytes": path.stat().st_size, "url": f"/releases/{release}/files/{name}"}
         for name, path in files.items()
     ]
-    whole = {"release": release, "manifest": json.loads(manifest.body), "files": listed}
-    return json_responses.published(request, Document.of(json_responses.written(whole)))
+    body = {"release": release, "manifest": json.loads(manifest.body), "files": listed}
+    return json_responses.published(request, Document.of(json_responses.written(body)))
 
 
 @router.get("/releases/{release}/files/{path:path}", response_class=Response, name="get_release_file")
 def release_file(request: Request, view: View, release: str, path: str) -> Response:
     """Give a file of a release, as it was published."""
-    found = view.files(release).get(path)
-    if found is None:
+    file_path = view.files(release).get(path)
+    if file_path is None:
         raise Problem("not-found")
-    media = MEDIA.get(found.suffix, "application/octet-stream")
-    document = Document.of(found.read_bytes())
-    return json_responses.published(request, document, media, keep=json_responses.FOR_EVER, name=found.name)
+    media = MEDIA.get(file_path.suffix, "application/octet-stream")
+    document = Document.of(file_path.read_bytes())
+    return json_responses.published(request, document, media, keep=json_responses.FOR_EVER, name=file_path.name)
 
 
 @router.get("/attestations/{release}", response_model=dict[str, Any], name="get_attestation")
 def attestation(request: Request, view: View, release: str) -> Response:
     """Give the in-toto statement of the tasks that a release published, with their hashes."""
-    found = view.attestation(release)
-    return json_responses.published(request, found, "application/vnd.in-toto+json", keep=json_responses.FOR_EVER)
+    document = view.attestation(release)
+    return json_responses.published(request, document, "application/vnd.in-toto+json", keep=json_responses.FOR_EVER)

@@ -31,8 +31,8 @@ LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 def house(request: Request) -> House:
     """Give the open home."""
-    found: House = request.app.state.house
-    return found
+    opened: House = request.app.state.house
+    return opened
 
 
 Home = Annotated[House, Depends(house)]
@@ -71,7 +71,7 @@ def _taken(
     except NotAllowed:
         raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
     return json_responses.plain(
-        submission_service.shown(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
+        submission_service.owner_view(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
     )
 
 
@@ -83,10 +83,10 @@ def submissions(
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the caller's submissions, the newest first."""
-    found, more = listed(house, who.account, cursor, limit)
-    line = submission_service.line(house, found)
+    records, more = listed(house, who.account, cursor, limit)
+    line = submission_service.line(house, records)
     return json_responses.plain(
-        {"submissions": [submission_service.shown(house, one, line) for one in found], "next": more}
+        {"submissions": [submission_service.owner_view(house, record, line) for record in records], "next": more}
     )
 
 
@@ -101,24 +101,24 @@ def listed(
     after = json_responses.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
         raise Problem("malformed")
-    found = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
-    return found[:limit], json_responses.sealed(str(found[limit - 1].number)) if len(found) > limit else None
+    records = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
+    return records[:limit], json_responses.sealed(str(records[limit - 1].number)) if len(records) > limit else None
 
 
 @router.get("/submissions/{id}", response_model=models.SubmissionShape, name="get_submission")
 def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Give a submission's state, and its figures once it is done."""
-    return json_responses.plain(submission_service.shown(house, house.submissions.get(id, who.account)))
+    return json_responses.plain(submission_service.owner_view(house, house.submissions.get(id, who.account)))
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
 async def events(request: Request, house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Send each change of a submission as a server-sent event, until it has ended."""
     watchers: Watchers = request.app.state.watchers
-    found = await run_in_threadpool(house.submissions.get, id, who.account)
+    record = await run_in_threadpool(house.submissions.get, id, who.account)
     if watchers.crowded(who.token):
         raise Problem("rate", {"retry-after": str(BEAT)})
-    first = await run_in_threadpool(looks, house, [found.id])
+    first = await run_in_threadpool(looks, house, [record.id])
     headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
     return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
 
@@ -141,15 +141,18 @@ def _event(look: Look) -> bytes:
 
 def looks(house: House, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
-    found = house.submissions.some(names)
-    line = submission_service.line(house, found)
-    return {one.id: (one.state, json_responses.written(submission_service.shown(house, one, line))) for one in found}
+    records = house.submissions.some(names)
+    line = submission_service.line(house, records)
+    return {
+        record.id: (record.state, json_responses.written(submission_service.owner_view(house, record, line)))
+        for record in records
+    }
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    return json_responses.plain(submission_service.shown(house, submission_service.cancel(house, id, who.account)))
+    return json_responses.plain(submission_service.owner_view(house, submission_service.cancel(house, id, who.account)))
 
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
@@ -161,12 +164,12 @@ def quota(house: Home, who: Who) -> Response:
 @router.get("/runs/{id}", response_model=models.RunShape, name="get_run", tags=["public"])
 def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
     """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
-    found = submission_service.published_run(house, id)
-    if found is None and who is not None:
-        found = submission_service.own_run(house, id, who.account)
-    if found is None:
+    document = submission_service.published_run(house, id)
+    if document is None and who is not None:
+        document = submission_service.own_run(house, id, who.account)
+    if document is None:
         raise Problem("not-found")
-    return json_responses.plain(found)
+    return json_responses.plain(document)
 
 
 @router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")

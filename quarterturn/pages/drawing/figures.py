@@ -42,7 +42,7 @@ class Shown:
     between: str
 
 
-def shown(title: str, figure: Item | None, kind: str = "ranked") -> Shown:
+def draw_figure(title: str, figure: Item | None, kind: str = "ranked") -> Shown:
     """Draw a figure; one that is not disclosed is a dash."""
     if figure is None or figure["value"] is None:
         return Shown(title, "", NONE, "")

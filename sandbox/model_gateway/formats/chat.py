@@ -258,8 +258,8 @@ class Chat(Wire):
         """Build a request anew, and keep whether it asked to be told the usage of a stream."""
         rebuilt = super().rebuild(document, models)
         options = document.get("stream_options")
-        told = isinstance(options, dict) and options.get("include_usage") is True
-        return rebuilt | ({"stream_options": {"include_usage": True}} if told else {})
+        wants_usage = isinstance(options, dict) and options.get("include_usage") is True
+        return rebuilt | ({"stream_options": {"include_usage": True}} if wants_usage else {})
 
     def terms(self, request: Document, grant: Grant) -> Document:
         """Give the fields that are ours."""
@@ -282,15 +282,17 @@ class Chat(Wire):
 
     def pieces(self, document: Document) -> list[Piece]:
         """Give what a rebuilt answer or chunk says."""
-        found: list[Piece] = []
+        pieces: list[Piece] = []
         for choice in document.get("choices") or ():
-            said = choice.get("message") or choice.get("delta") or {}
-            found += [(kind, said[kind]) for kind in ("reasoning_content", "content", "refusal") if said.get(kind)]
-            for call in said.get("tool_calls") or ():
+            message = choice.get("message") or choice.get("delta") or {}
+            pieces += [
+                (kind, message[kind]) for kind in ("reasoning_content", "content", "refusal") if message.get(kind)
+            ]
+            for call in message.get("tool_calls") or ():
                 function = call.get("function") or {}
-                found += [("tool", function["name"])] if function.get("name") else []
-                found += [("arguments", function["arguments"])] if function.get("arguments") else []
-        return found
+                pieces += [("tool", function["name"])] if function.get("name") else []
+                pieces += [("arguments", function["arguments"])] if function.get("arguments") else []
+        return pieces
 
     def wanted(self, document: Document, request: Document) -> bool:
         """Leave out the chunk of the usage alone, where nobody asked for it."""

@@ -214,8 +214,8 @@ class Messages(Wire):
 
     def usage(self, document: Document) -> Usage:
         """Read what an answer or event says that it cost."""
-        told = document.get("message")
-        usage = (told if isinstance(told, dict) else document).get("usage")
+        message = document.get("message")
+        usage = (message if isinstance(message, dict) else document).get("usage")
         return Usage(count(usage, *_INPUT), count(usage, "output_tokens"))
 
     def pieces(self, document: Document) -> list[Piece]:
@@ -246,9 +246,9 @@ class Messages(Wire):
         return {"model": model, "messages": [{"role": "user", "content": "Say OK."}], "max_tokens": 16}
 
 
-def _counted(built: Document, told: Document) -> Document:
+def _counted(built: Document, reported: Document) -> Document:
     """Put one figure where the upstream says how much of it was cached."""
-    if isinstance(built.get("usage"), dict) and (read := count(told.get("usage"), *_INPUT)) is not None:
+    if isinstance(built.get("usage"), dict) and (read := count(reported.get("usage"), *_INPUT)) is not None:
         built["usage"]["input_tokens"] = read
     return built
 

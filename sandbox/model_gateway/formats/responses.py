@@ -272,8 +272,8 @@ class Responses(Wire):
 
     def usage(self, document: Document) -> Usage:
         """Read what an answer or event says that it cost."""
-        told = document.get("response")
-        usage = (told if isinstance(told, dict) else document).get("usage")
+        response = document.get("response")
+        usage = (response if isinstance(response, dict) else document).get("usage")
         return Usage(count(usage, "input_tokens"), count(usage, "output_tokens"))
 
     def pieces(self, document: Document) -> list[Piece]:
@@ -301,9 +301,9 @@ class Responses(Wire):
 
     def broken(self, status: int, sentence: str) -> tuple[Document, str | None]:
         """Give the event that ends a stream which failed, in both forms that clients look for."""
-        told = openai_error(status, sentence)
-        plain = {"code": told["error"]["type"], "message": sentence, "param": None, "sequence_number": 0}
-        return {"type": "error"} | plain | told, "error"
+        error_document = openai_error(status, sentence)
+        plain = {"code": error_document["error"]["type"], "message": sentence, "param": None, "sequence_number": 0}
+        return {"type": "error"} | plain | error_document, "error"
 
     def probe(self, model: str) -> Document:
         """Give a harmless request of our own."""

@@ -221,8 +221,8 @@ class Object:
         built = {}
         for name, known in self.fields.items():
             if name in value and known.rule in ("needed", "passed"):
-                found, content = _content(known, value[name], (*path, name), strict=strict)
-                if found:
+                present, content = _content(known, value[name], (*path, name), strict=strict)
+                if present:
                     built[name] = content
             if known.rule == "needed" and name not in built:
                 raise Unfit((*path, name), "is missing")

@@ -144,5 +144,5 @@ def count(usage: Any, *names: str) -> int | None:
     """Add up the counts of these names; None where none of them is there."""
     if not isinstance(usage, dict):
         return None
-    found = [usage[name] for name in names if isinstance(usage.get(name), int) and not isinstance(usage[name], bool)]
-    return sum(max(one, 0) for one in found) if found else None
+    counts = [usage[name] for name in names if isinstance(usage.get(name), int) and not isinstance(usage[name], bool)]
+    return sum(max(number, 0) for number in counts) if counts else None

@@ -288,7 +288,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
     house = House(stocked, None)
     task = house.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
-        review.shown(house, [task], "grace")
+        review.open_for_review(house, [task], "grace")
     house.close()
     assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
     assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []

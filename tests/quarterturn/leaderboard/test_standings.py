@@ -104,7 +104,7 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
     assert figure["n"] == 24
     assert figure["low"] < figure["value"] < figure["high"]
     assert line["whole"]["hallucinated_tool_rate"]["n"] in {*range(10), *range(10, 100, 10), *range(100, 1000, 100)}
-    assert line["sealed"] == scores.rounded(scores.shown(line["sealed"])), "rounding again changes nothing"
+    assert line["sealed"] == scores.rounded(scores.score_of(line["sealed"])), "rounding again changes nothing"
     for name in scores.FIGURES:
         for bound in ("value", "low", "high"):
             value = line["whole"][name][bound]

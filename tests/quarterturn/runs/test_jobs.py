@@ -233,7 +233,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     said = Counter(kinds(house))
     assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
     assert house.ledger.published.size == house.ledger.size
-    assert submission_service.shown(house, ended)["figures"]["whole"]["attempted"]
+    assert submission_service.owner_view(house, ended)["figures"]["whole"]["attempted"]
 
 
 @pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
@@ -273,7 +273,7 @@ def test_a_private_job_is_played_disclosed_and_ended(house):
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert house.runs.get(ended.run).state is RunState.DONE
-    shown = submission_service.shown(house, ended)
+    shown = submission_service.owner_view(house, ended)
     assert shown["figures"]["whole"]["attempted"] == house.spec.size
     assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
@@ -352,7 +352,7 @@ def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_neve
     assert "word" not in caplog.text
     assert caplog.text.count(f"{made.id} waits; next try") == jobs.PATIENCE - 1
     jobs.work(house, house.queue.claim("w"), threading.Event())
-    shown = submission_service.shown(house, house.submissions.get(made.id))
+    shown = submission_service.owner_view(house, house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
     assert "word" not in repr(shown)
 

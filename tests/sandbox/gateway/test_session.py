@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sandbox.gateway import session
 from sandbox.gateway.log_protocol import GatewayLog, pack
-from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, AgentSession, ToolReply, shown
+from sandbox.gateway.session import MAX_ARGUMENTS, MAX_RESULT, AgentSession, ToolReply, printable
 from sandbox.gateway.spec import GatewaySpec, listing
 
 READ, WRITE = "filesystem__read_text_file", "filesystem__write_file"
@@ -205,9 +205,9 @@ def test_a_call_whose_agent_hangs_up_is_still_logged_with_its_result():
 
 @given(st.text(max_size=300))
 def test_no_name_can_hold_control_characters_in_the_log(name):
-    assert shown(name).rstrip("… (cut)").isascii()
-    assert shown(name).isprintable()
-    assert len(shown(name)) <= 140
+    assert printable(name).rstrip("… (cut)").isascii()
+    assert printable(name).isprintable()
+    assert len(printable(name)) <= 140
 
 
 def test_a_specification_survives_its_way_and_shows_no_goal():

@@ -88,7 +88,7 @@ def event_exists(  # noqa: PLR0917 - each is an argument of the predicate
     """There is an event of this title, and all else that is given is so of the same event."""
     wanted = {"summary": summary, "start": start, "end": end, "location": location, "description": description}
     entries = _entries(context, "event", calendar)
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
 
 
 @predicate(
@@ -103,7 +103,7 @@ def event_absent(context: Context, summary: str, calendar: str | None = None, st
     """No event has this title, or none that starts then."""
     entries = _entries(context, "event", calendar)
     return ProbeResult(
-        not any(_fits(entry.item, {"summary": summary, "start": start}) for entry in entries), _said(entries)
+        not any(_fits(entry.item, {"summary": summary, "start": start}) for entry in entries), _description(entries)
     )
 
 
@@ -119,7 +119,7 @@ def event_moved(context: Context, uid: str, start: str, end: str, calendar: str 
     """The event of this identity is there, and begins and ends then: it was changed, and not made anew."""
     entries = _entries(context, "event", calendar)
     wanted = {"uid": uid, "start": start, "end": end}
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
 
 
 @predicate(
@@ -183,7 +183,7 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
         for entry in _entries(context, "event", calendar)
         if _overlap(_span(entry.item), (first, first + datetime.timedelta(days=1)))
     ]
-    return ProbeResult(len(matching) == count, _said(matching))
+    return ProbeResult(len(matching) == count, _description(matching))
 
 
 @predicate(
@@ -197,7 +197,7 @@ def count_on_day(context: Context, day: str, count: int, calendar: str | None = 
 def event_count(context: Context, count: int, calendar: str | None = None, summary: str | None = None) -> ProbeResult:
     """There are this many events, or this many of the title."""
     matching = [entry for entry in _entries(context, "event", calendar) if _fits(entry.item, {"summary": summary})]
-    return ProbeResult(len(matching) == count, _said(matching))
+    return ProbeResult(len(matching) == count, _description(matching))
 
 
 @predicate(
@@ -223,7 +223,7 @@ def events_are(context: Context, calendar: str, events: Sequence[Mapping[str, st
     entries = _entries(context, "event", calendar)
     actual = sorted((entry.item.summary.strip(), entry.item.start, entry.item.end) for entry in entries)
     wanted = sorted((event["summary"].strip(), _moment(event["start"]), _moment(event["end"])) for event in events)
-    return ProbeResult(actual == wanted, _said(entries))
+    return ProbeResult(actual == wanted, _description(entries))
 
 
 @predicate(
@@ -256,7 +256,7 @@ def is_free(context: Context, start: str, end: str, calendar: str | None = None)
     """No event touches this time; what ends or begins just then does not."""
     wanted = (_instant(_moment(start)), _instant(_moment(end)))
     overlapping = [entry for entry in _entries(context, "event", calendar) if _overlap(_span(entry.item), wanted)]
-    return ProbeResult(not overlapping, _said(overlapping))
+    return ProbeResult(not overlapping, _description(overlapping))
 
 
 @predicate(
@@ -282,7 +282,7 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
     """
     wanted = {"summary": summary, "end": due, "status": status, "location": location, "description": description}
     entries = _entries(context, "todo", calendar)
-    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _said(entries))
+    return ProbeResult(any(_fits(entry.item, wanted) for entry in entries), _description(entries))
 
 
 @predicate(
@@ -296,7 +296,7 @@ def todo_exists(  # noqa: PLR0917 - each is an argument of the predicate
 def todo_absent(context: Context, summary: str, calendar: str | None = None) -> ProbeResult:
     """No task has this title."""
     entries = _entries(context, "todo", calendar)
-    return ProbeResult(not any(_fits(entry.item, {"summary": summary}) for entry in entries), _said(entries))
+    return ProbeResult(not any(_fits(entry.item, {"summary": summary}) for entry in entries), _description(entries))
 
 
 @predicate(
@@ -310,7 +310,7 @@ def todo_absent(context: Context, summary: str, calendar: str | None = None) -> 
 def todo_count(context: Context, count: int, calendar: str | None = None, status: str | None = None) -> ProbeResult:
     """There are this many tasks, or this many of the status."""
     matching = [entry for entry in _entries(context, "todo", calendar) if _fits(entry.item, {"status": status})]
-    return ProbeResult(len(matching) == count, _said(matching))
+    return ProbeResult(len(matching) == count, _description(matching))
 
 
 def _entries(context: Context, kind: str, calendar: str | None) -> list[CalendarEntry]:
@@ -322,7 +322,7 @@ def _entries(context: Context, kind: str, calendar: str | None) -> list[Calendar
 def _only(context: Context, kind: str, summary: str, calendar: str | None) -> Item:
     matching = [entry for entry in _entries(context, kind, calendar) if _fits(entry.item, {"summary": summary})]
     if len(matching) != 1:
-        raise TargetMissing(f"there are {len(matching)} of this title: {_said(matching)}")
+        raise TargetMissing(f"there are {len(matching)} of this title: {_description(matching)}")
     return matching[0].item
 
 
@@ -385,11 +385,11 @@ def _clashes(spans: Sequence[Span], budget: ReadingBudget) -> int:
     return clashes
 
 
-def _said(entries: Sequence[CalendarEntry]) -> str:
-    return "there are " + listed(list(_shown(entries)))
+def _description(entries: Sequence[CalendarEntry]) -> str:
+    return "there are " + listed(list(_entry_lines(entries)))
 
 
-def _shown(entries: Sequence[CalendarEntry]) -> Iterator[str]:
+def _entry_lines(entries: Sequence[CalendarEntry]) -> Iterator[str]:
     for entry in entries:
         item = entry.item
         yield f"{entry.calendar}/{item.uid}: {item.summary} {item.start} {item.end} {item.status}".rstrip()

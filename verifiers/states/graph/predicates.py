@@ -116,7 +116,7 @@ def relation_exists(context: Context, source: str, relationType: str, target: st
     lacking = [name for name in (source, target) if name not in graph.names]
     if exists and lacking:
         raise TargetMissing(f"the relation is there, and not its ends {listed(lacking)}")
-    return ProbeResult(exists, f"the relations are {_shown(graph)}")
+    return ProbeResult(exists, f"the relations are {_relations_text(graph)}")
 
 
 @predicate(
@@ -131,7 +131,7 @@ def relation_count(context: Context, count: int, relationType: str | None = None
     """There are this many relations, or this many of the type."""
     graph = _graph(context)
     kinds = [kind for _, kind, _ in graph.relations if relationType in {None, kind}]
-    return ProbeResult(len(kinds) == count, f"there are {len(kinds)}; all relations are {_shown(graph)}")
+    return ProbeResult(len(kinds) == count, f"there are {len(kinds)}; all relations are {_relations_text(graph)}")
 
 
 @predicate(
@@ -186,5 +186,5 @@ def _entity(graph: Graph, name: str) -> Entity:
     return matching[0]
 
 
-def _shown(graph: Graph) -> str:
+def _relations_text(graph: Graph) -> str:
     return listed([f"{source} {kind} {target}" for source, kind, target in graph.relations])

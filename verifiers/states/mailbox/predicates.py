@@ -262,7 +262,7 @@ def attachment_exists(context: Context, recipient: str, name: str, text: str | N
 )
 def body_contains(context: Context, message: str, text: str) -> ProbeResult:
     """The message is in some folder, and has this text in its own, in this case."""
-    copies = _kept(context, message)
+    copies = _copies(context, message)
     return ProbeResult(any(_trimmed(text) in mail.text for mail in copies), f"it says {quoted(copies[0].text)}")
 
 
@@ -278,7 +278,7 @@ def _letters(message: MailMessage) -> int:
     return len(message.text) + sum(len(data) for _, data in message.attachments)
 
 
-def _kept(context: Context, message: str) -> list[MailMessage]:
+def _copies(context: Context, message: str) -> list[MailMessage]:
     mail = _mail(context)
     copies = [candidate for candidate in mail.kept if candidate.id == message]
     if not copies:
@@ -287,7 +287,7 @@ def _kept(context: Context, message: str) -> list[MailMessage]:
 
 
 def _flagged(context: Context, message: str, letter: str, *, present: bool) -> ProbeResult:
-    flags = [mail.flags for mail in _kept(context, message)]
+    flags = [mail.flags for mail in _copies(context, message)]
     holds = all((letter in flag_set) == present for flag_set in flags)
     return ProbeResult(holds, f"its flags are {listed([''.join(sorted(flag_set)) for flag_set in flags])}")
 

@@ -24,7 +24,14 @@ from verifiers.predicates.values import exact_sum, near
 from verifiers.quoting import listed, quoted
 from verifiers.states.postgres.declarations import SPELLINGS, declared
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.postgres.tables import Cell, PostgresColumn, PostgresTable, matching, open_database, shown
+from verifiers.states.postgres.tables import (
+    Cell,
+    PostgresColumn,
+    PostgresTable,
+    evidence_value,
+    matching,
+    open_database,
+)
 
 Where: TypeAlias = Mapping[str, Any]
 
@@ -160,7 +167,7 @@ def cell_equals(
     if len(cells) != 1:
         raise TargetMissing(f"{quoted(table)} has {len(cells)} such rows")
     fits = matching(value, _column(definition, column), context.budget)
-    return ProbeResult(fits(cells[0]), f"the cell has {quoted(shown(cells[0]))}")
+    return ProbeResult(fits(cells[0]), f"the cell has {quoted(evidence_value(cells[0]))}")
 
 
 @predicate(
@@ -192,7 +199,7 @@ def table_equals(
             place = next((place for place, wanted in enumerate(lacking) if _row_is(row, *wanted)), None)
             if place is None:  # they differ, however it goes on
                 return ProbeResult(
-                    holds=False, found=f"{quoted(table)} has besides {quoted([shown(cell) for cell in row])}"
+                    holds=False, found=f"{quoted(table)} has besides {quoted([evidence_value(cell) for cell in row])}"
                 )
             del lacking[place]
     left = [wanted for wanted, _ in lacking]
@@ -228,7 +235,7 @@ def sum_equals(
         raise TargetMissing(f"the column {quoted(column)} has something in it that is not a number")
     context.budget.step(A_SUMMAND * len(numbers))
     total = exact_sum(numbers)
-    return ProbeResult(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(shown(total))}")
+    return ProbeResult(near(total, value, tolerance), f"{len(cells)} cells add up to {quoted(evidence_value(total))}")
 
 
 @predicate(

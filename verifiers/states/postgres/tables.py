@@ -190,7 +190,7 @@ def same(cell: Cell, value: Any, column: PostgresColumn) -> bool:
     return matching(value, column, ReadingBudget())(cell)
 
 
-def shown(cell: Cell | Fraction) -> Any:
+def evidence_value(cell: Cell | Fraction) -> Any:
     """Format a cell for evidence."""
     number = Fraction(cell) if isinstance(cell, Decimal) else cell
     return number.numerator if isinstance(number, Fraction) and number.denominator == 1 else number

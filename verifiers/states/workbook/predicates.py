@@ -147,7 +147,9 @@ def cell_equals(  # noqa: PLR0917 - each is an argument of the predicate
     """The cell has this value; null means that it is empty."""
     book, parsed = _sheet(context, path, sheet)
     place = _place(cell)
-    return ProbeResult(_same(book.value(sheet, place), value, tolerance), f"{cell} has {_shown(book, parsed, place)}")
+    return ProbeResult(
+        _same(book.value(sheet, place), value, tolerance), f"{cell} has {_cell_text(book, parsed, place)}"
+    )
 
 
 @predicate(
@@ -205,7 +207,7 @@ def formula_is(context: Context, path: str, sheet: str, cell: str, formula: str)
     book, parsed = _sheet(context, path, sheet)
     stored = parsed.cells.get(_place(cell))
     same = stored is not None and stored.formula is not None and same_formula(stored.formula, formula)
-    return ProbeResult(same, f"{cell} has {_shown(book, parsed, _place(cell))}")
+    return ProbeResult(same, f"{cell} has {_cell_text(book, parsed, _place(cell))}")
 
 
 @predicate(
@@ -220,7 +222,7 @@ def has_formula(context: Context, path: str, sheet: str, cell: str) -> ProbeResu
     book, parsed = _sheet(context, path, sheet)
     stored = parsed.cells.get(_place(cell))
     return ProbeResult(
-        stored is not None and stored.formula is not None, f"{cell} has {_shown(book, parsed, _place(cell))}"
+        stored is not None and stored.formula is not None, f"{cell} has {_cell_text(book, parsed, _place(cell))}"
     )
 
 
@@ -424,7 +426,7 @@ def _is_number(value: Value) -> TypeGuard[int | float]:
     return is_number(value)
 
 
-def _shown(book: CalculatedWorkbook, sheet: Sheet, place: Place) -> str:
+def _cell_text(book: CalculatedWorkbook, sheet: Sheet, place: Place) -> str:
     cell = sheet.cells.get(place)
     if cell is not None and cell.formula is not None:
         return f"the formula {quoted(cell.formula)}, which comes to {quoted(book.value(sheet.name, place))}"

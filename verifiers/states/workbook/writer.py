@@ -126,16 +126,16 @@ def _sheet(sheet: Sheet, dates: set[Place]) -> str:
 
 def _cell(place: Place, cell: WorkbookCell) -> str:
     start = f'<c r="{name_of(place)}"'
-    formula = "" if cell.formula is None else f"<f>{_shown(cell.formula)}</f>"
+    formula = "" if cell.formula is None else f"<f>{_xml_text(cell.formula)}</f>"
     match cell.value:
         case None:
             return f"{start}>{formula}</c>"
         case bool(value):
             return f'{start} t="b">{formula}<v>{int(value)}</v></c>'
         case str(value) if formula:
-            return f'{start} t="str">{formula}<v>{_shown(value)}</v></c>'
+            return f'{start} t="str">{formula}<v>{_xml_text(value)}</v></c>'
         case str(value):
-            return f'{start} t="inlineStr"><is><t xml:space="preserve">{_shown(value)}</t></is></c>'
+            return f'{start} t="inlineStr"><is><t xml:space="preserve">{_xml_text(value)}</t></is></c>'
         case value:
             return f"{start}>{formula}<v>{value!r}</v></c>"
 
@@ -146,7 +146,7 @@ def _dated(place: Place, cell: WorkbookCell) -> str:
     return f'<c r="{name_of(place)}" s="{1 if len(text) == len("2026-01-05") else 2}"><v>{days!r}</v></c>'
 
 
-def _shown(text: str) -> str:
+def _xml_text(text: str) -> str:
     return escape(_escaped(text))
 
 
