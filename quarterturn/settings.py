@@ -81,7 +81,7 @@ class RunSettings(Section):
     runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
 
 
-class WatchSettings(Section):
+class FindingsSettings(Section):
     """Exposure limits of a live task; beyond them its withdrawal is proposed (reasons: `rotation.exposure.store`)."""
 
     servings: int = Field(default=80, ge=1, description="Maximum servings of a task to one submitter.")
@@ -223,7 +223,7 @@ class Settings(Section):
     database: DatabaseSettings = DatabaseSettings()
     ledger: LedgerSettings = LedgerSettings()
     run: RunSettings = RunSettings()
-    watch: WatchSettings = WatchSettings()
+    findings: FindingsSettings = FindingsSettings()
     service: ServiceSettings = ServiceSettings()
     oidc: OidcSettings = OidcSettings()
     clock: ClockSettings = ClockSettings()

@@ -14,7 +14,7 @@ from quarterturn.pages.drawing.formatting import chance
 from quarterturn.pages.drawing.grid import Column, Grid, minute
 from quarterturn.pages.templates import render
 
-HERE = "/watch"
+HERE = "/findings/details"
 Item = Mapping[str, Any]
 
 

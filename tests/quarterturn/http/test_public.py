@@ -109,7 +109,7 @@ def test_the_next_turn_has_a_date(site, turned):
 def test_findings_are_counted_of_months_that_are_over(turned):
     found = turned.get("/findings").json()["months"]
     assert list(found) == ["2026-11", "2026-12"]
-    assert all(set(counts) == {"clean", "watch", "review"} for kinds in found.values() for counts in kinds.values())
+    assert all(set(counts) == {"clean", "watching", "review"} for kinds in found.values() for counts in kinds.values())
 
 
 def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_path):
