@@ -76,8 +76,8 @@ def of_month(house: House, month: Month) -> list[LeaderboardLine]:
     known_scores = scores.of_runs(house, [r for r in done if r.number in counted])
     whose = {r.number: (parties.get(r.submitter, r.submitter), r.track) for r in made}
     runs = Counter(whose.values())
-    board = lines([(r, known_scores[r.number]) for r in done if r.number in counted])
-    return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
+    leaderboard = lines([(r, known_scores[r.number]) for r in done if r.number in counted])
+    return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in leaderboard]
 
 
 def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[str, str]) -> set[int]:
@@ -122,12 +122,12 @@ def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     return LeaderboardLine(name, "reference", None, None, figures, figures, "reference, unranked")
 
 
-def table(board: Sequence[LeaderboardLine]) -> list[str]:
+def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
-    if not board:
+    if not leaderboard:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
-    return [head, *(_row(line) for line in board)]
+    return [head, *(_row(line) for line in leaderboard)]
 
 
 def _ranked(of: Scores, *, reads: bool) -> Score:

@@ -38,7 +38,6 @@ EXCEPTIONS = {
     ("quarterturn/pages/submission.html.jinja", "queued"): f"{_STATE}; the template compares with it",
     ("docs/reference/openapi.yaml", "watch"): "watch_submission follows a submission's events, not findings",
     ("docs/how-to/run-a-month.md", "queued"): "a setting's description, which is quarterturn/settings.py's",
-    ("docs/reference/benchmarks.md", "board"): "what `./run bench` prints",
 }
 """Where a form that is not permitted stands as a name, the word as it stands there in lower case, and why."""
 

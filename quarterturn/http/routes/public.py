@@ -62,17 +62,17 @@ def leaderboard(
 ) -> Response:
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
-    found = view.board(month or (months[-1] if months else ""))
+    found = view.leaderboard(month or (months[-1] if months else ""))
     if found is not None and track is not None:
         body = found.body
-        found = view.made(found.etag, ("board", track), lambda: _of_track(body, track))
+        found = view.made(found.etag, ("leaderboard", track), lambda: _of_track(body, track))
     return json_responses.published(request, found)
 
 
 def _of_track(body: bytes, track: str) -> bytes:
-    board = json.loads(body)
-    board["lines"] = [line for line in board["lines"] if line["track"] == track]
-    return json_responses.written(board)
+    leaderboard = json.loads(body)
+    leaderboard["lines"] = [line for line in leaderboard["lines"] if line["track"] == track]
+    return json_responses.written(leaderboard)
 
 
 @router.get("/rotations", response_model=dict[str, Any], name="rotations")

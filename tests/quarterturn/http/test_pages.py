@@ -20,7 +20,7 @@ LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 @pytest.fixture
 def populated(turned, played):
-    """A release, a board with somebody on it, and a submission."""
+    """A release, a leaderboard with somebody on it, and a submission."""
     played(turned.house, 9)
     turned.account("ada")
     turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
