@@ -1,7 +1,7 @@
 """Linked scores: the share of the earliest month's set that a run's ability would pass, beside its raw score.
 
 Raw scores rank, within a month; linked scores compare months. Both are over all of a run's tasks, like the
-leaderboard's `whole` figure, and rounded like everything that is shown of live tasks.
+leaderboard's `whole` figure, and rounded like everything that is shown of private tasks.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
 
 1. What is written here is public from then on, so each file is made by the function that the command line uses too.
-2. Of live tasks there is the leaderboard, which is rounded, and how many there are. No id, no hash and no text.
+2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
 3. A file is written whole, and only where it differs: its bytes are its version.
 """
 

@@ -2,8 +2,9 @@
 
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
-reference agent have no rank. What it shows of live tasks is rounded: figures to half a point, counts that an agent can
-move to their first digit. It and its ranks are made from the rounded figures alone (`quarterturn.leaderboard.scores`).
+reference agent have no rank. What it shows of private tasks is rounded: figures to half a point, counts that an agent
+can move to their first digit. It and its ranks are made from the rounded figures alone
+(`quarterturn.leaderboard.scores`).
 
 Of a party's runs in a track the first that was served a task counts, however it ends; the number of its runs is shown
 beside it. Choosing among several runs, or leaving out one that went badly, would measure luck.

@@ -37,7 +37,6 @@ EXCEPTIONS = {
     ("docs/reference/openapi.yaml", "queued"): _STATE,
     ("quarterturn/pages/submission.html.jinja", "queued"): f"{_STATE}; the template compares with it",
     ("docs/reference/openapi.yaml", "watch"): "watch_submission follows a submission's events, not findings",
-    ("docs/how-to/run-a-month.md", "queued"): "a setting's description, which is quarterturn/settings.py's",
 }
 """Where a form that is not permitted stands as a name, the word as it stands there in lower case, and why."""
 

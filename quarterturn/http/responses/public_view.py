@@ -1,7 +1,7 @@
 """Reader of the public view: the folder that everybody may copy, and nothing else.
 
-There is no database, no key and no home in here. So a live task's id is as unknown as one that never existed: neither
-is among the published tasks, and both are answered from the same line.
+It has no database, no key and no home. So a private task's id is as unknown as one that never existed: neither is among
+the published tasks, and both are answered from the same line.
 
 Files are cached in memory until they change, which a release never does; so are answers that are made of them.
 """

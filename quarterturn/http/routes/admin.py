@@ -39,7 +39,7 @@ def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Respo
 
 @router.get("/queue", response_model=models.QueueShape, name="queue")
 def queue(house: Home) -> Response:
-    """List the submissions that are queued or running."""
+    """List the submissions that are waiting or running."""
     found = [
         {"id": one.id, "account": one.account, "set": one.tasks, "state": one.state, "attempt": one.attempt}
         for one in house.submissions.unfinished()

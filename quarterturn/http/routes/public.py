@@ -46,7 +46,7 @@ def tasks(
 
 @router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
-    """Give a public task. The answer for a live task is the same as for an id that does not exist."""
+    """Give a public task. The answer for a private task is the same as for an id that does not exist."""
     found = view.task(id)
     return json_responses.published(request, Document.of(json_responses.written(found.whole())) if found else None)
 
