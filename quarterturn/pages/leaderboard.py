@@ -36,12 +36,12 @@ TRACKS = {
 }
 READ = {"endpoint"}
 CHANGES = {
-    "set": "The set of the month began",
-    "retire": "A cohort retired, and was published",
+    "set": "The month's private set went live",
+    "retire": "A cohort retired and was published",
     "withdraw": "A task was withdrawn: it no longer counts",
     "abort": "A run ended without a score",
 }
-WHY = {"turn": "the month was over"}
+WHY = {"turn": "monthly turn"}
 
 Item = Mapping[str, Any]
 
@@ -137,7 +137,7 @@ def _grid(track: str, lines: Sequence[Item]) -> Grid:
         {column.name: line[column.name] for column in first} | figures.cells({"sunset": None, **line}, PARTS)
         for line in lines
     ]
-    caption = f"Figures of the track {track}"
+    caption = f"Figures of track {track}"
     return Grid(track, caption, [*first, *figures.columns(PARTS)], rows)
 
 
