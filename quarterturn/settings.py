@@ -81,8 +81,8 @@ class RunSettings(Section):
     runtime: str = Field(default="", description="The Docker engine's OCI runtime; empty: its default.")
 
 
-class WatchSettings(Section):
-    """Exposure limits of a live task; beyond them its withdrawal is proposed (reasons: `rotation.exposure.store`)."""
+class FindingsSettings(Section):
+    """Exposure limits of a private task; over a limit, its withdrawal is proposed (see `rotation.exposure.store`)."""
 
     servings: int = Field(default=80, ge=1, description="Maximum servings of a task to one submitter.")
     readers: int = Field(default=5, ge=1, description="Maximum readers outside the sandbox of tasks of one skeleton.")
@@ -99,7 +99,7 @@ class ServiceSettings(Section):
     )
     dev_per_day: int = Field(default=20, ge=0, description="Dev-set runs per party and day (UTC).")
     checks_per_day: int = Field(default=20, ge=0, description="Checks (one dev task each) per party and day (UTC).")
-    waiting: int = Field(default=10, ge=1, description="Maximum submissions of one party that are queued or running.")
+    waiting: int = Field(default=10, ge=1, description="Maximum submissions of one party that are waiting or running.")
     at_once: int = Field(
         default=1, ge=1, le=16, description="Maximum submissions of one party that run at the same time."
     )
@@ -223,7 +223,7 @@ class Settings(Section):
     database: DatabaseSettings = DatabaseSettings()
     ledger: LedgerSettings = LedgerSettings()
     run: RunSettings = RunSettings()
-    watch: WatchSettings = WatchSettings()
+    findings: FindingsSettings = FindingsSettings()
     service: ServiceSettings = ServiceSettings()
     oidc: OidcSettings = OidcSettings()
     clock: ClockSettings = ClockSettings()

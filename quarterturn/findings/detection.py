@@ -26,7 +26,7 @@ FEWEST = 5  # submitters present below which there is no verdict about leaks
 
 def scanner(house: House) -> Scanner:
     """Give the home's scanner, with its detectors and limits."""
-    limits = ExposureLimits(servings=house.settings.watch.servings, readers=house.settings.watch.readers)
+    limits = ExposureLimits(servings=house.settings.findings.servings, readers=house.settings.findings.readers)
     return Scanner(house.books, limits, _scan, _visible)
 
 

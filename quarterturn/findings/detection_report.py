@@ -23,7 +23,7 @@ from vault.files import write_atomically
 
 Item = dict[str, Any]
 SCHEMA = "quarterturn/watch-report/v1"
-ORDER = ("review", "watch", "clean")
+ORDER = ("review", "watching", "clean")
 KINDS = ("leak", "copy", "family", "task", "exposure")
 UNTESTED: Item = dict.fromkeys(("effect", "low", "high"))
 UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}

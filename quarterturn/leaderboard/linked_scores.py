@@ -1,7 +1,7 @@
 """Linked scores: the share of the earliest month's set that a run's ability would pass, beside its raw score.
 
 Raw scores rank, within a month; linked scores compare months. Both are over all of a run's tasks, like the
-leaderboard's `whole` figure, and rounded like everything that is shown of live tasks.
+leaderboard's `whole` figure, and rounded like everything that is shown of private tasks.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def of_month(house: House, month: Month) -> Scores:
     }
 
 
-def lines(board: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
+def lines(leaderboard: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
     """Draw the scores as text, the best linked one first."""
-    rows = [(line, linked[line.run]) for line in board if line.run is not None and line.run in linked]
+    rows = [(line, linked[line.run]) for line in leaderboard if line.run is not None and line.run in linked]
     if not rows:
         return ["no run of this month can be linked"]
     ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))

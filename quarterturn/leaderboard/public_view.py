@@ -6,7 +6,7 @@
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
 
 1. What is written here is public from then on, so each file is made by the function that the command line uses too.
-2. Of live tasks there is the leaderboard, which is rounded, and how many there are. No id, no hash and no text.
+2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
 3. A file is written whole, and only where it differs: its bytes are its version.
 """
 
@@ -31,7 +31,7 @@ from vault.canonical import canonical
 from vault.file_lock import locked
 from vault.files import write_atomically
 
-DEV, ROTATIONS, FINDINGS, BOARDS = "dev.json", "rotations.json", "findings.json", "board"
+DEV, ROTATIONS, FINDINGS, LEADERBOARDS = "dev.json", "rotations.json", "findings.json", "board"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 
@@ -49,9 +49,10 @@ def refresh(house: House) -> None:
 
 
 def _changing(house: House, *, withdrawn: bool) -> None:
-    """Write all but the dev set. A board is written until the turn after its month is made, and where it is missing.
+    """Write all but the dev set.
 
-    Where a task was withdrawn, those of all months are in which a live cohort was served.
+    A leaderboard is written until the turn after its month is made, and where it is missing. Where a task was
+    withdrawn, those of all months are written in which a live cohort was served.
     """
     folder, turns = house.places.view, house.months.turns()
     months = COHORTS - 1 if withdrawn else 1
@@ -59,9 +60,9 @@ def _changing(house: House, *, withdrawn: bool) -> None:
     _write(folder / FINDINGS, findings(house))
     for turn in turns:
         month = turn.month.plus(1)
-        path = folder / BOARDS / f"{month}.json"
+        path = folder / LEADERBOARDS / f"{month}.json"
         if month > turns[-1].month.plus(-months) or not path.exists():
-            _write(path, board(house, month))
+            _write(path, leaderboard(house, month))
 
 
 def dev_set(spec: SetSpec, written: Path) -> bytes:
@@ -128,7 +129,7 @@ def findings(house: House) -> bytes:
     )
 
 
-def board(house: House, month: Month) -> bytes:
+def leaderboard(house: House, month: Month) -> bytes:
     """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
     lines = [line.as_json() for line in standings.of_month(house, month)]
     return _plain(

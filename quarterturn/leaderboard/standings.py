@@ -2,8 +2,9 @@
 
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
-reference agent have no rank. What it shows of live tasks is rounded: figures to half a point, counts that an agent can
-move to their first digit. It and its ranks are made from the rounded figures alone (`quarterturn.leaderboard.scores`).
+reference agent have no rank. What it shows of private tasks is rounded: figures to half a point, counts that an agent
+can move to their first digit. It and its ranks are made from the rounded figures alone
+(`quarterturn.leaderboard.scores`).
 
 Of a party's runs in a track the first that was served a task counts, however it ends; the number of its runs is shown
 beside it. Choosing among several runs, or leaving out one that went badly, would measure luck.
@@ -76,8 +77,8 @@ def of_month(house: House, month: Month) -> list[LeaderboardLine]:
     known_scores = scores.of_runs(house, [r for r in done if r.number in counted])
     whose = {r.number: (parties.get(r.submitter, r.submitter), r.track) for r in made}
     runs = Counter(whose.values())
-    board = lines([(r, known_scores[r.number]) for r in done if r.number in counted])
-    return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in board]
+    leaderboard = lines([(r, known_scores[r.number]) for r in done if r.number in counted])
+    return [replace(line, runs=runs[whose[line.run]]) if line.run else line for line in leaderboard]
 
 
 def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[str, str]) -> set[int]:
@@ -122,12 +123,12 @@ def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     return LeaderboardLine(name, "reference", None, None, figures, figures, "reference, unranked")
 
 
-def table(board: Sequence[LeaderboardLine]) -> list[str]:
+def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
-    if not board:
+    if not leaderboard:
         return ["no run of this month is finished"]
     head = f"{'rank':>4}  {'agent':<14} {'success rate':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
-    return [head, *(_row(line) for line in board)]
+    return [head, *(_row(line) for line in leaderboard)]
 
 
 def _ranked(of: Scores, *, reads: bool) -> Score:

@@ -1,6 +1,6 @@
 """Findings page for maintainers and reviewers: the findings by month, and their reviews. Pure.
 
-Everything comes from `quarterturn.findings.detection.listing`. It may name live tasks by id, and shows none of their
+Everything comes from `quarterturn.findings.detection.listing`. It may name private tasks by id, and shows none of their
 text.
 """
 
@@ -14,7 +14,7 @@ from quarterturn.pages.drawing.formatting import chance
 from quarterturn.pages.drawing.grid import Column, Grid, minute
 from quarterturn.pages.templates import render
 
-HERE = "/watch"
+HERE = "/findings/details"
 Item = Mapping[str, Any]
 
 

@@ -36,12 +36,12 @@ TRACKS = {
 }
 READ = {"endpoint"}
 CHANGES = {
-    "set": "The set of the month began",
-    "retire": "A cohort retired, and was published",
+    "set": "The month's private set went live",
+    "retire": "A cohort retired and was published",
     "withdraw": "A task was withdrawn: it no longer counts",
     "abort": "A run ended without a score",
 }
-WHY = {"turn": "the month was over"}
+WHY = {"turn": "monthly turn"}
 
 Item = Mapping[str, Any]
 
@@ -68,18 +68,18 @@ class Track:
     grid: Grid
 
 
-def page(board: Item, months: Sequence[str], rotations: Item | None) -> str:
+def page(leaderboard: Item, months: Sequence[str], rotations: Item | None) -> str:
     """Draw the page of a month, with links to those of the others."""
     return render(
         "leaderboard.html.jinja",
         here=HERE,
-        base=f"/leaderboard/{board['month']}",
-        month=board["month"],
+        base=f"/leaderboard/{leaderboard['month']}",
+        month=leaderboard["month"],
         months=months[::-1],
-        counts=_counts(board, rotations),
-        tracks=[_track(name, lines) for name, lines in _by_track(board).items()],
-        public_grammar=board["public_grammar"],
-        changes=_changes(board),
+        counts=_counts(leaderboard, rotations),
+        tracks=[_track(name, lines) for name, lines in _by_track(leaderboard).items()],
+        public_grammar=leaderboard["public_grammar"],
+        changes=_changes(leaderboard),
         meanings=[(figures.NAMES[name], meaning) for name, meaning in figures.MEANINGS.items()],
     )
 
@@ -89,15 +89,15 @@ def empty(rotations: Item | None) -> str:
     return render("leaderboard-empty.html.jinja", here=HERE, next=rotations["next"] if rotations else None)
 
 
-def grids(board: Item) -> dict[str, Grid]:
+def grids(leaderboard: Item) -> dict[str, Grid]:
     """Give the page's tables by their names: one a track, and the changes."""
-    tracks = [_grid(name, lines) for name, lines in _by_track(board).items()]
-    return {grid.name: grid for grid in (*tracks, _changes(board))}
+    tracks = [_grid(name, lines) for name, lines in _by_track(leaderboard).items()]
+    return {grid.name: grid for grid in (*tracks, _changes(leaderboard))}
 
 
-def _by_track(board: Item) -> dict[str, list[Item]]:
+def _by_track(leaderboard: Item) -> dict[str, list[Item]]:
     """Give the lines of each track in order; the tracks stand in the order in which they are explained."""
-    lines: Sequence[Item] = board["lines"]
+    lines: Sequence[Item] = leaderboard["lines"]
     named = dict.fromkeys([*TRACKS, *(line["track"] for line in lines)])
     by_track = {name: sorted((line for line in lines if line["track"] == name), key=_place) for name in named}
     return {name: of for name, of in by_track.items() if of}
@@ -137,11 +137,11 @@ def _grid(track: str, lines: Sequence[Item]) -> Grid:
         {column.name: line[column.name] for column in first} | figures.cells({"sunset": None, **line}, PARTS)
         for line in lines
     ]
-    caption = f"Figures of the track {track}"
+    caption = f"Figures of track {track}"
     return Grid(track, caption, [*first, *figures.columns(PARTS)], rows)
 
 
-def _changes(board: Item) -> Grid:
+def _changes(leaderboard: Item) -> Grid:
     columns = (
         Column("leaf", "Leaf", href="/log/proof/inclusion?index={leaf}"),
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
@@ -149,16 +149,16 @@ def _changes(board: Item) -> Grid:
         Column("tasks", "Tasks"),
         Column("why", "Why", lambda why: WHY.get(why, legible(why))),
     )
-    return Grid("changes", "Changes by leaf of the log", columns, board.get("changes", []))
+    return Grid("changes", "Changes by leaf of the log", columns, leaderboard.get("changes", []))
 
 
-def _counts(board: Item, rotations: Item | None) -> list[tuple[str, str]]:
+def _counts(leaderboard: Item, rotations: Item | None) -> list[tuple[str, str]]:
     """Give what stands at the head of the page."""
-    attempted = max((line["whole"]["attempted"] for line in board["lines"]), default=None)
-    live = rotations is not None and rotations["live"] == board["month"]
+    attempted = max((line["whole"]["attempted"] for line in leaderboard["lines"]), default=None)
+    live = rotations is not None and rotations["live"] == leaderboard["month"]
     return [
-        ("Agents", str(len({line["name"] for line in board["lines"]}))),
+        ("Agents", str(len({line["name"] for line in leaderboard["lines"]}))),
         ("Tasks", NONE if attempted is None else str(attempted)),
-        ("Sunset cohort", board["sunset"].removeprefix("cohort-")),
+        ("Sunset cohort", leaderboard["sunset"].removeprefix("cohort-")),
         ("Next turn", rotations["next"]["due"][:10]) if live and rotations else ("State", "over"),
     ]

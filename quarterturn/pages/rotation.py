@@ -14,7 +14,6 @@ from quarterturn.pages.drawing import svg
 from quarterturn.pages.drawing.charts import Chart, Row
 from quarterturn.pages.drawing.formatting import NONE
 from quarterturn.pages.drawing.grid import Column, Grid, minute
-from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.templates import render
 from rotation.calendar import Month
 
@@ -49,7 +48,7 @@ def grids(rotation: Item) -> dict[str, Grid]:
     live = Month.parse(rotation["live"]) if rotation["live"] else None
     cohorts = Grid(
         "cohorts",
-        "The cohorts",
+        "Cohorts",
         (
             Column("id", "Cohort"),
             Column("state", "State"),
@@ -63,10 +62,10 @@ def grids(rotation: Item) -> dict[str, Grid]:
     )
     turns = Grid(
         "turns",
-        "The turns that were made",
+        "Turns",
         (
             Column("month", "Ended"),
-            Column("started_at", "Begun", minute),
+            Column("started_at", "Started", minute),
             Column("finished", "Finished"),
             Column("release", "Published", href="/releases/{release}"),
         ),
@@ -130,8 +129,8 @@ def _age_or_state(cohort: Item, live: Month) -> str:
 def _counts(rotation: Item) -> list[tuple[str, str]]:
     live = [cohort for cohort in rotation["cohorts"] if cohort["state"] == "live"]
     return [
-        ("Live month", rotation["live"] or NONE),
-        ("Live", counted(sum(cohort["tasks"] for cohort in live), "task")),
-        ("In", counted(len(live), "cohort")),
+        ("Month", rotation["live"] or NONE),
+        ("Private tasks", str(sum(cohort["tasks"] for cohort in live))),
+        ("Live cohorts", str(len(live))),
         ("Next turn", rotation["next"]["due"][:10]),
     ]

@@ -26,7 +26,7 @@ SIGNS = {
 }
 WAITS = {
     "next": "Waiting: first in the queue. It starts when a worker for its class of runs is free.",
-    "before": "Waiting: {} before it. The one with the fewest of its own party before it comes first.",
+    "before": "Waiting: {} before it. The one with the fewest of its own party ahead of it is next.",
     "again": "Waiting: our machine cannot run it now. Next try within minutes. Refunded if it never starts.",
     "own": "Waiting: your party already has as many submissions running as may run at a time.",
 }
@@ -100,7 +100,7 @@ def submissions(records: Sequence[Item]) -> Grid:
         Column("agent", "Agent"),
     )
     rows = [{**record, "code": record["failure"]["code"] if record["failure"] else None} for record in records]
-    return Grid("submissions", "Submissions, the newest first", columns, rows)
+    return Grid("submissions", "Submissions, newest first", columns, rows)
 
 
 def budget(quotas: Item) -> Grid:
@@ -108,7 +108,7 @@ def budget(quotas: Item) -> Grid:
     columns = (
         Column("quota", "Quota", lambda name: QUOTAS[name]),
         Column("used", "Used"),
-        Column("limit", "Of"),
+        Column("limit", "Limit"),
         Column("left", "Left"),
         Column("until", "Resets at", minute),
     )
@@ -182,7 +182,7 @@ def _tasks(trace: Item) -> Grid:
         Column("verdict", "Verdict"),
         Column("code", "Outcome"),
         Column("calls", "Calls"),
-        Column("max_steps", "Of"),
+        Column("max_steps", "Allowed"),
         Column("attempts", "Attempts"),
     )
     rows = [

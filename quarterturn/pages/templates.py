@@ -1,16 +1,18 @@
 """Jinja environment of all page templates; whatever a template is given is escaped.
 
 Markup comes only from `quarterturn.pages.drawing.svg`, and is marked where it is used (`|safe`): it holds numbers,
-words of ours, and names that were escaped there.
+words of ours, and names that were escaped there. The filter `coded` escapes a text and marks the words in backticks.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from quarterturn.pages.drawing.formatting import legible, short
 
@@ -24,8 +26,13 @@ def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"legible": legible, "short": short}
+    made.filters |= {"coded": coded, "legible": legible, "short": short}
     return made
+
+
+def coded(text: str) -> Markup:
+    """Escape a text, and write its words in backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - it is escaped
 
 
 def render(name: str, **data: Any) -> str:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rotation.detection.statistics.table import ResultTable
 
 WHO = "watch"
+"""Name of the scan in the access log, whose entries each month's `set` statement commits to."""
+
 COMPARED_FROM = 2  # the first rotation with one before it
 Item = Mapping[str, Any]
 

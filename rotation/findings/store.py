@@ -25,10 +25,10 @@ from rotation.errors import Malformed, NotFound
 from rotation.findings.tables import FindingReviewRow, FindingRow, ScanRow
 from vault.database import transaction
 
-Status = Literal["clean", "watch", "review"]
+Status = Literal["clean", "watching", "review"]
 State = Literal["open", "explained", "confirmed"]
-WATCH, REVIEW = 0.05, 0.01
-WHO = "watch"
+WATCHING, REVIEW = 0.05, 0.01
+WHO = "detectors"
 OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500
 
@@ -60,7 +60,7 @@ class NewFinding:
         """The status by the adjusted p-value; a finding without one always needs a review."""
         if self.p_adj is None:
             return "review"
-        return "review" if self.p_adj <= REVIEW else "watch" if self.p_adj <= WATCH else "clean"
+        return "review" if self.p_adj <= REVIEW else "watching" if self.p_adj <= WATCHING else "clean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,13 +211,13 @@ def counts_by_kind(findings: Collection[Finding]) -> dict[str, dict[str, int]]:
     """Count findings by kind and status without naming anybody, for public display."""
     counted: dict[str, dict[str, int]] = {}
     for finding in findings:
-        by_status = counted.setdefault(finding.kind, {"clean": 0, "watch": 0, "review": 0})
+        by_status = counted.setdefault(finding.kind, {"clean": 0, "watching": 0, "review": 0})
         by_status[finding.status] += 1
     return dict(sorted(counted.items()))
 
 
 def _order(finding: Finding) -> tuple[Month, int, float, str, str]:
-    rank = {"review": 0, "watch": 1, "clean": 2}[finding.status]
+    rank = {"review": 0, "watching": 1, "clean": 2}[finding.status]
     return (finding.month, rank, 2.0 if finding.p_adj is None else finding.p_adj, finding.kind, finding.subject)
 
 

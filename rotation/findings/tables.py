@@ -20,7 +20,7 @@ class FindingRow(SQLModel, table=True):
     kind: str = Field(max_length=24)
     subject: str = Field(max_length=100)
     month: str = Field(max_length=7, index=True)
-    status: str = Field(max_length=8)  # clean, watch, review
+    status: str = Field(max_length=8)  # clean, watching, review
     p_value: float | None = None
     p_adj: float | None = None
     q: float | None = None

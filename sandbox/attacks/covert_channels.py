@@ -7,8 +7,9 @@ figure by half a point, an agent has to pass or fail a task.
 
 Assumed, because nothing in here can enforce it:
 
-- the submitter reads what a private run shows its owner, and the board; not the operator's terminal, whose progress
-  and wall-clock tell more (`quarterturn run` is the operator's to type), nor the machine or its power and load;
+- the submitter reads what a private run shows its owner, and the leaderboard; not the operator's terminal, whose
+  progress and wall-clock tell more (`quarterturn run` is the operator's to type), nor the machine or its power and
+  load;
 - so many private runs a month as the operator lets all submitters make together: the ceiling is for one, and a
   thousand that share out what to say carry a thousand times as much. `RUNS` of them stay below what the goals of a set
   come to;

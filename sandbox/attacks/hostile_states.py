@@ -39,7 +39,7 @@ class _Left:
         spec: its name and what stops it.
         tree: makes the files of its namespace.
         predicate: what is asked; it does not hold.
-        naive: says whether a careless reader is stopped or deceived by the same thing.
+        naive: says whether a naive reader is stopped or deceived by the same thing.
     """
 
     spec: Spec

@@ -15,25 +15,29 @@ HEAD = """# The attacks
 
 This page is written by `python -m sandbox.attacks.reference`; a test fails where the two differ.
 
-`quarterturn doctor --attack` makes all of these in a box of yours. Those marked *short* are also made before every
-official run, which takes a second or two and refuses to begin where one of them escapes. Each ends as `blocked` (it was
-refused), `bounded` (it got so far and no further) or `escaped`.
+`quarterturn doctor --attack` makes all of these attempts in a box of this machine. Those marked *short* are also made
+before every official run. They take a second or two, and the run does not start if one of them escapes. Each attempt
+ends as `blocked` (it was refused), `bounded` (it was stopped at a cap) or `escaped`.
 
-"Blocked" is worth something only where the same program gets through without the one control that should stop it. That
-is the last column, and `--with-controls` makes it: as root, in namespaces of its own, with addresses of the
-documentation ranges alone. What would change the host's kernel is never made unprotected: its filter stays, with
-another errno, and the attempt has to meet that one. Capabilities that reach beyond a namespace are never given.
+"Blocked" proves something only if the same program succeeds without the one control that should stop it. The last
+column names that positive control, and `--with-controls` runs it: as root, in namespaces of its own, with addresses of
+the documentation ranges only. An attempt that would change the host's kernel is never made unprotected: its filter
+stays and returns another errno, which the attempt has to meet. Capabilities that reach beyond a namespace are never
+given.
 
-Where nothing could be reached there is no wire: before anything is sent, interfaces and routes are looked at, and one
-that leads out is an escape by itself. For the addresses of bridges and metadata services the kernel is asked for a
-route, by `connect` on a datagram socket, which sends nothing.
+The *vulnerable baseline* is a deliberately vulnerable gateway with its world, for tests only: it trusts what it is
+sent, and reads the state in place. A *naive reader* reads a hostile state as an ordinary program does.
+
+A network attempt sends nothing where no host could be reached: it first inspects interfaces and routes, and one that
+leads out is an escape by itself. For the addresses of bridges and metadata services it asks the kernel for a route, by
+`connect` on a datagram socket, which sends nothing.
 
 Under gVisor (`DockerBox(runtime="runsc")`, with `--network=host` among that runtime's arguments, which is the host's
-stack in the place's own namespace) a kernel of its own stands between. What is got from that kernel is `bounded`, for
-it ends with the place. Controls are made in the two other boxes.
+stack in the place's own namespace) gVisor's kernel stands between the agent and the host. An attempt that succeeds
+against that kernel is `bounded`, because it ends with the place. Positive controls run in the two other boxes.
 
-In the `bwrap` box of an ordinary user there are no control groups, and nobody who may close a file of the kernel's:
-what *a control group* alone stops, and `network-counters`, are reported there as an escape, and scores made in that box
+The `bwrap` box of an ordinary user has no control groups, and nobody with the right to close files of the kernel.
+There, what only *a control group* stops, and `network-counters`, is reported as an escape, and scores made in that box
 are unofficial.
 """
 
@@ -43,9 +47,9 @@ GROUPS = {
     "files": "Files",
     "resources": "Resources",
     "gateway": "The gateway",
-    "persistence": "What is left behind",
+    "persistence": "Persistence after a run",
     "score": "The score",
-    "covert": "Covert exits",
+    "covert": "Covert channels",
 }
 
 
@@ -58,7 +62,7 @@ def _tables() -> Iterator[str]:
     for group, title in GROUPS.items():
         specs = [spec for spec in attempts().values() if spec.group == group]
         yield f"## {title}: {len(specs)}\n"
-        yield "| attempt | | what stops it | without it |"
+        yield "| attempt | | what stops it | positive control |"
         yield "|---|---|---|---|"
         for spec in specs:
             yield f"| `{spec.name}` | {'short' if spec.short else ''} | {spec.control} | {positive(spec.name)} |"
@@ -70,8 +74,13 @@ def positive(name: str) -> str:
     if name in ROWS:
         control = ROWS[name].positive
         return str(control) if isinstance(control, Without) else f"none: {control}"
-    careless = {*JUDGES, *PLACES, *NAIVE_READERS, *hostile_states.ATTEMPTS}
-    return "gets through where somebody is careless" if name in careless else "none: it is judged from outside"
+    if name in JUDGES:
+        return "succeeds against the vulnerable baseline"
+    if name in PLACES:
+        return "succeeds in a place whose folders are used twice"
+    if name in NAIVE_READERS or name in hostile_states.ATTEMPTS:
+        return "stops or deceives a naive reader"
+    return "none: the outcome is checked from outside the place"
 
 
 if __name__ == "__main__":

@@ -188,6 +188,6 @@ def _pairs(
 
 
 def roughly(count: int) -> int:
-    """Round a count to its first digit: 7, 20, 300. What is shown of live tasks says how many, and no more."""
+    """Round a count to its first digit: 7, 20, 300. What is shown of private tasks says how many, and no more."""
     step = int("1" + "0" * (len(str(count)) - 1))
     return round(count / step) * step

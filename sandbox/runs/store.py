@@ -326,7 +326,7 @@ def _pack(run: TaskRun) -> bytes:
 def _row_of(session: Session, number: int) -> RunRow:
     row = session.get(RunRow, number)
     if row is None:
-        raise NotFound(f"there is no run {number}; list them with `quarterturn board`")
+        raise NotFound(f"there is no run {number}; list them with `quarterturn leaderboard`")
     return row
 
 

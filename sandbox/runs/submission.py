@@ -58,7 +58,7 @@ class Submission:
     digest: str
 
     def __post_init__(self) -> None:
-        """Refuse names that could not stand on a board or in a statement.
+        """Refuse names that could not stand on a leaderboard or in a statement.
 
         Raises:
             Malformed: the name, the pseudonym or the digest has another form.

@@ -1,7 +1,7 @@
 """Measures the service over real sockets, with 10,000 submissions in its database, beside its floor.
 
-answers    the board, and a task, beside a bare FastAPI route that returns the same bytes; each server is a process of
-           its own, the client is this one. 50 connections stay open.
+answers    the leaderboard, and a task, beside a bare FastAPI route that returns the same bytes; each server is a
+           process of its own, the client is this one. 50 connections stay open.
 queue      10,000 submissions taken in and drained by jobs that do nothing, beside as many plain rows written and
            updated in a database of the same settings
 memory     of the serving process, before and after as many requests as one address may make in an hour
@@ -66,7 +66,7 @@ def bench(rounds: int) -> Found:
         "connections stay open. " + GOALS,
         lines=[*lines, *queue],
         tables=[tails, memory],
-        remarks=[f"A board of {ACCOUNTS} lines is written again in {refresh:.2g} s; no run is opened for it."],
+        remarks=[f"A leaderboard of {ACCOUNTS} lines is written again in {refresh:.2g} s; no run is opened for it."],
     )
 
 
@@ -76,7 +76,11 @@ def bench(rounds: int) -> Found:
 def answers(url: str, token: str, folder: Path, rounds: int) -> tuple[list[Line], Table]:
     """Ask for each in turns with its floor."""
     lines, tails = [], []
-    for what, path in (("the board as JSON", "/leaderboard"), ("the board's page", "/"), ("a page of tasks", "/tasks")):
+    for what, path in (
+        ("the leaderboard as JSON", "/leaderboard"),
+        ("the leaderboard's page", "/"),
+        ("a page of tasks", "/tasks"),
+    ):
         said = httpx2.get(url + path)
         (folder / "body").write_bytes(said.content)
         with floor(folder / "body", said.headers["content-type"]) as bare:

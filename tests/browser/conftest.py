@@ -47,7 +47,7 @@ WALKED = [
     ("/sign-in", None),
     ("/mine", "submitter"),
     ("/submission/{made}", "submitter"),
-    ("/watch", "reviewer"),
+    ("/findings/details", "reviewer"),
 ]
 
 CHROMIUM = "/usr/bin/chromium"

@@ -125,7 +125,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("sign: the month's folder", "the signed month is public, whole"),
         Step("sign: the rows", "step 8 is done"),
         Step("activate: the rows", "step 9: the new tasks are live, and the turn is finished"),
-        Step("after: the rows", "the watch has looked; without it, it looks after the next run or turn"),
+        Step("after: the rows", "the detectors have run; if not, they run after the next run or turn"),
         Step("after: the view", "the pages' files are of today; without it, `serve` draws them when it starts"),
     ),
     "release path": (

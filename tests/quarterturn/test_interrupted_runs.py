@@ -364,7 +364,7 @@ def test_a_run_is_not_resumed_with_anything_else(house, played, changes, sentenc
 
 
 def test_a_run_is_not_resumed_in_another_track(house, played):
-    """A model to ask would be an advantage that the board knows nothing of."""
+    """A model to ask would be an advantage that the leaderboard knows nothing of."""
     box, agent = played()
     box.official, agent = True, replace(agent, kind="image")
     house.official.open(agent, box)

@@ -32,20 +32,11 @@ WORDS = {
 }
 """The permitted form, and a pattern of the forms that are not."""
 
-_ROUTE = "the page's address, which links lead to; it changes with the route"
 _STATE = "the value that the rows, the API and its clients have for the state; pages call it waiting"
 EXCEPTIONS = {
     ("docs/reference/openapi.yaml", "queued"): _STATE,
     ("quarterturn/pages/submission.html.jinja", "queued"): f"{_STATE}; the template compares with it",
     ("docs/reference/openapi.yaml", "watch"): "watch_submission follows a submission's events, not findings",
-    (
-        "quarterturn/pages/detection_report.html.jinja",
-        "watch",
-    ): "named after the verb `watch report`; and a finding's status",
-    ("quarterturn/pages/layout.html.jinja", "watch"): _ROUTE,
-    ("docs/how-to/run-a-month.md", "queued"): "a setting's description, which is quarterturn/settings.py's",
-    ("docs/reference/benchmarks.md", "board"): "what `./run bench` prints",
-    ("docs/reference/crashes.md", "watch"): "written from tests/quarterturn/crashes.py",
 }
 """Where a form that is not permitted stands as a name, the word as it stands there in lower case, and why."""
 

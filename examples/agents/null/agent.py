@@ -1,4 +1,4 @@
 """The null agent: it does nothing at all.
 
-A task that this agent passes asks for nothing. Admission refuses such tasks, and on a board it is the floor.
+A task that this agent passes asks for nothing. Admission refuses such tasks, and on a leaderboard it is the floor.
 """

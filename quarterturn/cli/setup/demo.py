@@ -149,17 +149,17 @@ class _Play:
     def agents(self) -> dict[str, Score]:
         self.say("Three agents", "null does nothing, oracle is handed the solutions, rulebook is small and honest.")
         scores: dict[str, Score] = {}
-        board = []
+        leaderboard = []
         for name in ("null", "rulebook"):
             submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
             opened, results = running.play(self.house, submitted, self.box, self.out)
             scores[name] = score(results)
-            board.append((opened.record, of_results(results, self.month.cohort)))
+            leaderboard.append((opened.record, of_results(results, self.month.cohort)))
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
         answers = running.reference(self.house, oracle, self.box, self.out)
         scores["oracle"] = score(answers)
         self.say("The leaderboard", "Every figure has its interval; runs in a box that is not official have no rank.")
-        lines = standings.lines(board)
+        lines = standings.lines(leaderboard)
         lines.append(standings.reference_line("oracle", answers))
         for line in (*standings.table(lines), *caveats.lines(caveats.public_cohorts(self.house, self.month))):
             self.out.say(f"  {line}")

@@ -24,8 +24,8 @@ from quarterturn.http.responses.problems import Problem
 from quarterturn.pages import sign_in as sign_in_pages
 
 HOURS = 12
-FIRST = {"submit": "/mine", "findings:read": "/watch"}
-_OURS = re.compile(r"/(mine|watch|submission/s-[a-z2-7]{16})", re.ASCII)
+FIRST = {"submit": "/mine", "findings:read": "/findings/details"}
+_OURS = re.compile(r"/(mine|findings/details|submission/s-[a-z2-7]{16})", re.ASCII)
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 

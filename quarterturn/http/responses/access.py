@@ -34,8 +34,8 @@ PAGES: Table = {
     ("GET", "/submission/{id}"): "submit",
     ("GET", "/submission/{id}/{file}"): "submit",
     ("POST", "/submission/{id}/cancel"): "submit",
-    ("GET", "/watch"): "findings:read",
-    ("GET", "/watch/{file}"): "findings:read",
+    ("GET", "/findings/details"): "findings:read",
+    ("GET", "/findings/details/{file}"): "findings:read",
     ("GET", "/verify.html"): None,
 }
 """Pages for people: not in the OpenAPI description, which is for programs."""

@@ -245,7 +245,7 @@ class Waiting(BaseModel):
 
 
 class QueueShape(BaseModel):
-    """The queued and running submissions, in the order of submission."""
+    """The waiting and running submissions, in the order of submission."""
 
     submissions: list[Waiting]
 

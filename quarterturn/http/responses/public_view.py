@@ -1,7 +1,7 @@
 """Reader of the public view: the folder that everybody may copy, and nothing else.
 
-There is no database, no key and no home in here. So a live task's id is as unknown as one that never existed: neither
-is among the published tasks, and both are answered from the same line.
+It has no database, no key and no home. So a private task's id is as unknown as one that never existed: neither is among
+the published tasks, and both are answered from the same line.
 
 Files are cached in memory until they change, which a release never does; so are answers that are made of them.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.leaderboard.public_view import BOARDS, DEV, FINDINGS, ROTATIONS
+from quarterturn.leaderboard.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
@@ -86,7 +86,7 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """The folders in which a name appears or is replaced whenever anything here changes."""
-        ours = [self._view, self._view / BOARDS, self._releases, self._months]
+        ours = [self._view, self._view / LEADERBOARDS, self._releases, self._months]
         return [self._public, *ours, self.log, self.log / KEPT]
 
     def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
@@ -127,11 +127,11 @@ class PublicView:
 
     def months(self) -> Sequence[str]:
         """Name the months that have a leaderboard, the oldest first."""
-        return sorted(p.stem for p in (self._view / BOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
+        return sorted(p.stem for p in (self._view / LEADERBOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
 
-    def board(self, month: str) -> Document | None:
+    def leaderboard(self, month: str) -> Document | None:
         """Give a month's leaderboard."""
-        return self._document(self._view / BOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
+        return self._document(self._view / LEADERBOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 

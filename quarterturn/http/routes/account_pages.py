@@ -68,15 +68,15 @@ def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     return RedirectResponse(f"/submission/{id}", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
-@router.get("/watch", name="findings_page")
-def watch(house: Home, who: Who, *, everything: Everything = False) -> Response:
+@router.get("/findings/details", name="findings_page")
+def findings_page(house: Home, who: Who, *, everything: Everything = False) -> Response:
     """Show the findings with their reviews."""
     listing = detection.listing(house, None, everything=everything).data
     return html.own(findings.page(who.account, listing, everything=everything))
 
 
-@router.get("/watch/{file}", name="findings_table")
-def watch_table(house: Home, file: str, *, everything: Everything = False) -> Response:
+@router.get("/findings/details/{file}", name="findings_table")
+def findings_table(house: Home, file: str, *, everything: Everything = False) -> Response:
     """Give a table of that page."""
     return _table(findings.grids(detection.listing(house, None, everything=everything).data), file)
 

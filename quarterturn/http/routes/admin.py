@@ -39,7 +39,7 @@ def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Respo
 
 @router.get("/queue", response_model=models.QueueShape, name="queue")
 def queue(house: Home) -> Response:
-    """List the submissions that are queued or running."""
+    """List the submissions that are waiting or running."""
     unfinished = [
         {
             "id": submission.id,

@@ -55,7 +55,7 @@ def metrics(request: Request) -> Response:
         *_metric(
             "quarterturn_submissions",
             "gauge",
-            "Submissions that are queued or running.",
+            "Submissions that are waiting or running.",
             [({"state": state}, states[state]) for state in ("queued", "running")],
         ),
         *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),

@@ -34,13 +34,13 @@ def front(request: Request, view: View) -> Response:
 @router.get("/leaderboard/{month}", name="leaderboard_page")
 def leaderboard_page(request: Request, view: View, month: str) -> Response:
     """Show a month's leaderboard."""
-    return html.public(request, leaderboard.page(_read(view.board(month)), view.months(), _rotations(view)))
+    return html.public(request, leaderboard.page(_read(view.leaderboard(month)), view.months(), _rotations(view)))
 
 
 @router.get("/leaderboard/{month}/{file}", name="leaderboard_table")
 def leaderboard_table(request: Request, view: View, month: str, file: str) -> Response:
     """Give a table of that page."""
-    return _table(request, leaderboard.grids, view.board(month), file)
+    return _table(request, leaderboard.grids, view.leaderboard(month), file)
 
 
 @router.get("/rotation", name="rotation_page")

@@ -46,7 +46,7 @@ def tasks(
 
 @router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
-    """Give a public task. The answer for a live task is the same as for an id that does not exist."""
+    """Give a public task. The answer for a private task is the same as for an id that does not exist."""
     public_task = view.task(id)
     return json_responses.published(
         request, Document.of(json_responses.written(public_task.whole())) if public_task else None
@@ -64,17 +64,17 @@ def leaderboard(
 ) -> Response:
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
-    board = view.board(month or (months[-1] if months else ""))
-    if board is not None and track is not None:
-        body = board.body
-        board = view.made(board.etag, ("board", track), lambda: _of_track(body, track))
-    return json_responses.published(request, board)
+    found = view.leaderboard(month or (months[-1] if months else ""))
+    if found is not None and track is not None:
+        body = found.body
+        found = view.made(found.etag, ("leaderboard", track), lambda: _of_track(body, track))
+    return json_responses.published(request, found)
 
 
 def _of_track(body: bytes, track: str) -> bytes:
-    board = json.loads(body)
-    board["lines"] = [line for line in board["lines"] if line["track"] == track]
-    return json_responses.written(board)
+    leaderboard = json.loads(body)
+    leaderboard["lines"] = [line for line in leaderboard["lines"] if line["track"] == track]
+    return json_responses.written(leaderboard)
 
 
 @router.get("/rotations", response_model=dict[str, Any], name="rotations")

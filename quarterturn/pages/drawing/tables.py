@@ -24,9 +24,9 @@ def tested(tests: Sequence[Item]) -> Table:
     for kind in dict.fromkeys(test["kind"] for test in tests):
         of_kind = [test for test in tests if test["kind"] == kind]
         review = sum(test["status"] == "review" for test in of_kind)
-        watch = sum(test["status"] == "watch" for test in of_kind)
+        watching = sum(test["status"] == "watching" for test in of_kind)
         least = [chance(min(test[name] for test in of_kind)) for name in ("p_value", "p_adj", "q")]
-        rows.append([words.KINDS[kind], str(len(of_kind)), str(review), str(watch), *least])
+        rows.append([words.KINDS[kind], str(len(of_kind)), str(review), str(watching), *least])
     return rows
 
 

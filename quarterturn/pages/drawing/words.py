@@ -9,7 +9,7 @@ from quarterturn.pages.drawing.formatting import chance, legible, percent, point
 
 Item = Mapping[str, Any]
 
-SIGNS = {"review": "▲", "watch": "●", "clean": "○"}
+SIGNS = {"review": "▲", "watching": "●", "clean": "○"}
 KINDS = {
     "leak": "leaked tasks",
     "copy": "near-duplicate runs",

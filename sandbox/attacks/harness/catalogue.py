@@ -113,7 +113,7 @@ FAMILIES = "socket families by allow-list"
 FOREIGN = "seccomp kills other ABIs"
 READ_ONLY = "a read-only root"
 GROUP = "a control group"
-NOT_ROOT = "nobody in there is root"
+NOT_ROOT = "no process in the place is root"
 KEPT = "/proc/self/comm"  # a file that every process may write, in a tree of its own
 
 NETWORK: dict[str, tuple[str, Without | str]] = {
@@ -156,8 +156,8 @@ NETWORK: dict[str, tuple[str, Without | str]] = {
         Without("AF_NETLINK alone, since others may load a module", ("socket",), environment={"PROBE_FAMILIES": "16"}),
     ),
     "socket-pairs": (FAMILIES, Without(calls=("socketpair",))),
-    "abstract-sockets": ("abstract names belong to the network namespace", Without("somebody binds one in there")),
-    "gateway-socket": ("the socket is mounted for the relay alone", Without("its folder is mounted")),
+    "abstract-sockets": ("abstract names belong to the network namespace", Without("another process binds one there")),
+    "gateway-socket": ("the socket is mounted for the relay alone", Without("the socket's folder is mounted")),
     "32-bit-tcp": (FOREIGN, Without(WIRE, filtered=False)),
     "32-bit-udp": (FOREIGN, Without(WIRE, filtered=False)),
     "32-bit-icmp": (FOREIGN, Without(WIRE, filtered=False)),
@@ -171,7 +171,10 @@ NETWORK: dict[str, tuple[str, Without | str]] = {
 KERNEL: dict[str, tuple[str, Without | str]] = {
     "32-bit-program": (FOREIGN, Without(filtered=False)),
     "32-bit-call": (FOREIGN, Without(filtered=False)),
-    "x32-call": ("seccomp denies the x32 numbers", "most kernels are built without x32, and answer it as the filter"),
+    "x32-call": (
+        "seccomp denies the x32 numbers",
+        "most kernels are built without x32 and answer such a call as the filter does",
+    ),
     "io-uring": _filter("io_uring_setup"),
     "mount": _filter("mount", with_=("SYS_ADMIN",)),
     "unmount": _filter("umount2", with_=("SYS_ADMIN",)),
@@ -187,7 +190,7 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "mount-namespace": _filter("unshare", with_=("SYS_ADMIN",)),
     "pid-namespace": _filter("unshare", with_=("SYS_ADMIN",)),
     "time-namespace": _filter("unshare", with_=("SYS_ADMIN",)),
-    "clone-namespace": ("seccomp looks at clone's flags", Without(calls=("clone",))),
+    "clone-namespace": ("seccomp checks the flags of clone", Without(calls=("clone",))),
     "clone3": ("seccomp: clone3 is not implemented", Without(calls=("clone3",))),
     "setns": _filter("setns", with_=("SYS_ADMIN",)),
     "set-host-name": _filter("sethostname", with_=("SYS_ADMIN",)),
@@ -208,9 +211,9 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "name-to-handle": _filter("name_to_handle_at"),
     "fanotify": _filter("fanotify_init", with_=("SYS_ADMIN",)),
     "quota": _filter("quotactl"),
-    "personality": ("seccomp looks at the persona", Without(calls=("personality",))),
+    "personality": ("seccomp checks the persona", Without(calls=("personality",))),
     "local-descriptors": _filter("modify_ldt"),
-    "terminal-injection": ("seccomp looks at the request", Without(calls=("ioctl",))),
+    "terminal-injection": ("seccomp checks the request", Without(calls=("ioctl",))),
     "set-clock": _filter("clock_settime"),
     "adjust-clock": _filter("clock_adjtime"),
     "adjust-time": _filter("adjtimex"),
@@ -223,7 +226,7 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "accounting": _never("acct"),
     "kernel-log": _never("syslog"),
     "io-ports": _never("iopl"),
-    "unnamed-calls": ("seccomp refuses what its list does not name", Without(unnamed=True)),
+    "unnamed-calls": ("seccomp refuses every call that its list does not name", Without(unnamed=True)),
     "secret-memory": _other("memfd_secret"),
     "file-attributes": _other("file_getattr"),
     "set-file-attributes": _other("file_setattr"),
@@ -232,15 +235,15 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
     "mount-facts": _other("statmount"),
     "cached-pages": _filter("mincore"),
     "cached-range": _other("cachestat"),
-    "cached-read": ("seccomp looks at the flags", Without(calls=("preadv2",))),
+    "cached-read": ("seccomp checks the flags", Without(calls=("preadv2",))),
     "cached-name": _other("openat2"),
     "asynchronous-read": _filter("io_setup"),
-    "evict-pages": ("seccomp looks at the advice", Without(calls=("fadvise64",))),
-    "merge-memory": ("seccomp looks at the advice", Without(calls=("madvise",))),
+    "evict-pages": ("seccomp checks the advice", Without(calls=("fadvise64",))),
+    "merge-memory": ("seccomp checks the advice", Without(calls=("madvise",))),
     "machine-load": _filter("sysinfo"),
     "file-events": _filter("inotify_init1"),
     "flush-disks": _filter("syncfs"),
-    "process-options": ("seccomp looks at the option", Without(calls=("prctl",))),
+    "process-options": ("seccomp checks the option", Without(calls=("prctl",))),
     "become-root": ("no CAP_SETUID", Without(capabilities=("SETUID",))),
     "new-privileges": ("no_new_privs", Without("no_new_privs is left unset", privileges=True, setting="outside")),
     "set-user-id": ("no_new_privs", Without("no_new_privs is left unset", privileges=True, setting="outside")),
@@ -252,7 +255,7 @@ KERNEL: dict[str, tuple[str, Without | str]] = {
         "a PID namespace of its own; the relay is in another",
         Without("the machine's processes are shared", setting="processes"),
     ),
-    "descriptors": ("close-on-exec", "a descriptor that is left open is one of the host's"),
+    "descriptors": ("close-on-exec", "a descriptor left open would be one of the host's"),
 }
 
 FILES: dict[str, tuple[str, Without | str]] = {
@@ -268,16 +271,16 @@ FILES: dict[str, tuple[str, Without | str]] = {
     "proc-sys": (f"{NOT_ROOT}, and /proc/sys is read-only or not theirs", _same("PROC_SYS", "/proc/self")),
     "sys-tree": ("/sys is read-only, or absent", _same("SYS", "/proc/self")),
     "control-groups": ("control groups are read-only, or absent", _same("CONTROL_GROUPS", "/proc/self")),
-    "kernel-memory": (f"{NOT_ROOT}, and what could be read is masked", _same("KERNEL_MEMORY", "/proc/self/maps")),
+    "kernel-memory": (f"{NOT_ROOT}, and readable kernel memory is masked", _same("KERNEL_MEMORY", "/proc/self/maps")),
     "machine-state": ("/proc is covered by allow-list, and /sys is not there", Without("the kernel's own /proc")),
     "network-counters": (
-        "root took the right to read them away",
+        "root removed the permission to read them",
         Without(root=True, capabilities=("DAC_OVERRIDE",)),
     ),
     "device-files": ("a /dev of our own", Without("one more device in it: a second /dev/null, as /dev/kvm")),
     "engine-socket": ("no engine's socket is ever mounted", Without("a socket of ours stands in its place")),
     "named-channels": (
-        "a submission is copied without its sockets and pipes, and the rest has none",
+        "a submission is copied without its sockets and pipes, and the other mounts have none",
         Without("the submission's folder holds a pipe"),
     ),
     "private-files": (
@@ -285,7 +288,7 @@ FILES: dict[str, tuple[str, Without | str]] = {
         Without("a file of ours stands in /mnt, or it is root", root=True),
     ),
     "writable-mounts": (
-        "everything but memory of a size is read-only",
+        "everything is read-only except memory of a fixed size",
         Without("a root that can be written", root=True),
     ),
 }
@@ -315,8 +318,8 @@ RESOURCES: dict[str, tuple[str, Without | str]] = {
     "priority": ("no CAP_SYS_NICE", Without(capabilities=("SYS_NICE",))),
     "never-killed": ("no CAP_SYS_RESOURCE", Without(capabilities=("SYS_RESOURCE",))),
     "cpu": (f"{GROUP}, or RLIMIT_CPU", Without(TENFOLD, setting="alone")),
-    "log-flood": ("no log of the engine; what is kept has a size", Without(TENFOLD, setting="alone")),
-    "never-ending": ("a deadline, and then the end of its PID namespace", Without("no deadline", setting="alone")),
+    "log-flood": ("no engine log; the output that is kept is capped", Without(TENFOLD, setting="alone")),
+    "never-ending": ("a deadline, after which its PID namespace ends", Without("no deadline", setting="alone")),
 }
 
 APART = ("fork-bomb", "inodes", "cpu", "log-flood", "never-ending")

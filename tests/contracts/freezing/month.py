@@ -252,7 +252,7 @@ def play(home: Path, clock: Clock) -> Played:
 
 
 def files(made: Played) -> Iterator[tuple[str, bytes]]:
-    """Give what is frozen of it: leaves, checkpoints, every other public file, and what scores, board and watch say.
+    """Give what is frozen of it: leaves, checkpoints, every other public file, scores, leaderboard and findings.
 
     Of the log's tiles, which hold the leaves and their hashes once more, the digests are enough.
     """
@@ -273,7 +273,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
-    """Give a month's board, what submitters were told of their runs, each run's score, and the results behind it."""
+    """Give a month's leaderboard, what submitters were told of their runs, each run's score, and its results."""
     runs = made.books.runs.list(month=str(month))
     done = [record.number for record in runs if record.state is RunState.DONE]
     results = {number: made.official.closed(made.books.runs.get(number), why="freeze") for number in done}

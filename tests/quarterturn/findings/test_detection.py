@@ -16,7 +16,7 @@ JANUARY = Month(2027, 1)
 
 @pytest.fixture
 def flagged(live):
-    """A home with one finding under review, one to watch and one that is clean."""
+    """A home with one finding under review, one that is watched and one that is clean."""
     house = House(live, None)
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
@@ -30,7 +30,7 @@ def test_what_wants_attention_is_listed_and_too_few_peers_are_said(say, flagged)
     data = say("watch", "list", "--home", flagged, "--json").data
     assert [(one["subject"], one["status"], one["state"]) for one in data["findings"]] == [
         ("mallory", "review", "open"),
-        ("bob", "watch", None),
+        ("bob", "watching", None),
     ]
     assert data["looks"][0]["too_few_peers"] is True
     text = say("watch", "list", "--month", "2027-01", "--home", flagged).out
@@ -44,7 +44,7 @@ def test_a_person_says_what_a_finding_is_and_why(say, flagged):
     words = ("watch", "review", 1, "explained", "--home", flagged, "--as", "grace")
     assert say(*words).code == 2, "without a reason"
     said = say(*words, "--note", "a public fork of their own", "--json").data
-    assert (said["state"], [word["who"] for word in said["reviews"]]) == ("explained", ["watch", "grace"])
+    assert (said["state"], [word["who"] for word in said["reviews"]]) == ("explained", ["detectors", "grace"])
     assert "explained" in say("watch", "list", "--home", flagged).out
     assert "wait for a review" not in say("turn", "status", "--home", flagged).out
     assert say("watch", "review", 99, "open", "--home", flagged, "--as", "grace").code == 3

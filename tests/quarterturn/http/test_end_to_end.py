@@ -35,7 +35,7 @@ def ended(site, name, who):
     return site.get(f"/submissions/{name}", who).json()
 
 
-def board(site):
+def leaderboard(site):
     return {line["run"]: line for line in site.get("/leaderboard").json()["lines"]}
 
 
@@ -54,7 +54,7 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
             made = site.post("/submissions", wanted, ada).json()
             end = ended(site, made["id"], ada)
             assert (end["state"], end["failure"]) == ("done", None)
-            line, record = board(site)[end["run"]], site.house.runs.get(end["run"])
+            line, record = leaderboard(site)[end["run"]], site.house.runs.get(end["run"])
     finally:
         subprocess.run(["docker", "image", "rm", f"{ada}/rulebook:1"], check=True, stdout=subprocess.DEVNULL)
     assert (record.state, record.box, record.official, record.track) == (RunState.DONE, "docker", True, "docker")
@@ -112,7 +112,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playabl
             }
             ends = {who: ended(site, name, who) for who, name in names.items()}
         assert [(one["state"], one["failure"]) for one in ends.values()] == [("done", None)] * 2
-        lines = [board(site)[one["run"]] for one in ends.values()]
+        lines = [leaderboard(site)[one["run"]] for one in ends.values()]
         leaves = {
             leaf: [site.house.books.leaf_index(f"{leaf}/{one['run']}") for one in ends.values()]
             for leaf in ("run-open", "score")

@@ -20,7 +20,7 @@ LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 @pytest.fixture
 def populated(turned, played):
-    """A release, a board with somebody on it, and a submission."""
+    """A release, a leaderboard with somebody on it, and a submission."""
     played(turned.house, 9)
     turned.account("ada")
     turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
@@ -29,7 +29,7 @@ def populated(turned, played):
 
 def walked(site):
     """Every page that anybody, a submitter or a maintainer comes to by following links, as (path, who)."""
-    found, ahead = {}, [("/", None), ("/mine", "ada"), ("/watch", "maintainer")]
+    found, ahead = {}, [("/", None), ("/mine", "ada"), ("/findings/details", "maintainer")]
     while ahead:
         path, who = ahead.pop()
         if (path, who) in found:
@@ -46,8 +46,8 @@ def test_every_link_of_every_page_leads_somewhere_here(populated):
     wrong = {(path, who, said.status_code) for (path, who), said in found.items() if said.status_code != 200}
     assert {(path, who) for path, who, _ in wrong if path not in forms} == {
         ("/mine", None),
-        ("/watch", None),
-        ("/watch", "ada"),
+        ("/findings/details", None),
+        ("/findings/details", "ada"),
     }, "which are for those who may"
     paths = {path for path, _ in found}
     assert all(path.startswith("/") and not path.startswith("//") for path in paths)

@@ -88,10 +88,10 @@ def test_head_is_get_without_a_body(site):
 def test_the_leaderboard_is_that_of_the_command_line(site, played, say):
     played(site.house, 20, "ada")
     played(site.house, 3, "bob")
-    board = site.get("/leaderboard").json()
+    leaderboard = site.get("/leaderboard").json()
     shown = say("leaderboard", "--home", site.house.home, "--json").data
-    assert [line | {"public_grammar": []} for line in board["lines"]] == shown
-    assert {line["name"]: line["runs"] for line in board["lines"]} == {"agent": 1}
+    assert [line | {"public_grammar": []} for line in leaderboard["lines"]] == shown
+    assert {line["name"]: line["runs"] for line in leaderboard["lines"]} == {"agent": 1}
     assert site.get("/leaderboard?month=2026-12&track=endpoint").json()["lines"] == []
     assert site.get("/leaderboard?month=2031-01").status_code == 404
     assert site.get("/leaderboard?month=2031").status_code == 422
@@ -109,7 +109,7 @@ def test_the_next_turn_has_a_date(site, turned):
 def test_findings_are_counted_of_months_that_are_over(turned):
     found = turned.get("/findings").json()["months"]
     assert list(found) == ["2026-11", "2026-12"]
-    assert all(set(counts) == {"clean", "watch", "review"} for kinds in found.values() for counts in kinds.values())
+    assert all(set(counts) == {"clean", "watching", "review"} for kinds in found.values() for counts in kinds.values())
 
 
 def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_path):
@@ -212,7 +212,7 @@ def test_of_what_the_log_has_not_it_says_so(site, path, status):
 
 def test_an_empty_home_serves_nothing(home):
     view = PublicView(home / "public")
-    assert (list(view.tasks()), view.task("t-aaaaaaaaaaaaaaaa"), view.board("2026-12")) == ([], None, None)
+    assert (list(view.tasks()), view.task("t-aaaaaaaaaaaaaaaa"), view.leaderboard("2026-12")) == ([], None, None)
     assert (list(view.releases()), view.months(), view.rotations()) == ([], [], None)
 
 

@@ -39,7 +39,7 @@ class Place:
     def changed(self, when):
         os.utime(self.folder, (when, when))
 
-    def ask(self, path="/board", *, method="GET", query=b"", **headers):
+    def ask(self, path="/leaderboard", *, method="GET", query=b"", **headers):
         said = []
 
         async def send(message):

@@ -109,7 +109,7 @@ def test_everybody_comes_to_the_first_page_that_their_token_opens(site, browser)
     found = {
         role: sign_in(browser, site.tokens[role]).headers["location"] for role in ("auditor", "runner", "maintainer")
     }
-    assert found == {"auditor": "/watch", "runner": "/", "maintainer": "/mine"}
+    assert found == {"auditor": "/findings/details", "runner": "/", "maintainer": "/mine"}
 
 
 def test_who_signs_out_or_is_revoked_is_out(site, browser):
@@ -126,5 +126,5 @@ def test_who_signs_out_or_is_revoked_is_out(site, browser):
 
 def test_a_page_that_the_token_does_not_open_says_so(site, browser):
     sign_in(browser, site.tokens["ada"])
-    said = browser.get("/watch")
+    said = browser.get("/findings/details")
     assert (said.status_code, said.headers["content-type"]) == (403, "text/html; charset=utf-8")

@@ -50,7 +50,7 @@ def results(number, passes, *, sunset=0, unknown=0):
 
 
 def lines(scored):
-    """The board of runs with these results."""
+    """The leaderboard of runs with these results."""
     return standings.lines([(run, scores.of_results(found, SUNSET)) for run, found in scored])
 
 
@@ -61,18 +61,18 @@ def test_those_surely_better_come_first_and_equals_share_a_rank():
         (record(3, "good"), results(3, 18)),
     ]
     scored.append((record(4, "twin"), results(4, 18)))
-    board = lines(scored)
-    assert {line.name: line.rank for line in board} == {"good": 1, "twin": 1, "fair": 3, "weak": 4}
-    assert [line.name for line in board] == ["good", "twin", "fair", "weak"]
+    leaderboard = lines(scored)
+    assert {line.name: line.rank for line in leaderboard} == {"good": 1, "twin": 1, "fair": 3, "weak": 4}
+    assert [line.name for line in leaderboard] == ["good", "twin", "fair", "weak"]
 
 
 def test_the_cohort_that_is_about_to_be_opened_stands_beside_and_ranks_nobody():
     scored = [(record(1, "leaked"), results(1, 9, sunset=6)), (record(2, "plain"), results(2, 9, sunset=0))]
-    board = lines(scored)
-    assert [line.rank for line in board] == [1, 1]
-    assert board[0].whole.passed == 15
-    assert board[0].sealed.passed == board[1].sealed.passed == 9
-    assert [line.as_json()["sunset"]["success_rate"]["value"] for line in board] == [1.0, 0.0]
+    leaderboard = lines(scored)
+    assert [line.rank for line in leaderboard] == [1, 1]
+    assert leaderboard[0].whole.passed == 15
+    assert leaderboard[0].sealed.passed == leaderboard[1].sealed.passed == 9
+    assert [line.as_json()["sunset"]["success_rate"]["value"] for line in leaderboard] == [1.0, 0.0]
 
 
 def test_tracks_never_share_a_rank():
@@ -81,9 +81,9 @@ def test_tracks_never_share_a_rank():
         (record(2, "hosted", track="endpoint"), results(2, 18)),
         (record(3, "loose", track="unofficial", official=False), results(3, 18)),
     ]
-    board = {line.name: line for line in lines(scored)}
-    assert (board["boxed"].rank, board["hosted"].rank, board["loose"].rank) == (1, 1, None)
-    assert board["loose"].note == "unofficial"
+    leaderboard = {line.name: line for line in lines(scored)}
+    assert (leaderboard["boxed"].rank, leaderboard["hosted"].rank, leaderboard["loose"].rank) == (1, 1, None)
+    assert leaderboard["loose"].note == "unofficial"
 
 
 def test_a_run_with_an_unknown_verdict_is_shown_and_not_ranked():
@@ -122,10 +122,10 @@ def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself
     hosted = [
         (record(n, f"host-{n}", track="endpoint"), results(n, 0, sunset=passes)[:6]) for n, passes in ((1, 0), (2, 6))
     ]
-    board = lines([*hosted, (record(3, "sealed"), results(3, 9))])
-    assert {line.name: line.rank for line in board} == {"host-2": 1, "host-1": 2, "sealed": 1}
-    assert {line.whole.attempted for line in board if line.track == "endpoint"} == {6}
-    assert [row.split()[-1] for row in standings.table(board)[1:]] == ["docker", "endpoint", "endpoint"]
+    leaderboard = lines([*hosted, (record(3, "sealed"), results(3, 9))])
+    assert {line.name: line.rank for line in leaderboard} == {"host-2": 1, "host-1": 2, "sealed": 1}
+    assert {line.whole.attempted for line in leaderboard if line.track == "endpoint"} == {6}
+    assert [row.split()[-1] for row in standings.table(leaderboard)[1:]] == ["docker", "endpoint", "endpoint"]
 
 
 def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
@@ -137,6 +137,6 @@ def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
 
 def test_ranks_can_be_recomputed_from_the_leaderboard():
     """Bounds that differ by less than what is shown part nobody."""
-    board = lines([(record(n, f"a{n}"), results(n, passes)) for n, passes in enumerate((0, 5, 9, 10, 16, 18), 1)])
-    rates = [line.as_json()["sealed"]["success_rate"] for line in board]
-    assert [line.rank for line in board] == [1 + sum(o["low"] > mine["high"] for o in rates) for mine in rates]
+    leaderboard = lines([(record(n, f"a{n}"), results(n, passes)) for n, passes in enumerate((0, 5, 9, 10, 16, 18), 1)])
+    rates = [line.as_json()["sealed"]["success_rate"] for line in leaderboard]
+    assert [line.rank for line in leaderboard] == [1 + sum(o["low"] > mine["high"] for o in rates) for mine in rates]

@@ -144,7 +144,7 @@ def test_the_first_month_says_that_there_is_nothing_to_compare(drawn: Drawn) -> 
 
 def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(drawn: Drawn) -> None:
     said = (
-        FindingReview("open", "watch", NOW, ""),
+        FindingReview("open", "detectors", NOW, ""),
         FindingReview("explained", "grace", NOW, "one <model> under two names"),
     )
     month, kept = Month(2027, 2), 1e-9

@@ -172,8 +172,8 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
     assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
     tasks = [record.id for record in house.vault.records()]
     assert not [task for task in tasks if task in said.out + said.err]
-    board = say("leaderboard", "--home", house.home, "--json").data
-    assert [line["run"] for line in board] == [said.data["run"]]
+    leaderboard = say("leaderboard", "--home", house.home, "--json").data
+    assert [line["run"] for line in leaderboard] == [said.data["run"]]
     assert "unofficial" in say("leaderboard", "--home", house.home).out
 
 

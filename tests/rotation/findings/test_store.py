@@ -33,7 +33,7 @@ def scan(runs=6, month=JANUARY, at=NOW):
 
 @pytest.mark.parametrize(
     ("p_adj", "status", "state"),
-    [(0.01, "review", "open"), (0.011, "watch", None), (0.05, "watch", None), (0.051, "clean", None)],
+    [(0.01, "review", "open"), (0.011, "watching", None), (0.05, "watching", None), (0.051, "clean", None)],
 )
 def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj, status, state):
     findings.keep([scan()], [leak(p_adj)], NOW)
@@ -78,7 +78,7 @@ def test_every_word_of_a_review_is_kept(findings):
         findings.review(number, state, who="grace", note=note, now=NOW + timedelta(hours=hours))
     words = findings.all()[0].reviews
     assert [(word.state, word.who) for word in words] == [
-        ("open", "watch"),
+        ("open", "detectors"),
         ("confirmed", "grace"),
         ("open", "grace"),
         ("explained", "grace"),
@@ -126,4 +126,4 @@ def test_a_failed_scan_is_recorded_without_its_message_until_one_succeeds(findin
 
 def test_the_sum_names_nobody(findings):
     findings.keep([scan()], [leak(0.001), leak(0.03, "ada"), leak(0.5, "bob")], NOW)
-    assert counts_by_kind(findings.all()) == {"leak": {"clean": 1, "watch": 1, "review": 1}}
+    assert counts_by_kind(findings.all()) == {"leak": {"clean": 1, "watching": 1, "review": 1}}

@@ -341,7 +341,7 @@ def test_the_finding_that_proposed_it_is_closed_with_it(home):
     assert left.state == "open"
 
 
-def test_the_watch_goes_on_looking_at_what_was_withdrawn(home):
+def test_a_scan_still_reads_what_was_withdrawn(home):
     task = members(home, 3)[0]
     home.finish(home.open())
     turned(home, FIRST)
