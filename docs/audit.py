@@ -1267,9 +1267,9 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             _SUBJECTS[kind](document["subject"][0], "$.subject[0]")
             KINDS[kind][2](document["predicate"], "$.predicate")
             subject, predicate = jcs.shared(document["subject"][0]), jcs.shared(document["predicate"])
-            checked = cls(kind, subject["name"], subject["digest"], predicate)
-            checked.require_agreement()
-            return checked
+            parsed = cls(kind, subject["name"], subject["digest"], predicate)
+            parsed.require_agreement()
+            return parsed
 
         def require_agreement(self) -> None:
             """Refuse a statement whose subject and predicate disagree."""

@@ -93,11 +93,11 @@ def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], bench
 
 def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
     """Give what wants attention: what was tested, with what people said of it, and what was counted."""
-    recorded = {(row.kind, row.subject): described(row) for row in rows}
+    recorded_rows = {(row.kind, row.subject): described(row) for row in rows}
     tested = {(test["kind"], test["subject"]): test for test in report["tests"]}
     findings = []
-    for key in dict.fromkeys([*tested, *recorded]):
-        figure, row = tested.get(key, UNTESTED), recorded.get(key, UNKEPT)
+    for key in dict.fromkeys([*tested, *recorded_rows]):
+        figure, row = tested.get(key, UNTESTED), recorded_rows.get(key, UNKEPT)
         finding = row | figure | {"kind": key[0], "subject": key[1]}
         if finding["status"] != "clean" or row["state"]:
             findings.append(

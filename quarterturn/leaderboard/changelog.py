@@ -32,12 +32,12 @@ def of_month(log: Path, month: Month) -> list[Row]:
     later: list[Row] = []  # withdrawals in months after this one
     served: set[str] = set()
     for index, statement in _backwards(log):
-        stated = Month.parse(statement.predicate["month"])
-        if statement.kind == "set" and stated < month:
+        statement_month = Month.parse(statement.predicate["month"])
+        if statement.kind == "set" and statement_month < month:
             break
-        if statement.kind == "withdraw" and stated > month:
+        if statement.kind == "withdraw" and statement_month > month:
             later.append(_row(index, statement))
-        elif stated == (month.plus(-1) if statement.kind == "retire" else month):
+        elif statement_month == (month.plus(-1) if statement.kind == "retire" else month):
             rows.append(_row(index, statement))
             served |= _served(statement)
     return [*(row for row in later if row["subject"] in served), *rows]

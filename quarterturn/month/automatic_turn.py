@@ -113,9 +113,9 @@ class MonthlyClock:
         if (now := self._house.now()) < due:
             return None
         try:
-            awaited = monthly_turn.coming(self._house)
-            if awaited.lacks:
-                return contents.overdue(awaited, now.date(), awaited.lacks)
+            upcoming_turn = monthly_turn.coming(self._house)
+            if upcoming_turn.lacks:
+                return contents.overdue(upcoming_turn, now.date(), upcoming_turn.lacks)
             log.info("the turn of %s begins", month)
             monthly_turn.make(self._house, month, self._step)
         except Stopped:

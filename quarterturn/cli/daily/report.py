@@ -28,5 +28,5 @@ def report(
     from quarterturn.findings import detection_report
 
     with open_house(home) as house:
-        written = detection_report.write(house, month, html, figures)
-    Output(as_json=as_json).result(written.data, *written.lines)
+        written_report = detection_report.write(house, month, html, figures)
+    Output(as_json=as_json).result(written_report.data, *written_report.lines)

@@ -63,14 +63,14 @@ def _caller(request: Request, cookie: str | None) -> Caller | None:
 
 def caller(request: Request) -> Caller:
     """Give the caller, on a route that needs a scope."""
-    signed_in: Caller = request.state.caller
-    return signed_in
+    current_caller: Caller = request.state.caller
+    return current_caller
 
 
 def perhaps(request: Request) -> Caller | None:
     """Give the caller, or None, on a route of `OWNERS_SEE_MORE`."""
-    signed_in: Caller | None = request.state.caller
-    return signed_in if signed_in is not None and "submit" in signed_in.scopes else None
+    current_caller: Caller | None = request.state.caller
+    return current_caller if current_caller is not None and "submit" in current_caller.scopes else None
 
 
 Who = Annotated[Caller, Depends(caller)]

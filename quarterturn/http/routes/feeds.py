@@ -23,10 +23,10 @@ MOST = 50  # entries of a feed
 
 def rotations(view: View) -> dict[str, Any]:
     """Give the public document of rotations."""
-    published = view.rotations()
-    if published is None:
+    rotations_document = view.rotations()
+    if rotations_document is None:
         raise Problem("not-found")
-    document: dict[str, Any] = json.loads(published.body)
+    document: dict[str, Any] = json.loads(rotations_document.body)
     return document
 
 
@@ -36,7 +36,7 @@ Rotations = Annotated[dict[str, Any], Depends(rotations)]
 @router.get("/releases.atom", name="release_feed")
 def releases(request: Request, view: View, rotations: Rotations) -> Response:
     """Give the feed of releases."""
-    published = set(view.releases())
+    release_names = set(view.releases())
     entries = [
         Entry(
             turn["release"],
@@ -48,7 +48,7 @@ def releases(request: Request, view: View, rotations: Rotations) -> Response:
             "all that an audit needs.",
         )
         for turn in rotations["turns"]
-        if turn["release"] in published
+        if turn["release"] in release_names
     ]
     return _fed(request, rotations, "releases", "Releases", entries[::-1][:MOST])
 

@@ -31,8 +31,8 @@ LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 def house(request: Request) -> House:
     """Give the open home."""
-    opened: House = request.app.state.house
-    return opened
+    open_house: House = request.app.state.house
+    return open_house
 
 
 Home = Annotated[House, Depends(house)]

@@ -80,9 +80,9 @@ class Statement:
         _SUBJECTS[kind](document["subject"][0], "$.subject[0]")
         KINDS[kind][2](document["predicate"], "$.predicate")
         subject, predicate = jcs.shared(document["subject"][0]), jcs.shared(document["predicate"])
-        checked = cls(kind, subject["name"], subject["digest"], predicate)
-        checked.require_agreement()
-        return checked
+        parsed = cls(kind, subject["name"], subject["digest"], predicate)
+        parsed.require_agreement()
+        return parsed
 
     def require_agreement(self) -> None:
         """Refuse a statement whose subject and predicate disagree."""
