@@ -64,11 +64,11 @@ def leaderboard(
 ) -> Response:
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""
     months = view.months()
-    found = view.leaderboard(month or (months[-1] if months else ""))
-    if found is not None and track is not None:
-        body = found.body
-        found = view.made(found.etag, ("leaderboard", track), lambda: _of_track(body, track))
-    return json_responses.published(request, found)
+    document = view.leaderboard(month or (months[-1] if months else ""))
+    if document is not None and track is not None:
+        body = document.body
+        document = view.made(document.etag, ("leaderboard", track), lambda: _of_track(body, track))
+    return json_responses.published(request, document)
 
 
 def _of_track(body: bytes, track: str) -> bytes:
