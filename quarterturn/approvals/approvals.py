@@ -38,7 +38,7 @@ from vault.errors import Malformed as NotCanonical
 from vault.ledger.tree import merkle
 
 if TYPE_CHECKING:
-    from quarterturn.composition.wiring import House
+    from quarterturn.app import Application
     from rotation.turn.turn import Plan
 
 Action = Literal["activate", "withdraw", "export", "policy"]
@@ -64,7 +64,9 @@ class _Act:
         return _digest(self.detail)
 
 
-def require(house: House, action: Action, subject: str, detail: Mapping[str, Any], *, who: str | None = None) -> None:
+def require(
+    house: Application, action: Action, subject: str, detail: Mapping[str, Any], *, who: str | None = None
+) -> None:
     """Allow an act that needs no second person, or use up the request that two maintainers have signed for it.
 
     Args:
@@ -90,7 +92,7 @@ def turn(plan: Plan) -> tuple[str, dict[str, Any]]:
     return f"turn {plan.month}", {"month": str(plan.month), "retires": retires, "enters": enters}
 
 
-def in_force(house: House, who: str | None = None) -> ApprovalRules | None:
+def in_force(house: Application, who: str | None = None) -> ApprovalRules | None:
     """Give the rules in force, first adopting what the settings propose where that is allowed; None if there are none.
 
     Raises:
@@ -112,7 +114,7 @@ def in_force(house: House, who: str | None = None) -> ApprovalRules | None:
     return old
 
 
-def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any]) -> str | None:
+def waiting(house: Application, action: Action, subject: str, detail: Mapping[str, Any]) -> str | None:
     """Say which signatures an act still needs, or None where it needs none; creates no request."""
     standing = rules.kept(house)
     standing = standing if standing is not None and standing.actions else rules.proposed(house)
@@ -125,7 +127,7 @@ def waiting(house: House, action: Action, subject: str, detail: Mapping[str, Any
     return _sentence(request) if request else f"{SIGNERS} maintainers must sign to {WORDS[action]}, once it is due"
 
 
-def told(house: House) -> Report:
+def told(house: Application) -> Report:
     """Report which acts need two maintainers; the answer is no where the settings differ from the rules in force."""
     old, new = rules.kept(house), rules.proposed(house)
     if old is None or not old.actions:
@@ -161,7 +163,9 @@ def account() -> str:
 # -- one request ------------------------------------------------------------------------------------------------------
 
 
-def _spend(house: House, standing: ApprovalRules, act: _Act, then: Callable[[Session], None] = lambda _: None) -> None:
+def _spend(
+    house: Application, standing: ApprovalRules, act: _Act, then: Callable[[Session], None] = lambda _: None
+) -> None:
     """Use up a signed request for exactly this, and do `then` in the same transaction; else make one and refuse."""
     with transaction(house.engine) as session:
         request = _standing(house, standing.number, session, act) or _ask(house, standing.number, session, act)
@@ -172,7 +176,7 @@ def _spend(house: House, standing: ApprovalRules, act: _Act, then: Callable[[Ses
     raise Unapproved(_sentence(request))
 
 
-def _use(house: House, session: Session, request: ApprovalRequest, who: str) -> None:
+def _use(house: Application, session: Session, request: ApprovalRequest, who: str) -> None:
     if request.used_at is not None:
         return  # what is gone on with was noted when it began
     change = update(ApprovalRow).where(col(ApprovalRow.id) == request.id, col(ApprovalRow.used_at).is_(None))
@@ -182,7 +186,7 @@ def _use(house: House, session: Session, request: ApprovalRequest, who: str) -> 
     house.vault.note(who=who, what=f"approval/{request.id}", why=why, session=session)
 
 
-def _ask(house: House, standing: int, session: Session, act: _Act) -> ApprovalRequest:
+def _ask(house: Application, standing: int, session: Session, act: _Act) -> ApprovalRequest:
     row = ApprovalRow(
         id="a-" + "".join(secrets.choice(_ALPHABET) for _ in range(16)),
         action=act.action,
@@ -202,7 +206,7 @@ def _ask(house: House, standing: int, session: Session, act: _Act) -> ApprovalRe
     return asked
 
 
-def _standing(house: House, standing: int, session: Session, act: _Act) -> ApprovalRequest | None:
+def _standing(house: Application, standing: int, session: Session, act: _Act) -> ApprovalRequest | None:
     """Find what stands for exactly this under the rules of this number, and of several what has most signatures."""
     query = select(ApprovalRow).where(
         ApprovalRow.action == act.action,

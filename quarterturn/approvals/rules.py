@@ -28,7 +28,7 @@ from vault.canonical import canonical, digest
 from vault.store import access_log
 
 if TYPE_CHECKING:
-    from quarterturn.composition.wiring import House
+    from quarterturn.app import Application
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class ApprovalRules:
         return digest(self.document())
 
 
-def proposed(house: House) -> ApprovalRules:
+def proposed(house: Application) -> ApprovalRules:
     """Give the rules as the settings have them now, also for a service that read them when it was started."""
     chosen = settings.load(house.places.settings)
     approvals, path = chosen.approvals, house.places.home / chosen.ledger.policy
@@ -69,7 +69,7 @@ def proposed(house: House) -> ApprovalRules:
     return ApprovalRules(approvals.actions, approvals.maintainers, witnesses)
 
 
-def kept(house: House, session: Session | None = None) -> ApprovalRules | None:
+def kept(house: Application, session: Session | None = None) -> ApprovalRules | None:
     """Give the rules that are in force, or None where there never were any.
 
     Raises:
@@ -82,7 +82,7 @@ def kept(house: House, session: Session | None = None) -> ApprovalRules | None:
     return _newest(house, session, noted)
 
 
-def numbered(house: House, session: Session, number: int) -> ApprovalRules:
+def numbered(house: Application, session: Session, number: int) -> ApprovalRules:
     """Give rules that are or were in force.
 
     Raises:
@@ -94,14 +94,14 @@ def numbered(house: House, session: Session, number: int) -> ApprovalRules:
     return ApprovalRules(**json.loads(row.body), number=number)
 
 
-def _newest(house: House, session: Session, noted: int) -> ApprovalRules | None:
+def _newest(house: Application, session: Session, noted: int) -> ApprovalRules | None:
     last = session.exec(select(func.max(RulesRow.number))).one() or 0
     if last < noted:
         raise Refused(f"rules {noted} were in force by the access log, and the database has lost them: put it back")
     return numbered(house, session, last) if last else None
 
 
-def keep(house: House, session: Session, rules: ApprovalRules, who: str) -> None:
+def keep(house: Application, session: Session, rules: ApprovalRules, who: str) -> None:
     """Put rules in force, within the caller's transaction."""
     last = session.exec(select(func.max(RulesRow.number))).one() or 0
     number, body = last + 1, canonical(rules.document())
@@ -110,5 +110,5 @@ def keep(house: House, session: Session, rules: ApprovalRules, who: str) -> None
     house.vault.note(who=who, what=access_log.of_rules(number), why=f"in force: {rules.digest()}", session=session)
 
 
-def _tag(house: House, number: int, body: bytes, session: Session) -> str:
+def _tag(house: Application, number: int, body: bytes, session: Session) -> str:
     return house.vault.tag("rules", f"{number} {hashlib.sha256(body).hexdigest()}", session)

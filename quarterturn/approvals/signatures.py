@@ -31,7 +31,7 @@ from vault.keys import private_files
 from vault.ledger.signatures import sshsig
 
 if TYPE_CHECKING:
-    from quarterturn.composition.wiring import House
+    from quarterturn.app import Application
 
 FORMAT = "quarterturn/approval/v1"
 NAMESPACE = "quarterturn-approval"
@@ -86,14 +86,14 @@ class ApprovalRequest:
         return f"{WORDS[self.action]}: {self.subject}"
 
 
-def requests(house: House) -> list[ApprovalRequest]:
+def requests(house: Application) -> list[ApprovalRequest]:
     """List all requests, the oldest first."""
     with Session(house.engine) as session:
         rows = session.exec(select(ApprovalRow).order_by(col(ApprovalRow.asked_at), col(ApprovalRow.id))).all()
         return [of(house, session, row) for row in rows]
 
 
-def request(house: House, name: str) -> ApprovalRequest:
+def request(house: Application, name: str) -> ApprovalRequest:
     """Give a request.
 
     Raises:
@@ -106,7 +106,7 @@ def request(house: House, name: str) -> ApprovalRequest:
         return of(house, session, row)
 
 
-def keep(house: House, name: str, armored: str) -> ApprovalRequest:
+def keep(house: Application, name: str, armored: str) -> ApprovalRequest:
     """Check and store a maintainer's signature over a request.
 
     Raises:
@@ -153,12 +153,12 @@ def made(body: bytes, key: Path) -> str:
     return sshsig.sign(body, NAMESPACE, loaded)
 
 
-def log_key(house: House) -> str:
+def log_key(house: Application) -> str:
     """Give the log's key, which says whose request it is."""
     return house.places.log_vkey.read_text(encoding="utf-8").strip()
 
 
-def of(house: House, session: Session, row: ApprovalRow) -> ApprovalRequest:
+def of(house: Application, session: Session, row: ApprovalRow) -> ApprovalRequest:
     """Give a row's request, with the signatures under it that hold."""
     body, standing = _body(row), rules.numbered(house, session, row.rules)
     query = select(ApprovalSignatureRow).where(ApprovalSignatureRow.approval == row.id)

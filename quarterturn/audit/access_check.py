@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from quarterturn.app import Application
 from quarterturn.approvals.approvals import account
-from quarterturn.composition.wiring import House
 from quarterturn.report import Report
 from rotation.turn import access_log_head
 
 
-def verify(house: House) -> Report:
+def verify(house: Application) -> Report:
     """Check every entry, and every head that the public log commits to; report what no head covers yet.
 
     Raises:

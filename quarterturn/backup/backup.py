@@ -24,8 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from quarterturn.app import Application
 from quarterturn.backup import rows
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
@@ -42,7 +42,7 @@ FORMAT = "quarterturn/backup/v1"
 MANIFEST, ROWS = "manifest.json", "rows.db"
 
 
-def backup(house: House, destination: Path, *, with_keys: bool) -> Report:
+def backup(house: Application, destination: Path, *, with_keys: bool) -> Report:
     """Write a backup of a home into a new folder; no passphrase is needed.
 
     Raises:
@@ -153,7 +153,7 @@ def head_of(folder: Path, note: bytes, later: Sequence[str] = ()) -> tuple[Check
     return head, f"{text}\n{own}\n".encode()
 
 
-def _public(house: House) -> list[Path]:
+def _public(house: Application) -> list[Path]:
     """List what is public, but for the view, which is drawn from the rows when the service starts."""
     places = house.places
     return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
@@ -171,7 +171,7 @@ def _settled(places: HomePaths) -> dict[str, Any]:
     return document
 
 
-def _manifest(house: House, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
+def _manifest(house: Application, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
     note = folder / "head" / house.places.head.name
     head = head_of(folder, note.read_bytes())[0] if note.exists() else None
     return {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.report import Report
 from rotation.calendar import Month
 from rotation.detection.scan_results import Scanner
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 FEWEST = 5  # submitters present below which there is no verdict about leaks
 
 
-def scanner(house: House) -> Scanner:
+def scanner(house: Application) -> Scanner:
     """Give the home's scanner, with its detectors and limits."""
     limits = ExposureLimits(servings=house.settings.findings.servings, readers=house.settings.findings.readers)
     return Scanner(house.books, limits, _scan, _visible)
 
 
-def after(house: House, why: str) -> None:
+def after(house: Application, why: str) -> None:
     """Run the detectors; an error is recorded, and stops nothing."""
     try:
         scanner(house).run(why)
@@ -39,7 +39,7 @@ def after(house: House, why: str) -> None:
             house.books.findings.failed(Month.of(house.now()), error, house.now())
 
 
-def listing(house: House, month: str | None, *, everything: bool) -> Report:
+def listing(house: Application, month: str | None, *, everything: bool) -> Report:
     """List the findings that want attention, or all of them, by month."""
     asked = Month.parse(month) if month else None
     scans = [scan for scan in house.books.findings.scans() if asked in (None, scan.month)]
@@ -57,13 +57,13 @@ def listing(house: House, month: str | None, *, everything: bool) -> Report:
     return Report(data, lines or ["no detector has run yet: they run after each run and each turn"])
 
 
-def review(house: House, number: int, state: State, note: str, who: str) -> Report:
+def review(house: Application, number: int, state: State, note: str, who: str) -> Report:
     """Set a finding's status, with a note. Scores do not change."""
     finding = house.books.findings.review(number, state, who=who, note=note, now=house.now())
     return Report(described(finding), [_line(finding), *_words(finding)])
 
 
-def exposure(house: House, task: str | None) -> Report:
+def exposure(house: Application, task: str | None) -> Report:
     """Report the exposure of all tasks, or who was served one of them."""
     servings = house.books.exposures.servings(task)
     tasks = exposure_summaries(servings, lambda serving: serving.task)
@@ -86,7 +86,7 @@ def exposure(house: House, task: str | None) -> Report:
     return Report(data, lines or ["nothing was served yet" if task is None else f"nobody was served {task}"])
 
 
-def waiting(house: House) -> list[str]:
+def waiting(house: Application) -> list[str]:
     """Give the findings and failures that wait for a maintainer, as lines; none where there are none."""
     left = [finding for finding in house.books.findings.all() if finding.state == "open"]
     lines = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.findings.detection import FEWEST, described, scanner
 from quarterturn.pages import detection_report as page
@@ -30,7 +30,7 @@ UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
 SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
 
 
-def write(house: House, month: str, html: Path, figures_to: Path | None) -> Report:
+def write(house: Application, month: str, html: Path, figures_to: Path | None) -> Report:
     """Write the report of a month, and its figures too where they are wanted.
 
     Raises:
@@ -54,7 +54,7 @@ def write(house: House, month: str, html: Path, figures_to: Path | None) -> Repo
     return Report(made | {"html": str(html)}, [summary])
 
 
-def figures(house: House, month: Month) -> Item:
+def figures(house: Application, month: Month) -> Item:
     """Give all figures of a month's report.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.report import Report
 from rotation.detection.leak_trace import TraceReport, trace_text
 
@@ -18,7 +18,7 @@ WORDS = {
 }
 
 
-def report(house: House, text: bytes, who: str) -> Report:
+def report(house: Application, text: bytes, who: str) -> Report:
     """Trace a text and say what it came to."""
     result = trace_text(house.books, text, who=who)
     trace = result.trace

@@ -18,7 +18,7 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http import openapi_document
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
@@ -104,7 +104,7 @@ def described() -> tuple[Document, str]:
     return Document.of(json_responses.written(document)), openapi_document.page(document)
 
 
-def create(house: House, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
+def create(house: Application, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
     """Give the application of one home. While it lives, its executor works.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import uvicorn
 from sqlmodel import Session
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http.app import create
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
@@ -16,7 +16,7 @@ from quarterturn.submissions.queue import Executor
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
 
 
-def serve(house: House, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+def serve(house: Application, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is called with the address once it answers there.
 
     Forwarded client addresses are trusted only from a proxy on this machine.

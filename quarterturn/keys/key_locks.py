@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from quarterturn.app import Application
 from quarterturn.backup.backup import whole
-from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
@@ -44,7 +44,7 @@ def kinds(places: HomePaths) -> set[str]:
         return set()
 
 
-def listing(house: House) -> Report:
+def listing(house: Application) -> Report:
     """Say which locks there are and what opens each."""
     rows = [{"name": lock["name"], "kind": lock["kind"], "opens": asks(lock)} for lock in house.ring.locks]
     return Report(rows, [f"lock      {row['name']}  to open it, {row['opens']}" for row in rows])
@@ -61,7 +61,7 @@ def judged(places: HomePaths) -> tuple[bool, str]:
     return True, sentence
 
 
-def add(house: House, maker: Maker, name: str | None, who: str) -> Report:
+def add(house: Application, maker: Maker, name: str | None, who: str) -> Report:
     """Add a lock.
 
     Raises:
@@ -79,7 +79,7 @@ def add(house: House, maker: Maker, name: str | None, who: str) -> Report:
     return Report({"lock": added, "locks": _names(ring)}, lines)
 
 
-def remove(house: House, name: str, openers: Sequence[Opener], who: str) -> Report:
+def remove(house: Application, name: str, openers: Sequence[Opener], who: str) -> Report:
     """Remove a lock; `openers` are tried on those that stay, for a fresh root key.
 
     Raises:
@@ -105,7 +105,7 @@ def remove(house: House, name: str, openers: Sequence[Opener], who: str) -> Repo
 
 
 def split(
-    house: House, threshold: int, custodians: Mapping[str, str], folder: Path, *, name: str | None, who: str
+    house: Application, threshold: int, custodians: Mapping[str, str], folder: Path, *, name: str | None, who: str
 ) -> Report:
     """Write each custodian's file into a new folder, absent or whole, and add the lock that they open together.
 

@@ -16,14 +16,14 @@ from functools import partial
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from vault.files import sync_folder, write_atomically
 from vault.keys import private_files, signing
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.statements import leaf
 
-Open = Callable[[], House]
+Open = Callable[[], Application]
 
 
 def change(opened: Open, who: str) -> tuple[str, Checkpoint]:
@@ -51,18 +51,18 @@ def change(opened: Open, who: str) -> tuple[str, Checkpoint]:
     return after.writer.verifier.vkey, after.ledger.publish()  # 5
 
 
-def _taken(house: House) -> bool:
+def _taken(house: Application) -> bool:
     """Tell whether a change went as far as step 4: the head is still signed by a key that the home holds no more."""
     note = house.writer.note()
     return note is not None and house.writer.verifier.vkey not in open_note(note, house.writer.verifiers).verified
 
 
-def _make(house: House) -> None:
+def _make(house: Application) -> None:
     if not house.places.next_log_key.exists():
         signing.store(house.places.next_log_key, Ed25519PrivateKey.generate(), house.ring)  # 1
 
 
-def _state(house: House) -> None:
+def _state(house: Application) -> None:
     new = _next(house)
     if house.ledger.find(_row(new)) is None:
         house.ledger.publish()  # what the old key has promised it also signs
@@ -70,14 +70,14 @@ def _state(house: House) -> None:
         house.ledger.record_next(_row(new), partial(_statement, old, new))  # 2
 
 
-def _show(house: House) -> None:
+def _show(house: Application) -> None:
     keys = [key.vkey for key in house.places.log_keys]
     if (vkey := _next(house).verifier.vkey) not in keys:
         path = house.places.log_vkey
         write_atomically(path, "".join(f"{line}\n" for line in [*keys, vkey]).encode(), path.with_name(".vkey"))  # 3
 
 
-def _take(house: House) -> None:
+def _take(house: Application) -> None:
     folder = house.places.log_key.parent
     with private_files.exclusive_lock(folder, "log's key"):  # a rotation of the ring's key replaces these files too
         house.places.next_log_key.rename(house.places.log_key)  # 4
@@ -87,7 +87,7 @@ def _take(house: House) -> None:
 STEPS = (_make, _state, _show, _take)
 
 
-def _next(house: House) -> Signer:
+def _next(house: Application) -> Signer:
     return Signer(house.settings.benchmark.origin, signing.load(house.places.next_log_key, house.ring))
 
 

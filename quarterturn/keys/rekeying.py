@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlmodel import Session
 
+from quarterturn.app import Application
 from quarterturn.backup.backup import files
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Refused
 from quarterturn.home.home import HomePaths
 from quarterturn.report import Report
@@ -79,7 +79,7 @@ class KeyFiles:
         return known[path]
 
 
-def rotate(house: House, who: str, progress: Progress) -> Report:
+def rotate(house: Application, who: str, progress: Progress) -> Report:
     """Rotate the ring's key, or resume an interrupted rotation (`vault.store.rewrap`).
 
     Raises:
@@ -104,7 +104,7 @@ def rotate(house: House, who: str, progress: Progress) -> Report:
     return Report(data, lines)
 
 
-def listing(house: House) -> Report:
+def listing(house: Application) -> Report:
     """Say of each of the ring's keys how old it is, whether it is in use, and what it protects."""
     ring, now = house.ring, house.now()
     with Session(house.engine) as session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.report import Report
 from quarterturn.runs.running import Progress
 from vault.store.shredding import erase
@@ -17,7 +17,7 @@ _ERASED = {
 }
 
 
-def shred(house: House, task_ids: Sequence[str], who: str, progress: Progress) -> Report:
+def shred(house: Application, task_ids: Sequence[str], who: str, progress: Progress) -> Report:
     """Shred drafts and rejected tasks; those that were shredded before are passed over.
 
     Raises:

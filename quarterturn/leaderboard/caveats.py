@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.calendar import Month
 from vault.store.tasks import from_public_grammars, served_plain
 
 
-def public_cohorts(house: House, month: Month | None = None) -> list[str]:
+def public_cohorts(house: Application, month: Month | None = None) -> list[str]:
     """Name the cohorts of a month (of now) that hold a task of a public grammar, the next to retire first."""
     public = from_public_grammars(house.engine)
     cohorts = [
@@ -24,7 +24,7 @@ def public_cohorts(house: House, month: Month | None = None) -> list[str]:
     return [cohort.id for cohort in cohorts if public & set(cohort.tasks)]
 
 
-def untraceable(house: House) -> list[str]:
+def untraceable(house: Application) -> list[str]:
     """Count the live tasks whose leak could not be traced, as a line; nothing where there is none."""
     live = {task for cohort in house.months.cohorts("live") for task in cohort.tasks}
     plain = len(live & served_plain(house.engine))

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import scores
 from quarterturn.leaderboard.scores import FIGURES, PARTS
 from quarterturn.leaderboard.tables import DisclosedScore
@@ -31,7 +31,7 @@ _BOTH_SIDES = 2 * 1.959964  # from the ends of a 95 % interval to the standard e
 Told = Mapping[str, Any]
 
 
-def figures(house: House, number: int) -> Told | None:
+def figures(house: Application, number: int) -> Told | None:
     """Give the disclosed figures of a run; None while it has not been scored."""
     record = house.runs.get(number)
     if record.state is not RunState.DONE:
@@ -65,13 +65,13 @@ def _new(before: Mapping[str, Any], now: Figure) -> bool:
     return abs(now.value - float(before["value"])) > error
 
 
-def _known(house: House, number: int) -> Told | None:
+def _known(house: Application, number: int) -> Told | None:
     with Session(house.engine) as session:
         row = session.get(DisclosedScore, number)
         return row.figures if row else None
 
 
-def _tell(house: House, record: RunRecord, party: Collection[str]) -> None:
+def _tell(house: Application, record: RunRecord, party: Collection[str]) -> None:
     if _known(house, record.number) is not None:
         return
     fresh = scores.of_run(house, record)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.findings.detection import scanner
 from quarterturn.leaderboard.scores import half_point
 from quarterturn.leaderboard.standings import LeaderboardLine
@@ -20,7 +20,7 @@ Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
 
 
-def of_month(house: House, month: Month) -> Scores:
+def of_month(house: Application, month: Month) -> Scores:
     """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
     from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
     from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise

@@ -20,7 +20,7 @@ from typing import Any
 
 from grammars.language.load import LIBRARY, library
 from quarterturn import wall_clock
-from quarterturn.composition.wiring import House, shipped_grammar
+from quarterturn.app import Application, shipped_grammar
 from quarterturn.leaderboard import caveats, changelog, standings
 from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
@@ -35,20 +35,20 @@ DEV, ROTATIONS, FINDINGS, LEADERBOARDS = "dev.json", "rotations.json", "findings
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 
-def after(house: House, *, withdrawn: bool = False) -> None:
+def after(house: Application, *, withdrawn: bool = False) -> None:
     """Rewrite what a run, a turn or a withdrawal changes; an error here does not undo what was done."""
     with suppress(Exception):
         _changing(house, withdrawn=withdrawn)
 
 
-def refresh(house: House) -> None:
+def refresh(house: Application) -> None:
     """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
     folder = house.places.view
     _write(folder / DEV, dev_set(house.spec, folder / DEV))
     _changing(house, withdrawn=True)
 
 
-def _changing(house: House, *, withdrawn: bool) -> None:
+def _changing(house: Application, *, withdrawn: bool) -> None:
     """Write all but the dev set.
 
     A leaderboard is written until the turn after its month is made, and where it is missing. Where a task was
@@ -86,7 +86,7 @@ def _version() -> str:
     return state.hexdigest()
 
 
-def rotations(house: House) -> bytes:
+def rotations(house: Application) -> bytes:
     """Give the turns that were made, the cohorts, and when the next turn is due."""
     turns, cohorts = house.months.turns(), house.months.cohorts()
     public = {name for cohort in cohorts for name in caveats.public_cohorts(house, cohort.entered)}
@@ -120,7 +120,7 @@ def rotations(house: House) -> bytes:
     )
 
 
-def findings(house: House) -> bytes:
+def findings(house: Application) -> bytes:
     """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
     all_findings = house.books.findings.all()
@@ -129,7 +129,7 @@ def findings(house: House) -> bytes:
     )
 
 
-def leaderboard(house: House, month: Month) -> bytes:
+def leaderboard(house: Application, month: Month) -> bytes:
     """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
     lines = [line.as_json() for line in standings.of_month(house, month)]
     return _plain(

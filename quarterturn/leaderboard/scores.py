@@ -20,7 +20,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard.tables import ScoreRow
 from rotation.calendar import Month
 from rotation.runs import withdrawal
@@ -39,12 +39,12 @@ Scores = Mapping[str, Score]
 over the one that does not, `sunset`."""
 
 
-def of_run(house: House, record: RunRecord) -> Scores:
+def of_run(house: Application, record: RunRecord) -> Scores:
     """Give the figures of a run that is done."""
     return of_runs(house, [record])[record.number]
 
 
-def of_runs(house: House, records: Sequence[RunRecord]) -> dict[int, Scores]:
+def of_runs(house: Application, records: Sequence[RunRecord]) -> dict[int, Scores]:
     """Give the figures of runs that are done, by their numbers; those of one month are read at once."""
     months = {record.month for record in records}
     withdrawn = {month: _withdrawn(house, Month.parse(month)) for month in months}
@@ -112,13 +112,13 @@ def _read(figures: Mapping[str, Any]) -> Scores:
     return {part: score_of(figures[part]) for part in KEPT}
 
 
-def _withdrawn(house: House, month: Month) -> frozenset[str]:
+def _withdrawn(house: Application, month: Month) -> frozenset[str]:
     """Give the tasks of the month's cohorts that count in no figure, by the published log."""
     cohorts = {cohort.id for cohort in house.months.cohorts() if cohort.entered <= month <= cohort.retires}
     return frozenset(entry.task for entry in withdrawal.listed(house.books) if entry.cohort in cohorts)
 
 
-def _keep(house: House, record: RunRecord, withdrawn: Collection[str]) -> dict[str, Any]:
+def _keep(house: Application, record: RunRecord, withdrawn: Collection[str]) -> dict[str, Any]:
     """Open what a run was bound to, and keep its figures; who was faster kept the same ones, or newer ones."""
     results = house.official.closed(record, why=f"figures of run {record.number}")
     scores = of_results(

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import scores
 from quarterturn.leaderboard.scores import FIGURES, Scores, half_point, rounded, score_of
 from rotation.calendar import Month
@@ -68,7 +68,7 @@ class LeaderboardLine:
         }
 
 
-def of_month(house: House, month: Month) -> list[LeaderboardLine]:
+def of_month(house: Application, month: Month) -> list[LeaderboardLine]:
     """Give the month's lines, best first within a track."""
     made = house.runs.list(month=str(month))
     done = [r for r in made if r.state is RunState.DONE]

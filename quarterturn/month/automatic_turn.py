@@ -18,7 +18,7 @@ import threading
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.month import monthly_turn
 from quarterturn.month.monthly_turn import NextTurn
@@ -54,7 +54,7 @@ class MonthlyClock:
         seconds: how long it sleeps between looks.
     """
 
-    def __init__(self, house: House, seconds: float = PAUSE) -> None:
+    def __init__(self, house: Application, seconds: float = PAUSE) -> None:
         self._house, self._stopping = house, threading.Event()
         self._alarm = PeriodicJob(self.look, seconds)
 
@@ -143,7 +143,7 @@ class MonthlyClock:
         return next_turn(self._house.months, self._house.settings)
 
 
-def coming(house: House, month: Month, due: datetime) -> NextTurn:
+def coming(house: Application, month: Month, due: datetime) -> NextTurn:
     """Say what the next turn lacks; where the check itself fails, its error is what is lacking."""
     try:
         return monthly_turn.coming(house)
@@ -157,7 +157,7 @@ def _why(error: Exception) -> str:
     return WHY.get(str(kind_of(error)), BROKE.format(type(error).__name__))
 
 
-def outbox(house: House) -> Outbox:
+def outbox(house: Application) -> Outbox:
     """Give a home's outbox."""
     origin = house.settings.benchmark.origin
     return Outbox(house.engine, channels.of(house.settings.notify, house.home, origin, house.now), origin, house.now)

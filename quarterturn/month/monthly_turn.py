@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from quarterturn import wall_clock
+from quarterturn.app import Application
 from quarterturn.approvals import approvals
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.findings import detection
 from quarterturn.leaderboard import public_view
@@ -57,7 +57,7 @@ class NextTurn:
 
 
 @contextmanager
-def alone(house: House) -> Iterator[None]:
+def alone(house: Application) -> Iterator[None]:
     """Hold the home's turn lock, so that no other process turns it.
 
     Raises:
@@ -71,7 +71,7 @@ def alone(house: House) -> Iterator[None]:
         yield
 
 
-def coming(house: House) -> NextTurn:
+def coming(house: Application) -> NextTurn:
     """Describe the next turn, and what it lacks."""
     month, due = wall_clock.next_turn(house.months, house.settings)
     if any(turn.month == month for turn in house.months.turns()):
@@ -83,7 +83,7 @@ def coming(house: House) -> NextTurn:
     return NextTurn(month, due, begun=False, lacks=lacks, notes=(*notes, *_unapproved(house, month)))
 
 
-def _unapproved(house: House, month: Month) -> Iterator[str]:
+def _unapproved(house: Application, month: Month) -> Iterator[str]:
     """Say who has to sign for the turn yet; once its choice is written down, nobody has to."""
     if any(turn.month == month and "commit" in turn.done for turn in house.months.turns()):
         return
@@ -92,7 +92,7 @@ def _unapproved(house: House, month: Month) -> Iterator[str]:
             yield f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def _lacking(house: House, month: Month) -> Iterator[str]:
+def _lacking(house: Application, month: Month) -> Iterator[str]:
     try:
         house.rotation.plan(month)
     except Refused as refused:  # its words are strata and counts
@@ -102,7 +102,7 @@ def _lacking(house: House, month: Month) -> Iterator[str]:
             yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
 
 
-def plan(house: House) -> Report:
+def plan(house: Application) -> Report:
     """Say what the next turn would do, or what is left of the one that was begun; changes nothing."""
     month, _ = wall_clock.next_turn(house.months, house.settings)
     begun = next((turn for turn in house.months.turns() if turn.month == month), None)
@@ -124,7 +124,7 @@ def plan(house: House) -> Report:
     )
 
 
-def run(house: House, month: str | None, out: Progress) -> Report:
+def run(house: Application, month: str | None, out: Progress) -> Report:
     """Run the next turn (or the one that is named), or finish the one that was begun.
 
     Raises:
@@ -139,7 +139,7 @@ def run(house: House, month: str | None, out: Progress) -> Report:
     return _made(house, turn)
 
 
-def make(house: House, month: Month, on_step: Callable[[str], None]) -> Turn:
+def make(house: Application, month: Month, on_step: Callable[[str], None]) -> Turn:
     """Make a turn and what comes after it; the caller holds the home `alone`."""
     turn = house.rotation.run(month, on_step)
     detection.after(house, f"turn of {month}")
@@ -147,7 +147,7 @@ def make(house: House, month: Month, on_step: Callable[[str], None]) -> Turn:
     return turn
 
 
-def _made(house: House, turn: Turn) -> Report:
+def _made(house: Application, turn: Turn) -> Report:
     chosen = turn.month
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
     data = {"month": str(chosen), "steps": list(turn.done), "live": live}
@@ -159,7 +159,7 @@ def _made(house: House, turn: Turn) -> Report:
     return Report(data, [*lines, *spot_check.summary_lines(turn), *detection.waiting(house)])
 
 
-def status(house: House) -> Report:
+def status(house: Application) -> Report:
     """Report the turns that were made, the cohorts, and the submitters whose runs need a review."""
     made = house.months.turns()
     turns = [

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from quarterturn.app import Application
 from quarterturn.approvals import approvals
-from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import public_view
 from quarterturn.report import Report
 from rotation.runs import withdrawal
@@ -20,7 +20,7 @@ from vault.task.lifecycle import TaskEvent, TaskState, advance
 LONGEST_SUBJECT = 200
 
 
-def withdraw(house: House, tasks: Sequence[str], reason: str, *, who: str) -> Report:
+def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str) -> Report:
     """Withdraw tasks, or finish withdrawing them.
 
     Raises:

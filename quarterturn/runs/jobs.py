@@ -22,7 +22,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotAllowed
 from quarterturn.leaderboard import disclosure, public_view
 from quarterturn.runs import models, running, submission_service
@@ -47,7 +47,7 @@ class _Turned(NotAllowed):
 class LeaseHeartbeat:
     """Heartbeat of a lease: renews the claim in a thread, and gives its status."""
 
-    def __init__(self, house: House, claim: Claim, stopping: threading.Event) -> None:
+    def __init__(self, house: Application, claim: Claim, stopping: threading.Event) -> None:
         self._house, self._claim, self._stopping = house, claim, stopping
         self._ended = threading.Event()
 
@@ -92,7 +92,7 @@ class NullProgress:
         return nullcontext(lambda _steps: None)
 
 
-def work(house: House, claim: Claim, stopping: threading.Event) -> None:
+def work(house: Application, claim: Claim, stopping: threading.Event) -> None:
     """Run a job and record its end."""
     submission, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
     code: str | None = None
@@ -117,7 +117,7 @@ def work(house: House, claim: Claim, stopping: threading.Event) -> None:
         house.queue.give_back(claim, pause(claim.attempt), failed=failed)
 
 
-def _play(house: House, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
+def _play(house: Application, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
     chosen = _choice(house, submission)
     if submission.run is not None and house.runs.get(submission.run).state is RunState.DONE:
         house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
@@ -137,7 +137,7 @@ def _play(house: House, submission: SubmissionRecord, claim: Claim, beat: LeaseH
     submission_service.keep_trace(house, submission.id, trace)
 
 
-def _choice(house: House, submission: SubmissionRecord) -> RunRequest:
+def _choice(house: Application, submission: SubmissionRecord) -> RunRequest:
     service = house.settings.service
     hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None)
     return RunRequest(
@@ -150,7 +150,7 @@ def _choice(house: House, submission: SubmissionRecord) -> RunRequest:
     )
 
 
-def _why(house: House, name: str, error: Exception) -> str | None:
+def _why(house: Application, name: str, error: Exception) -> str | None:
     """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
     record = _run(house, name)
     if record is not None and record.state is RunState.DONE:
@@ -159,7 +159,7 @@ def _why(house: House, name: str, error: Exception) -> str | None:
     return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
 
-def _goes_on(house: House, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
+def _goes_on(house: Application, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
     """Say whether a submission that failed with a code is tried again."""
     if code == "machine":
         return claim.attempt < PATIENCE
@@ -167,12 +167,12 @@ def _goes_on(house: House, submission: SubmissionRecord, claim: Claim, code: str
     return record is not None and record.state is RunState.RUNNING and submission.failed_attempts + 1 < TRIES
 
 
-def _run(house: House, name: str) -> RunRecord | None:
+def _run(house: Application, name: str) -> RunRecord | None:
     number = house.submissions.get(name).run
     return house.runs.get(number) if number is not None else None
 
 
-def _opened(house: House, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
+def _opened(house: Application, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
     """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
     if house.runs.get(run, session).month != submission.month:
         raise _Turned(f"submission {submission.id} is one of {submission.month}, which is over; submit it again")

@@ -16,14 +16,14 @@ from functools import partial
 from sqlalchemy import event
 from sqlmodel import Session
 
+from quarterturn.app import Application
 from quarterturn.choices import WorkerClass
-from quarterturn.composition.wiring import House
 from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs import jobs
 from quarterturn.submissions.queue import Claim
 
 POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
-Work = Callable[[House, Claim, threading.Event], None]
+Work = Callable[[Application, Claim, threading.Event], None]
 
 
 class LocalExecutor:
@@ -36,7 +36,9 @@ class LocalExecutor:
         only: the class of runs that are worked on here; all of them by default.
     """
 
-    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
+    def __init__(
+        self, house: Application, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None
+    ) -> None:
         self._house, self._work, self._count, self._only = house, work, workers, only
         self._name, self._reap_at = named(), 0.0
         self._wake, self._stopping = threading.Event(), threading.Event()
@@ -74,7 +76,9 @@ class LocalExecutor:
         self._wake.clear()
 
 
-def take(house: House, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
+def take(
+    house: Application, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None
+) -> None:
     """Claim jobs (of a class) and run them, until none may be claimed or this worker stops."""
     while not stopping.is_set() and (claim := house.queue.claim(worker, only)) is not None:
         work(house, claim, stopping)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from quarterturn.app import Application
 from quarterturn.choices import TaskSet
-from quarterturn.composition.wiring import House
 from quarterturn.errors import NotFound, Refused
 from quarterturn.report import Report
 from sandbox.model_gateway.process import ModelGateway
@@ -26,7 +26,7 @@ _USE = b"quarterturn/model-key/v1\n"
 _WHAT = "model's key"
 
 
-def upstream(house: House, name: str) -> UpstreamSpec:
+def upstream(house: Application, name: str) -> UpstreamSpec:
     """Give an upstream as the settings have it.
 
     Raises:
@@ -41,7 +41,7 @@ def upstream(house: House, name: str) -> UpstreamSpec:
     )
 
 
-def keep_key(house: House, name: str, tasks: TaskSet, key: str) -> None:
+def keep_key(house: Application, name: str, tasks: TaskSet, key: str) -> None:
     """Seal an upstream's key for runs of one kind, in the place of an earlier one.
 
     Raises:
@@ -67,7 +67,7 @@ def use(place: Path) -> bytes:
 
 
 @contextmanager
-def gateway(house: House, name: str | None, tasks: TaskSet) -> Iterator[ModelGateway | None]:
+def gateway(house: Application, name: str | None, tasks: TaskSet) -> Iterator[ModelGateway | None]:
     """Give the model process of an upstream, for runs of one kind; None where no name is given.
 
     Raises:
@@ -87,7 +87,7 @@ def gateway(house: House, name: str | None, tasks: TaskSet) -> Iterator[ModelGat
         yield models
 
 
-def listing(house: House) -> Report:
+def listing(house: Application) -> Report:
     """Say which upstreams there are, and for which runs each has a key."""
     data, lines = [], []
     for name, model in sorted(house.settings.models.items()):
@@ -98,7 +98,7 @@ def listing(house: House) -> Report:
     return Report(data, lines or ["the settings allow no model"])
 
 
-def check(house: House, name: str, tasks: TaskSet) -> Report:
+def check(house: Application, name: str, tasks: TaskSet) -> Report:
     """Ask each of an upstream's models something harmless; the answer is no if one does not answer."""
     with gateway(house, name, tasks) as models:
         answers = {model: models.check(model) for model in models.spec.models} if models else {}
@@ -106,7 +106,7 @@ def check(house: House, name: str, tasks: TaskSet) -> Report:
     return Report({"name": name, "models": answers}, lines, all(answers.values()))
 
 
-def _key(house: House, name: str, tasks: TaskSet) -> str:
+def _key(house: Application, name: str, tasks: TaskSet) -> str:
     place = _place(house, name, tasks)
     if not place.exists():
         raise Locked(f"no key was entered for {tasks} runs of '{name}': quarterturn model key {name} --for {tasks}")
@@ -114,5 +114,5 @@ def _key(house: House, name: str, tasks: TaskSet) -> str:
     return unseal(sealed, use(place), house.ring).decode()
 
 
-def _place(house: House, name: str, tasks: TaskSet) -> Path:
+def _place(house: Application, name: str, tasks: TaskSet) -> Path:
     return house.places.model_keys / f"{name}.{tasks}.key"

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, text
 from sqlmodel import Session
 
+from quarterturn.app import Application
 from quarterturn.choices import WorkerClass
-from quarterturn.composition.wiring import House
 from quarterturn.retry_loop import RetryLoop
 from quarterturn.runs import jobs
 from quarterturn.runs.local_executor import REAP, LocalExecutor, Work, named, take
@@ -49,7 +49,7 @@ _LEFT = text(
 )
 
 
-def executor(house: House, workers: int, only: WorkerClass | None = None) -> Executor:
+def executor(house: Application, workers: int, only: WorkerClass | None = None) -> Executor:
     """Give the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
     kind = PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor
     return kind(house, workers, only=only)
@@ -65,7 +65,9 @@ class PostgresExecutor:
         only: the class of runs that are worked on here; all of them by default.
     """
 
-    def __init__(self, house: House, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None) -> None:
+    def __init__(
+        self, house: Application, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None
+    ) -> None:
         self._house, self._work, self._count, self._only = house, work, workers, only
         self._stopping = threading.Event()
         self._steady = RetryLoop(self._stopping)

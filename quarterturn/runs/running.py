@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 
 from sqlmodel import Session
 
+from quarterturn.app import Application, shipped_grammars
+from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.composition.boxes import choose_box
-from quarterturn.composition.wiring import House, shipped_grammars
 from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
 from quarterturn.findings import detection
 from quarterturn.leaderboard import caveats, disclosure, public_view, scores, standings
@@ -164,7 +164,7 @@ def dev(
     return Report(data, [*lines, "", f"{total.passed} of {total.attempted} passed. The dev set is public: no rank."])
 
 
-def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> Report:
+def private(house: Application, chosen: RunRequest, out: Progress, hold: RunControl = ALONE) -> Report:
     """Run the private set: the wall is checked first, and nothing but figures comes back, as `disclosure` has them.
 
     Raises:
@@ -199,7 +199,7 @@ def private(house: House, chosen: RunRequest, out: Progress, hold: RunControl = 
 
 
 @contextmanager
-def _owner_at_fault(house: House, hold: RunControl) -> Iterator[None]:
+def _owner_at_fault(house: Application, hold: RunControl) -> Iterator[None]:
     """Charge the owner where the submission itself is gone: that is no cause of the closed list.
 
     An image may be taken away, a tag moved and a name left without an address, by whoever saw a run go badly.
@@ -213,7 +213,7 @@ def _owner_at_fault(house: House, hold: RunControl) -> Iterator[None]:
         raise
 
 
-def _require_free(house: House, number: int) -> None:
+def _require_free(house: Application, number: int) -> None:
     """Refuse a run that has ended, and to take one from the workers, who would lose what they are playing of it."""
     if (record := house.runs.get(number)).state in ENDED:
         raise NotAllowed(
@@ -239,7 +239,7 @@ def require_wall(box: Box) -> None:
 
 
 def play(
-    house: House,
+    house: Application,
     submitted: Submission,
     box: Box,
     out: Progress,
@@ -299,7 +299,7 @@ def play(
     return opened, results
 
 
-def _after_stop(house: House, run: OpenRun, hold: RunControl, code: str | None, out: Progress) -> None:
+def _after_stop(house: Application, run: OpenRun, hold: RunControl, code: str | None, out: Progress) -> None:
     """Record with a run why it stopped, or end it where nothing will resume it."""
     number = run.record.number
     if code is None or not house.runs.held(number, run.attempt):
@@ -316,7 +316,7 @@ def _after_stop(house: House, run: OpenRun, hold: RunControl, code: str | None, 
         )
 
 
-def taken_back(house: House, number: int) -> None:
+def taken_back(house: Application, number: int) -> None:
     """End a run that its owner cancelled, unless it has ended."""
     if house.runs.get(number).state not in ENDED:
         house.official.end(number, "cancelled")
@@ -340,7 +340,7 @@ def _stop_code(lease_status: LeaseStatus, error: BaseException) -> str | None:
     return "machine" if kind_of(error) == "unavailable" else "mistake"
 
 
-def reference(house: House, submitted: Submission, box: Box, out: Progress) -> list[Result]:
+def reference(house: Application, submitted: Submission, box: Box, out: Progress) -> list[Result]:
     """Run the reference agent on the private set; it is handed the solutions, opens no run and has no rank."""
     cohorts = house.months.cohorts("live")
     opened = [
@@ -364,7 +364,7 @@ def reference(house: House, submitted: Submission, box: Box, out: Progress) -> l
     ]
 
 
-def terms(house: House, model: ModelGateway | None = None) -> Terms:
+def terms(house: Application, model: ModelGateway | None = None) -> Terms:
     """Give the terms of the home's runs; `model` is what their agents may ask."""
     return Terms(agent=ResourceLimits(wall=house.settings.run.wall_seconds), models=model)
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from sqlmodel import Session
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotAllowed, NotFound, Refused
 from quarterturn.leaderboard import disclosure
 from quarterturn.runs import running
@@ -36,7 +36,7 @@ _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
 
 
-def month(house: House) -> str:
+def month(house: Application) -> str:
     """Give the live month, or the calendar month where none is live: runs of the dev set need no live month."""
     try:
         return str(house.official.month())
@@ -45,7 +45,7 @@ def month(house: House) -> str:
 
 
 def submit(
-    house: House, account: str, wish: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
+    house: Application, account: str, wish: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
 ) -> tuple[SubmissionRecord, bool]:
     """Accept a submission, and say whether it is new or was made before under the same idempotency key.
 
@@ -63,7 +63,7 @@ def submit(
     return house.submissions.take(account, wish, month=live, idempotency_key=idempotency_key, enqueue=enqueue)
 
 
-def cancel(house: House, name: str, account: str) -> SubmissionRecord:
+def cancel(house: Application, name: str, account: str) -> SubmissionRecord:
     """Cancel a submission. The worker that plays its run ends the run; where none does, it is ended here.
 
     Raises:
@@ -83,12 +83,12 @@ def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     return image.startswith(own_prefixes) or _PINNED.fullmatch(image) is not None
 
 
-def line(house: House, submissions: Sequence[SubmissionRecord]) -> list[int]:
+def line(house: Application, submissions: Sequence[SubmissionRecord]) -> list[int]:
     """Give the order of the queue, or nothing where none of these submissions waits."""
     return house.queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
 
 
-def owner_view(house: House, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
+def owner_view(house: Application, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
     """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known already."""
     waiting = waiting if waiting is not None else line(house, [submission])
     code = CODES[submission.code] if submission.code else None
@@ -112,7 +112,7 @@ def owner_view(house: House, submission: SubmissionRecord, waiting: list[int] | 
     }
 
 
-def waits(house: House, submission: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
+def waits(house: Application, submission: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
     """Say why a submission waits, or None where it does not.
 
     The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
@@ -128,7 +128,7 @@ def waits(house: House, submission: SubmissionRecord) -> Literal["next", "before
     return "before" if line.index(submission.number) else "next"
 
 
-def quotas(house: House, account: str) -> dict[str, Any]:
+def quotas(house: Application, account: str) -> dict[str, Any]:
     """Give the use and the rest of each quota."""
     return {name: _quota(quota) for name, quota in house.submissions.quotas(account, month(house)).items()}
 
@@ -140,7 +140,7 @@ def _quota(quota: Quota) -> dict[str, Any]:
 # -- traces -----------------------------------------------------------------------------------------------------------
 
 
-def keep_trace(house: House, name: str, trace: Any) -> None:
+def keep_trace(house: Application, name: str, trace: Any) -> None:
     """Store a submission's trace on public tasks; whether it is published does not change."""
     body = zlib.compress(json.dumps(trace).encode())
     with transaction(house.engine) as session:
@@ -149,7 +149,7 @@ def keep_trace(house: House, name: str, trace: Any) -> None:
         session.add(row)
 
 
-def published_run(house: House, name: str) -> dict[str, Any] | None:
+def published_run(house: Application, name: str) -> dict[str, Any] | None:
     """Give a run that its owner has published; None for any other, whether it exists or not."""
     with Session(house.engine) as session:
         row = session.get(TraceRow, name)
@@ -159,7 +159,7 @@ def published_run(house: House, name: str) -> dict[str, Any] | None:
     return {"id": name, "set": house.submissions.get(name).tasks, "public": True, "trace": trace}
 
 
-def own_run(house: House, name: str, account: str) -> dict[str, Any]:
+def own_run(house: Application, name: str, account: str) -> dict[str, Any]:
     """Give a run to its owner, as far as its tasks are public.
 
     Raises:
@@ -176,7 +176,7 @@ def own_run(house: House, name: str, account: str) -> dict[str, Any]:
     return {"id": name, "set": submission.tasks, "public": public, "trace": trace}
 
 
-def publish(house: House, name: str, account: str, *, public: bool) -> dict[str, Any]:
+def publish(house: Application, name: str, account: str, *, public: bool) -> dict[str, Any]:
     """Publish a run's trace, or make it visible to its owner alone again.
 
     Raises:
@@ -193,7 +193,7 @@ def publish(house: House, name: str, account: str, *, public: bool) -> dict[str,
     return own | {"public": public}
 
 
-def _open_retired(house: House, submission: SubmissionRecord) -> None:
+def _open_retired(house: Application, submission: SubmissionRecord) -> None:
     """Add to a private run's trace its results on tasks that have been published since."""
     if submission.run is None or house.runs.get(submission.run).state is not RunState.DONE:
         return

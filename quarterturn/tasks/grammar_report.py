@@ -12,7 +12,7 @@ from grammars.errors import GrammarError
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import CATEGORIES, Grammar
 from grammars.language.load import load
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.report import Report
 from quarterturn.tasks import dev_sets
 from rotation.month.sets import SetSpec
@@ -34,7 +34,7 @@ class Used:
     monthly: Mapping[str, int] = field(default_factory=dict)
 
 
-def used(house: House, grammar: Grammar) -> Used:
+def used(house: Application, grammar: Grammar) -> Used:
     """Turn the home's tags back into the ids of this grammar's skeletons."""
     live, seen = house.months.taken(), house.months.seen()
     public = {draft.skeleton for draft in dev_sets.public(house.grammars)}  # everybody knows them

@@ -13,7 +13,7 @@ from typing import Any
 from grammars.admission.gates import admit
 from grammars.draw.variants import base
 from grammars.language.grammar import Draft
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, Refused
 from quarterturn.tasks.replenish import around
 from quarterturn.tasks.yield_stats import kept_out
@@ -94,7 +94,7 @@ def read_drafts(data: bytes, what: str) -> list[Draft]:
     return list(drafts.values())
 
 
-def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
+def take_in(house: Application, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
     """Admit drafts that were read, and keep all of them or none.
 
     Raises:
@@ -116,7 +116,7 @@ def take_in(house: House, drafts: Sequence[Draft], *, box: Box, author: str) -> 
         ]
 
 
-def refuse_known(house: House, drafts: Sequence[Draft]) -> None:
+def refuse_known(house: Application, drafts: Sequence[Draft]) -> None:
     """Refuse drafts whose ids are taken, before anything is executed.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from grammars.admission.duplicates import Sketch, wording
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.language.grammar import Grammar
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.tasks import dev_sets
 from quarterturn.tasks.generate import TaskGenerator
 from quarterturn.tasks.yield_stats import YieldStats
@@ -21,7 +21,7 @@ from vault.store.tasks import TaskRecord
 from vault.task.lifecycle import TaskState
 
 
-def wanted(house: House) -> dict[Stratum, int]:
+def wanted(house: Application) -> dict[Stratum, int]:
     """Count the tasks that the next turn needs of each stratum beyond those that wait for it already.
 
     Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot.
@@ -35,7 +35,7 @@ def wanted(house: House) -> dict[Stratum, int]:
 
 
 def fill(
-    house: House,
+    house: Application,
     missing: Mapping[Stratum, int],
     *,
     box: Box,
@@ -69,12 +69,12 @@ def fill(
     )
 
 
-def grammars(house: House, *, who: str) -> dict[str, Grammar]:
+def grammars(house: Application, *, who: str) -> dict[str, Grammar]:
     """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped, public ones."""
     return {**house.grammars, **house.imported.in_force(who=who, why="draw tasks")}
 
 
-def around(house: House, *, who: str) -> TaskIndex:
+def around(house: Application, *, who: str) -> TaskIndex:
     """Give what a new draft must differ from: every task of the home, and the dev sets, which are public."""
     public = dev_sets.public(house.grammars)
     sketches = {draft.id: Sketch.of(draft.task) for draft in public}
@@ -87,12 +87,12 @@ def around(house: House, *, who: str) -> TaskIndex:
     )
 
 
-def _spent(house: House) -> set[str]:
+def _spent(house: Application) -> set[str]:
     """Give the tags of the skeletons from which nothing may enter any more."""
     public = {house.vault.tag("skeleton", draft.skeleton) for draft in dev_sets.public(house.grammars)}
     return {*house.months.taken(), *house.months.seen(), *public}
 
 
-def _ready(house: House) -> Iterator[TaskRecord]:
+def _ready(house: Application) -> Iterator[TaskRecord]:
     for state in (TaskState.ADMITTED, TaskState.REVIEWED):
         yield from house.vault.records(state)

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from sqlmodel import Session
 
 from grammars.admission.review import CHECKLIST, TaskReview
+from quarterturn.app import Application
 from quarterturn.approvals import approvals
-from quarterturn.composition.wiring import House
 from quarterturn.report import Report
 from vault.database import transaction
 from vault.store.tasks import OpenedTask, TaskRecord
@@ -70,7 +70,7 @@ def waiting(task_ids: Sequence[str]) -> Report:
     return Report(list(task_ids), list(task_ids) or ["nothing waits for a review"])
 
 
-def require_export(house: House, task_id: str, who: str) -> None:
+def require_export(house: Application, task_id: str, who: str) -> None:
     """Allow reading a task that is public, or that two maintainers have signed for.
 
     Raises:
@@ -83,7 +83,7 @@ def require_export(house: House, task_id: str, who: str) -> None:
         approvals.require(house, "export", f"task {task_id}", detail, who=who)
 
 
-def open_for_review(house: House, task_ids: Sequence[str], who: str) -> Report:
+def open_for_review(house: Application, task_ids: Sequence[str], who: str) -> Report:
     """Open tasks for their reviewer, with the evidence of their admission; reviewing one is no export of it."""
     data, lines = [], []
     for task_id in task_ids:
@@ -97,7 +97,7 @@ def open_for_review(house: House, task_ids: Sequence[str], who: str) -> Report:
 
 
 def decide(
-    house: House,
+    house: Application,
     task_id: str,
     who: str,
     refusal: str | None,
@@ -120,7 +120,7 @@ def decide(
     )
 
 
-def decide_all(house: House, task_ids: Sequence[str], who: str, refusal: str | None) -> list[TaskRecord]:
+def decide_all(house: Application, task_ids: Sequence[str], who: str, refusal: str | None) -> list[TaskRecord]:
     """Record one decision on several tasks: on all of them or, where one may not be decided so, on none."""
     with transaction(house.engine) as session:
         return [decide(house, task_id, who, refusal, session) for task_id in task_ids]
@@ -142,7 +142,7 @@ class ReviewPrompt(Protocol):
         ...
 
 
-def one_by_one(house: House, task_ids: Sequence[str], who: str, asker: ReviewPrompt) -> list[TaskRecord]:
+def one_by_one(house: Application, task_ids: Sequence[str], who: str, asker: ReviewPrompt) -> list[TaskRecord]:
     """Review tasks with a person, question by question; skipped tasks go on waiting, decisions made are kept."""
     done: list[TaskRecord] = []
     for task_id in task_ids:

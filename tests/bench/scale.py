@@ -32,7 +32,7 @@ from report import Found, Table
 
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.keys.rekeying import KeyFiles
 from quarterturn.settings import BenchmarkSettings, Settings
@@ -79,7 +79,7 @@ def _measured(size: int) -> Iterator[dict[str, Any]]:
 # -- the pieces, each in a process of its own -------------------------------------------------------------------------
 
 
-def _import(house: House, size: int) -> int:
+def _import(house: Application, size: int) -> int:
     for first in range(0, size, FILE):
         drafts = [_draft(number) for number in range(first, min(size, first + FILE))]
         house.vault.tag("skeleton", drafts[0].skeleton)
@@ -90,23 +90,23 @@ def _import(house: House, size: int) -> int:
     return size
 
 
-def _first_turn(house: House, _: int) -> int:
+def _first_turn(house: Application, _: int) -> int:
     house.rotation.run(MONTH.plus(-1))
     return COHORT * COHORTS
 
 
-def _turn(house: House, _: int) -> int:
+def _turn(house: Application, _: int) -> int:
     house.rotation.run(MONTH)
     return COHORT
 
 
-def _export(house: House, _: int) -> int:
+def _export(house: Application, _: int) -> int:
     shutil.rmtree(house.places.releases / MONTH.release)
     house.rotation.republish(MONTH)
     return COHORT
 
 
-def _rewrap(house: House, size: int) -> int:
+def _rewrap(house: Application, size: int) -> int:
     work = Rewrapping(house.engine, house.ring, KeyFiles(house.places, house.ring), "ada", house.now)
     work.begin()
     work.rewrap()
@@ -114,7 +114,7 @@ def _rewrap(house: House, size: int) -> int:
     return size
 
 
-PIECES: dict[str, Callable[[House, int], int]] = {
+PIECES: dict[str, Callable[[Application, int], int]] = {
     "import": _import,
     "first turn": _first_turn,
     "turn": _turn,
@@ -151,7 +151,7 @@ def _admission(task_id: str) -> Admission:
 def main() -> None:
     """Do one piece and say what it took."""
     work, home, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-    with closing(House(home, None)) as house:
+    with closing(Application(home, None)) as house:
         house.__dict__["spec"] = SetSpec("bench", {STRATUM: COHORT})  # of any size
         before = resource.getrusage(resource.RUSAGE_SELF)
         units = PIECES[work](house, size)

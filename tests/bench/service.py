@@ -31,7 +31,7 @@ from sqlalchemy import insert, text
 
 from quarterturn import settings
 from quarterturn.accounts.tables import AccountRow
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import public_view, scores
 from quarterturn.leaderboard.tables import ScoreRow
 from quarterturn.runs.local_executor import LocalExecutor
@@ -220,11 +220,11 @@ FIGURE = Figure(0.5, 20, 0.4, 0.6)
 SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
 
 
-def opened(folder: Path) -> House:
+def opened(folder: Path) -> Application:
     """Make a home with a live set, as the tests do."""
     sys.path.append(str(ROOT))
     homes = importlib.import_module("tests.quarterturn.conftest")
-    return House(homes.make(folder, tasks=4, live=True), None, lambda: NOW)
+    return Application(homes.make(folder, tasks=4, live=True), None, lambda: NOW)
 
 
 def filled(folder: Path) -> Path:
@@ -273,14 +273,14 @@ def _submission(number: int, name: str) -> dict[str, Any]:
 
 
 def _token(home: Path) -> str:
-    house = House(home, None)
+    house = Application(home, None)
     made = house.accounts.create("account-000", "submitter")[0]
     house.close()
     return made
 
 
 def _refresh(home: Path) -> float:
-    house = House(home, None, lambda: NOW)
+    house = Application(home, None, lambda: NOW)
     public_view.refresh(house)
     seconds = _timed(lambda: public_view.after(house))
     house.close()

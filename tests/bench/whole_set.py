@@ -22,7 +22,7 @@ from grammars.admission.gates import admit
 from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
 from quarterturn import wall_clock
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from quarterturn.tasks import dev_sets, replenish, review
@@ -49,7 +49,7 @@ def bench(rounds: int = 0) -> Found:
             run=RunSettings(box="bwrap", workers=WORKERS),
         )
         create(Path(folder, "home"), chosen, None)
-        house = House(Path(folder, "home"), None)
+        house = Application(Path(folder, "home"), None)
         try:
             tally, live = _made(house, cohorts, month)
             private = time.monotonic() - start
@@ -61,7 +61,7 @@ def bench(rounds: int = 0) -> Found:
     return Found(f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), tally.lines(), [table])
 
 
-def _made(house: House, cohorts: int, month: Month) -> tuple[YieldStats, int]:
+def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, int]:
     """Draw, prove, review and, where it is all of it, turn; give the tally and how many tasks are live."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
     tally = replenish.fill(house, wanted, box=BwrapBox(), author=AUTHOR)

@@ -24,7 +24,7 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from quarterturn.accounts.roles import ROLES
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import LocalExecutor
@@ -100,7 +100,7 @@ class Served:
     """
 
     url: str
-    house: House
+    house: Application
     public: Path
     tokens: dict[str, str] = field(default_factory=dict, repr=False)
     made: str = ""
@@ -113,7 +113,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (templates / "dev.json").write_bytes(small_dev_set())
     home = make(templates / "live", tasks=5, live=True)
     turned_from(home, templates)
-    house = House(home, None, lambda: NOW)
+    house = Application(home, None, lambda: NOW)
     play(house, 9)
     month = Month.parse("2027-01")
     found = [NewFinding("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.month.sets import COHORTS
 
 from ..patience import PATIENCE
@@ -112,7 +112,7 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
 @pytest.mark.box
 def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
     """The goal of every live task, looked for in every file of the home, as it is and as JSON spells it."""
-    with closing(House(home, None)) as house:
+    with closing(Application(home, None)) as house:
         live, told = house.vault.records("live"), house.vault.records("published")
         goals, open_ones = (
             {house.vault.open(task.id, who="tester", why="look for it").task.goal for task in tasks}

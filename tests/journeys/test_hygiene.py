@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.tasks import review
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.keys import signing
@@ -156,9 +156,9 @@ class Month:
         assert done.returncode == 0, (words, done.stderr.decode()[-1000:])
         self.said += done.stdout + done.stderr
 
-    def house(self) -> closing[House]:
+    def house(self) -> closing[Application]:
         """Open it in this process."""
-        return closing(House(self.home, PASSPHRASE.encode()))
+        return closing(Application(self.home, PASSPHRASE.encode()))
 
     def stock_up(self) -> None:
         """Add the other tasks that two turns need, past the gates."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from grammars.language.grammar import Draft
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.month.sets import DEMO, Stratum
@@ -54,7 +54,7 @@ def test_nothing_that_holds_a_task_shows_it(stratum: Stratum, tmp_path: Path) ->
     task = Task.parse(plain)
     draft = Draft(plain, {"skeleton": "s", "template": "t", "note": STATE})
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    house = House(tmp_path / "home", None)
+    house = Application(tmp_path / "home", None)
     record = house.vault.add(task, {"note": STATE}, author="ada", public_grammar=False, skeleton="s", template="t")
     opened = house.vault.open(task.id, who="tester", why="secrecy")
     house.close()

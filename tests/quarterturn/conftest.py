@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from quarterturn.app import Application
 from quarterturn.cli import run
-from quarterturn.composition.wiring import House
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, ServiceSettings, Settings, dump, load
 from quarterturn.tasks import review
@@ -133,7 +133,7 @@ def with_files(stratum: Stratum, number: int) -> dict[str, Any]:
 
 
 def stocked_up(
-    house: House,
+    house: Application,
     each: int,
     first: int = 0,
     *,
@@ -167,7 +167,7 @@ def make(
     """Make a home of a set with so many reviewed tasks of each stratum, and a live set if it is wanted."""
     benchmark, anybodys = BenchmarkSettings(first_month=MONTH, set=of), ServiceSettings(images=("",))
     create(folder, Settings(benchmark=benchmark, service=anybodys, database=database), None)
-    house = House(folder, None)
+    house = Application(folder, None)
     stocked_up(house, tasks, **how)
     if live:
         house.rotation.run(Month.parse(MONTH).plus(-1))

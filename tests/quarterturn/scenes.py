@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from grammars.admission.gates import Admission
+from quarterturn.app import Application
 from quarterturn.cli.terminal.exits import EXITS
-from quarterturn.composition.wiring import House
 from quarterturn.tasks import import_tasks
 from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
@@ -27,7 +27,7 @@ OVER = "is done; the next one is"
 
 def sound(home: Path) -> None:
     """Look at everything that could contradict itself."""
-    with closing(House(home, None)) as house:
+    with closing(Application(home, None)) as house:
         assert house.writer.fsck() == []
         house.vault.verify_access_log()
         house.ledger.verify()
@@ -74,7 +74,7 @@ class Scene:
             assert start(self.backup())().code == 0
 
     def wait_for_a_review(self, count: int) -> None:
-        with closing(House(self.home, None)) as house:
+        with closing(Application(self.home, None)) as house:
             for number in range(count):
                 task, skeleton = Task.parse(written(EASY, number)), f"s/{number}"
                 house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")

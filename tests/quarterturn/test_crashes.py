@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from grammars.admission.gates import Admission, admit
+from quarterturn.app import Application
 from quarterturn.cli.terminal.exits import EXITS
-from quarterturn.composition.wiring import House
 from quarterturn.tasks import import_tasks
 from quarterturn.tasks.replenish import around
 from sandbox.boxes.bwrap.box import BwrapBox
@@ -50,7 +50,7 @@ def drafts(memory: Path) -> Path:
 def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
     """What the box said of them, once: what is struck is what comes after."""
     prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
-    with closing(House(copy_of(templates, "empty", memory / "proven"), None)) as house:
+    with closing(Application(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = around(house, who="ada")
         return {draft.id: admit(draft, prover, others) for draft in read}
 
@@ -108,7 +108,7 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
     *blows, last = play(scene.task_import(drafts, proven), way, scene.base)
     assert last.said.code == 0, last.said.text
     require_the_table("task import", way, blows)
-    with closing(House(scene.home, None)) as house:
+    with closing(Application(scene.home, None)) as house:
         assert [record.state for record in house.vault.records()] == ["admitted"] * 2
     sound(scene.home)
 
@@ -234,7 +234,7 @@ def test_two_homes_are_not_made_in_one_folder(scene, unharmed):
 def test_two_reviewers_decide_each_task_once(scene):
     work = scene.set("task review")
     assert codes(both(work, scene.task_review("hedy")))[0] == 0
-    with closing(House(scene.home, None)) as house:
+    with closing(Application(scene.home, None)) as house:
         assert [record.state for record in house.vault.records()] == ["reviewed"] * 6
         assert [len(house.drafts.reviews(record.id)) for record in house.vault.records()] == [1] * 6
     sound(scene.home)
@@ -250,6 +250,6 @@ def test_two_imports_of_one_file_keep_each_task_once_also_during_a_turn(scene, d
     codes(said)
     assert said[0].code == 0, said[0].text
     assert sorted(one.code for one in said[1:]) == [0, EXITS["refused"]], [one.text for one in said]
-    with closing(House(scene.home, None)) as house:
+    with closing(Application(scene.home, None)) as house:
         assert [record.state.value for record in house.vault.records()].count("admitted") == 2
     sound(scene.home)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound, Refused
 from quarterturn.leaderboard import public_view, standings
@@ -40,7 +40,7 @@ def solve(made):
 
 @pytest.fixture
 def house(playable, clock, monkeypatch):
-    house = House(playable, None, clock)
+    house = Application(playable, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
     yield house

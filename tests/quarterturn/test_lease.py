@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.runs import jobs
 from quarterturn.submissions.queue import LEASE, pause
 from quarterturn.submissions.requests import SubmissionRequest
@@ -30,8 +30,8 @@ class Box:
 
 
 @pytest.fixture
-def house(home: Path, clock: Clock) -> Iterator[House]:
-    house = House(home, None, clock)
+def house(home: Path, clock: Clock) -> Iterator[Application]:
+    house = Application(home, None, clock)
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=MONTH)
     yield house
@@ -62,7 +62,7 @@ def test_what_our_machine_cannot_run_is_set_aside_also_once_its_run_is_open(smal
     def fails(_name):
         raise Unavailable("no engine today")
 
-    house = House(small, None, clock)
+    house = Application(small, None, clock)
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=MONTH)
     monkeypatch.setattr(house, "box", fails)

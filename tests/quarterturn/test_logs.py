@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 
 from quarterturn import logs
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.redactor import DROPPED, KEYS, Redactor
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.submissions.requests import SubmissionRequest
@@ -46,7 +46,7 @@ def written(tmp_path):
 @pytest.fixture
 def task(live):
     """Open a live task of a home, as whoever runs it does."""
-    house = House(live, None)
+    house = Application(live, None)
     record = house.vault.records("live")[0]
     yield house.vault.open(record.id, who="runner", why="a test").task
     house.close()
@@ -87,7 +87,7 @@ def test_people_on_a_terminal_get_lines_to_read(written):
 
 def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypatch):
     """The error path of a real private run: tasks opened from the vault, and everything that breaks quotes them."""
-    house, opened, tried = House(live, None), [], threading.Event()
+    house, opened, tried = Application(live, None), [], threading.Event()
     monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from quarterturn import migrations
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.migrations.scripts.metadata import METADATA
 from quarterturn.runs import submission_service
@@ -77,7 +77,7 @@ def test_up_twice_and_down_leaves_nothing(engine):
 
 
 def test_a_home_with_data_goes_down_and_up(live):
-    house = House(live, None)
+    house = Application(live, None)
     try:
         assert house.vault.records("live")
         house.accounts.create("ada", "submitter")

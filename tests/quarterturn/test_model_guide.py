@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.month import sets
 
 from ..sandbox.model_gateway.stub import Stub, Turn
@@ -45,7 +45,7 @@ def test_the_guide_to_models_works_line_by_line(playable, upstream, say, monkeyp
         desk.type(command)
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
-    house = House(playable, None)
+    house = Application(playable, None)
     shown = {task for task, _, channel, _ in house.books.exposures.totals() if channel == "upstream:local"}
     assert len(shown) == house.spec.size
     assert {run.track for run in house.runs.list()} == {"unofficial"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterturn.app import Application
 from quarterturn.cli.terminal.output import Output
-from quarterturn.composition.wiring import House
 from quarterturn.home.home import HomePaths, create, month_key
 from quarterturn.keys import rekeying
 from quarterturn.settings import BenchmarkSettings, Settings
@@ -74,7 +74,7 @@ def test_publish_writes_again_what_is_missing_with_the_same_bytes(turned, say):
 
 
 def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say):
-    house = House(live, None)
+    house = Application(live, None)
 
     def stop(_: str) -> None:
         raise KeyboardInterrupt
@@ -96,7 +96,7 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
         "allowed_signers": after["allowed_signers"][: len(before["allowed_signers"])]
     } == before
     assert after["allowed_signers"].count(b"\n") == 2
-    house = House(live, None)
+    house = Application(live, None)
     leaves = [Statement.parse(house.ledger.leaf(index)) for index in range(house.ledger.size)]
     house.close()
     assert len({one.predicate["month_key"] for one in leaves if one.kind == "set"}) == 2
@@ -109,7 +109,7 @@ def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, s
 def test_a_backup_brings_back_the_key_and_what_it_signed(tmp_path, say):
     home, copy = tmp_path / "home", tmp_path / "again"
     create(home, CHOSEN, b"passphrase")
-    house = House(home, b"passphrase")
+    house = Application(home, b"passphrase")
     stocked_up(house, 4)
     house.rotation.run(Month.parse(FIRST))
     house.close()
@@ -117,7 +117,7 @@ def test_a_backup_brings_back_the_key_and_what_it_signed(tmp_path, say):
     assert say("restore", tmp_path / "copy", "--head", home / "head" / "signed", "--home", copy).code == 0
     assert signed(copy) == signed(home)
     shutil.rmtree(copy / "public" / "months")
-    restored = House(copy, b"passphrase")
+    restored = Application(copy, b"passphrase")
     restored.rotation.republish(Month.parse(FIRST))
     restored.close()
     assert signed(copy) == signed(home)
@@ -125,7 +125,7 @@ def test_a_backup_brings_back_the_key_and_what_it_signed(tmp_path, say):
 
 def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say):
     before, sealed = signed(live), (live / "keys" / "month.key").read_bytes()
-    house = House(live, None)
+    house = Application(live, None)
     rekeying.rotate(house, "ada", Output(as_json=True))
     house.close()
     assert (live / "keys" / "month.key").read_bytes() != sealed

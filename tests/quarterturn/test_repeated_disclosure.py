@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 from sqlmodel import col
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import disclosure, scores
 from quarterturn.leaderboard.tables import ScoreRow
 from sandbox.boxes.box import Program
@@ -29,8 +29,8 @@ class Box:
 
 
 @pytest.fixture
-def house(home: Path) -> Iterator[House]:
-    house = House(home, None, lambda: NOW)
+def house(home: Path) -> Iterator[Application]:
+    house = Application(home, None, lambda: NOW)
     for name in ("ada", "bob", "countess"):
         house.accounts.create(name, "submitter")
     house.accounts.link("countess", "ada")
@@ -39,7 +39,7 @@ def house(home: Path) -> Iterator[House]:
 
 
 @pytest.fixture
-def rate(house: House) -> Callable[..., float]:
+def rate(house: Application) -> Callable[..., float]:
     """Score a run at a success rate, and give the rate that is told of it."""
 
     def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:

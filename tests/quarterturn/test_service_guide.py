@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from quarterturn.app import Application
 from quarterturn.cli.terminal.secrets import PASSPHRASE
-from quarterturn.composition.wiring import House
 
 from .guides import Desk, blocks
 
@@ -23,7 +23,7 @@ def test_the_guide_to_the_service_works_line_by_line(tmp_path, say, monkeypatch,
     for command in begin.splitlines():
         said = desk.type(command)
     assert re.search(r"clock +the turn of \d{4}-\d\d is (overdue since|due on) .*. Too few reviewed tasks", said)
-    house = House(tmp_path / "home", PHRASE.encode())
+    house = Application(tmp_path / "home", PHRASE.encode())
     stock(house, 4)
     house.close()
     with desk.kept(serve, "serving", " is done: "):

@@ -9,7 +9,7 @@ import pytest
 from grammars.language.grammar import Category as DrawnCategory
 from grammars.language.grammar import Difficulty as DrawnDifficulty
 from quarterturn import choices, settings
-from quarterturn.composition.boxes import BOXES
+from quarterturn.boxes import BOXES
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from vault.task.lifecycle import TaskState

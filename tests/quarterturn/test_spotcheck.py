@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.runs.official import OfficialRuns
 from verifiers.language.verdict import Verdict
 
@@ -45,7 +45,7 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     public = [path for path in (playable / "public" / "view").rglob("*") if path.is_file()]
     assert public
     assert not any(lied[0].encode() in path.read_bytes() for path in public)
-    house = House(playable, None)
+    house = Application(playable, None)
     assert house.vault.blob_names("left/") == [f"left/{lied[0]}/1"]
     assert task in house.runs.left(1)
     house.close()

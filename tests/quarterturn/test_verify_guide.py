@@ -15,7 +15,7 @@ from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 from securesystemslib.signer import SSlibKey
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.runs.submission import Submission
@@ -52,7 +52,7 @@ def published(memory):
     """What a home has published after two turns and a run between them, as the guide wants it on one desk."""
     folder = Path(tempfile.mkdtemp(prefix="guide-", dir=memory))  # a worker may come back to this file
     home, desk = make(folder / "home", tasks=5, live=True), folder / "desk"
-    house = House(home, None)
+    house = Application(home, None)
     play(house)
     house.rotation.run(Month.parse(TURN))
     house.close()

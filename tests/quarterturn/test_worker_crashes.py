@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn import retry_loop
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.runs import local_executor, postgres_executor, submission_service
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions import queue
@@ -36,7 +36,7 @@ WISH = SubmissionRequest("dev", image="agent:1")
 class Crowd:
     """Workers on one home, each with its own list of what it ended and of what failed."""
 
-    def __init__(self, house: House, folder: Path) -> None:
+    def __init__(self, house: Application, folder: Path) -> None:
         self.house, self.folder = house, folder
         self.workers: list[Child] = []
         self.killed: set[int] = set()
@@ -60,7 +60,7 @@ class Crowd:
             with Path(f"{ledger}{file}").open("a") as lines:
                 lines.write(f"{line}\n")
 
-        def work(house: House, claim: Claim, stopping: threading.Event) -> None:
+        def work(house: Application, claim: Claim, stopping: threading.Event) -> None:
             stopping.wait(pause)
             if house.queue.finish(claim, None):
                 noted("", claim.number)
@@ -70,7 +70,7 @@ class Crowd:
             say(troubled, error)
 
         say, retry_loop.RetryLoop.say = retry_loop.RetryLoop.say, failed
-        house = House(self.house.home, None, database=database or None)
+        house = Application(self.house.home, None, database=database or None)
         executor = (
             postgres_executor.PostgresExecutor
             if house.engine.dialect.name == "postgresql"
@@ -129,8 +129,8 @@ class Crowd:
 
 
 @pytest.fixture
-def house(home) -> Iterator[House]:
-    house = House(home, None)
+def house(home) -> Iterator[Application]:
+    house = Application(home, None)
     service = ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)
     house.settings = house.settings.model_copy(update={"service": service})
     (home / "quarterturn.toml").write_text(
@@ -229,7 +229,7 @@ def wire(postgres) -> Iterator[Wire]:
     wire.end()
 
 
-def through(wire: Wire, house: House) -> str:
+def through(wire: Wire, house: Application) -> str:
     return f"postgresql://postgres@127.0.0.1:{wire.port}/{house.engine.url.database}?sslmode=disable"
 
 

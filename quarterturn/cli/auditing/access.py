@@ -39,12 +39,12 @@ def access_log(
     from datetime import UTC
 
     from quarterturn.audit import access_check
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
     if verify and (task, who, since, limit) != (None, None, None, None):
         raise Malformed("--verify checks the whole log: leave --task, --who, --since and --limit out")
     out = Output(as_json=as_json)
-    with open_house(home) as house:
+    with open_app(home) as house:
         if verify:
             report = access_check.verify(house)
             out.result(report.data, *report.lines)

@@ -74,10 +74,10 @@ def proof(
     """Print the inclusion proof of a leaf in the latest checkpoint."""
     import base64
 
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home import policies
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         head, note = house.writer.checkpoint(), house.places.log / "checkpoint"
         witnesses = policies.cosigners(house.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
@@ -91,10 +91,10 @@ def proof(
 
 def fsck(home: Home = HOME, as_json: Json = False) -> None:
     """Rebuild the log's root from its tiles and from its rows, and compare both with what was signed."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from vault.errors import VaultError
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         head = house.writer.checkpoint()
         try:
             problems = house.writer.fsck()
@@ -109,11 +109,11 @@ def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
     from contextlib import ExitStack
 
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys.log_key import change
 
     with ExitStack() as opened:
-        vkey, head = change(lambda: opened.enter_context(open_house(home)), who)
+        vkey, head = change(lambda: opened.enter_context(open_app(home)), who)
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",

@@ -35,10 +35,10 @@ def approval_list(
     from contextlib import suppress
 
     from quarterturn.approvals import approvals, signatures
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.errors import Unapproved
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         with suppress(Unapproved):  # what it says is among the lines
             approvals.in_force(house)
         rules = approvals.told(house)
@@ -56,9 +56,9 @@ def approval_show(
 ) -> None:
     """Show what a request asks for, and write the bytes to be signed."""
     from quarterturn.approvals import signatures
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         request = signatures.request(house, request_id)
     if out is not None:
         _write(out, request.body)
@@ -83,11 +83,11 @@ def approval_sign(
 ) -> None:
     """Sign a request."""
     from quarterturn.approvals import signatures
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
     if (key is None) == (signature is None):
         raise Malformed("give your --key, or a --signature that `ssh-keygen -Y sign` made")
-    with open_house(home) as house:
+    with open_app(home) as house:
         asked = signatures.request(house, request_id)
         armored = signatures.made(asked.body, key) if key is not None else _text(signature)
         request = signatures.keep(house, request_id, armored)

@@ -25,10 +25,10 @@ def list_findings(
     as_json: Json = False,
 ) -> None:
     """List the findings that need attention, with their reviews."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings import detection
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = detection.listing(house, month, everything=everything)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -42,10 +42,10 @@ def review(
     as_json: Json = False,
 ) -> None:
     """Set a finding's status. Scores do not change."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings import detection
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = detection.review(house, finding, state, note, who)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -56,9 +56,9 @@ def exposure(
     as_json: Json = False,
 ) -> None:
     """Show how often each task was served, to how many submitters, and who read it outside the sandbox."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings import detection
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = detection.exposure(house, task)
     Output(as_json=as_json).result(report.data, *report.lines)

@@ -54,13 +54,13 @@ def grammar_check(
     """Validate a grammar, draw from every skeleton, and show how many tasks are left in it."""
     from contextlib import ExitStack
 
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.report import Report
     from quarterturn.tasks import grammar_report
 
     out, chosen = Output(as_json=as_json), _source(source)
     with ExitStack() as stack:
-        house = stack.enter_context(open_house(home)) if home else None
+        house = stack.enter_context(open_app(home)) if home else None
 
         def use(grammar: Grammar) -> grammar_report.Used:
             return grammar_report.used(house, grammar) if house else grammar_report.Used()
@@ -84,10 +84,10 @@ def grammar_import(
     """Import a grammar of your own, sealed in the vault; from now on its server's tasks are drawn from it."""
     from grammars.language.imported import GrammarSource
     from grammars.language.load import texts
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
     read = GrammarSource(*texts(source))
-    with open_house(home) as house:
+    with open_app(home) as house:
         grammar = house.imported.keep(read, who=who)
     data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
     Output(as_json=as_json).result(
@@ -155,7 +155,7 @@ def predicate_check(
     """Evaluate a predicate against a state given as files, to check a retired task."""
     import json
 
-    from quarterturn.composition.boxes import choose_box
+    from quarterturn.boxes import choose_box
     from quarterturn.errors import NotFound
     from quarterturn.tasks import given_states
     from sandbox.judge import JUDGING

@@ -22,12 +22,12 @@ def leaderboard(
     as_json: Json = False,
 ) -> None:
     """Show a month's runs with figures, intervals and ranks."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.leaderboard import caveats, linked_scores, standings
     from rotation.calendar import Month
 
     asked = Month.parse(month) if month else None
-    with open_house(home) as house:
+    with open_app(home) as house:
         chosen = asked or house.official.month()
         lines, public = standings.of_month(house, chosen), caveats.public_cohorts(house, chosen)
         scores = linked_scores.of_month(house, chosen) if linked else None

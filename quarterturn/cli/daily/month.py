@@ -33,10 +33,10 @@ def register(app: typer.Typer) -> None:
 
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     """Show what the next turn would do; changes nothing."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import monthly_turn
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         planned = monthly_turn.plan(house)
     Output(as_json=as_json).result(planned.data, *planned.lines)
 
@@ -47,21 +47,21 @@ def turn_run(
     as_json: Json = False,
 ) -> None:
     """Make the next turn, or resume the one that was begun."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import monthly_turn
 
     out = Output(as_json=as_json)
-    with open_house(home) as house:
+    with open_app(home) as house:
         turned = monthly_turn.run(house, month, out)
     out.result(turned.data, *turned.lines)
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     """Show the turns that were made, the cohorts, and open reviews."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import monthly_turn
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = monthly_turn.status(house)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -70,11 +70,11 @@ def release_path(
     month: Annotated[str, typer.Argument(help="YYYY-MM")], home: Home = HOME, as_json: Json = False
 ) -> None:
     """Show where the files of a month's release are. Writes those that are missing."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from rotation.calendar import Month
 
     parsed = Month.parse(month)
-    with open_house(home) as house:
+    with open_app(home) as house:
         release, signed = house.rotation.republish(parsed)
     folders = {"release": release, "signed": signed}
     lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
@@ -107,7 +107,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an agent in the sandbox, or a hosted one, and score it."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs import models, running
     from quarterturn.runs.hosted_endpoint import Hosting
 
@@ -120,12 +120,12 @@ def run(
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
-        with open_house(home) as house, models.gateway(house, model, "dev") as asked:
+        with open_app(home) as house, models.gateway(house, model, "dev") as asked:
             report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
     elif tasks == "dev":
         report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))
     else:
-        with open_house(home) as house:
+        with open_app(home) as house:
             report = running.private(house, chosen, out, running.RunControl(resume))
     out.result(report.data, *report.lines)
 
@@ -144,12 +144,12 @@ def _dev_set(home: Path, name: str | None) -> SetSpec:
 
 def _sender(home: Path, out: Output) -> Sender:
     """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home.home import HomePaths
     from quarterturn.runs.hosted_endpoint import ephemeral
 
     if HomePaths(home).settings.is_file():
-        with open_house(home) as house:
+        with open_app(home) as house:
             return house.sender
     sender = ephemeral()
     out.say(f"Requests are signed with a temporary key; its public key:\n{sender.public_pem}")

@@ -24,9 +24,9 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write a month's findings report for maintainers as one HTML file; it names live tasks by their ids only."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings import detection_report
 
-    with open_house(home) as house:
-        written_report = detection_report.write(house, month, html, figures)
-    Output(as_json=as_json).result(written_report.data, *written_report.lines)
+    with open_app(home) as house:
+        written = detection_report.write(house, month, html, figures)
+    Output(as_json=as_json).result(written.data, *written.lines)

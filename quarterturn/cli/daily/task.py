@@ -35,9 +35,9 @@ def task_list(
     as_json: Json = False,
 ) -> None:
     """List tasks without opening any."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         records = house.vault.records(state)
     data = [
         {
@@ -59,10 +59,10 @@ def task_list(
 
 def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Open one task and show all of it; this is noted in the access log."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.tasks import review
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         review.require_export(house, task_id, who)
         opened = house.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
@@ -71,11 +71,11 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
 
 def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Draw the tasks that the next turn needs from the grammars, and prove each draft by execution."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.tasks import replenish
 
     out = Output(as_json=as_json)
-    with open_house(home) as house:
+    with open_app(home) as house:
         wanted = replenish.wanted(house)
         with out.progress("proving drafts", sum(wanted.values())) as advance:
             tally = replenish.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
@@ -94,13 +94,13 @@ def task_import(
     as_json: Json = False,
 ) -> None:
     """Import hand-written tasks: each is checked and proven by execution; all are kept or none."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.tasks import import_tasks
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
-    with open_house(home) as house:
+    with open_app(home) as house:
         import_tasks.refuse_known(house, drafts)
         records = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
     data = [{"id": record.id, "state": record.state.value} for record in records]
@@ -122,7 +122,7 @@ def task_review(
     as_json: Json = False,
 ) -> None:
     """Show tasks with their evidence, or record a second person's review decision."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.tasks import review
     from vault.task.lifecycle import TaskState
 
@@ -135,7 +135,7 @@ def task_review(
         raise Malformed("which task? Name one, or give --batch for all that wait")
     if one_by_one and (decided or batch or task_id or as_json):
         raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
-    with open_house(home) as house:
+    with open_app(home) as house:
         waiting = [record.id for record in house.vault.records(TaskState.ADMITTED)]
         chosen = [task_id] if task_id else waiting
         if decided:
@@ -158,10 +158,10 @@ def task_withdraw(
     as_json: Json = False,
 ) -> None:
     """Withdraw leaked or broken tasks, in the public log; the next of the reserve takes each place."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import withdraw_task
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = withdraw_task.withdraw(house, task_ids, reason, who=who)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -174,13 +174,13 @@ def task_shred(
     as_json: Json = False,
 ) -> None:
     """Destroy the data keys of drafts and rejected tasks that were never promised; this cannot be undone."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys import shredding
 
     if bool(task_ids) == bool(state):
         raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
     out = Output(as_json=as_json)
-    with open_house(home) as house:
+    with open_app(home) as house:
         chosen = task_ids or [record.id for record in house.vault.records(state)]
         report = shredding.shred(house, chosen, who, out)
     out.result(report.data, *report.lines)

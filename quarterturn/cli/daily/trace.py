@@ -24,11 +24,11 @@ def trace(
     as_json: Json = False,
 ) -> None:
     """Name the run that a leaked text came from; opens every task served in variants, and logs the text's hash."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings import leak_trace
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = leak_trace.report(house, file.read_bytes(), who)
     Output(as_json=as_json).result(report.data, *report.lines)

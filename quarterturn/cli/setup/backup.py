@@ -26,11 +26,11 @@ def backup(
     as_json: Json = False,
 ) -> None:
     """Back up a home, also while it is served."""
+    from quarterturn.app import Application
     from quarterturn.backup.backup import backup as make
     from quarterturn.cli.terminal.secrets import database
-    from quarterturn.composition.wiring import House
 
-    house = House(home, None, database=database())
+    house = Application(home, None, database=database())
     try:
         made = make(house, destination, with_keys=with_keys)
     finally:

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from quarterturn import wall_clock
+from quarterturn.app import Application
+from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.output import Output
-from quarterturn.composition.boxes import choose_box
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.leaderboard import caveats, standings
@@ -89,7 +89,7 @@ class _Play:
             Settings(benchmark=BenchmarkSettings(first_month=str(self.month)), run=RunSettings(box=_known(box))),
             None,
         )
-        self.house = House(home, None)
+        self.house = Application(home, None)
 
     def all(self) -> Played:
         """Play all steps."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from quarterturn import foreign_packages, wall_clock
+from quarterturn.app import Application
 from quarterturn.approvals import approvals
+from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
-from quarterturn.composition.boxes import BOXES, choose_box
-from quarterturn.composition.wiring import House
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
@@ -167,10 +167,10 @@ def _rooms() -> Finding:
     return not strangers, "; ".join(strangers) or "all of them are ours"
 
 
-def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[House], Finding]) -> Finding:
+def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[Application], Finding]) -> Finding:
     """Look at an open home; where it cannot be opened, that is what is found."""
     try:
-        house = House(home, passphrase, database=database)
+        house = Application(home, passphrase, database=database)
         try:
             return look(house)
         finally:
@@ -179,7 +179,7 @@ def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callab
         return False, str(error)
 
 
-def _home(house: House) -> Finding:
+def _home(house: Application) -> Finding:
     benchmark, known = (
         house.settings.benchmark,
         [*caveats.lines(caveats.public_cohorts(house)), *caveats.untraceable(house)],
@@ -188,7 +188,7 @@ def _home(house: House) -> Finding:
     return True, "; ".join([summary, *known])
 
 
-def _witnesses(house: House) -> Finding:
+def _witnesses(house: Application) -> Finding:
     """Say who cosigns the log, and whether they did."""
     if house.policy is None:
         return True, "nobody cosigns the log: order and time are the operator's word"
@@ -200,13 +200,13 @@ def _witnesses(house: House) -> Finding:
     return False, f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned"
 
 
-def _approvals(house: House) -> Finding:
+def _approvals(house: Application) -> Finding:
     """Say what takes two maintainers, and whether the settings say the same."""
     report = approvals.told(house)
     return report.ok, "; ".join(report.lines)
 
 
-def _clock(house: House) -> Finding:
+def _clock(house: Application) -> Finding:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
     month, due = wall_clock.next_turn(house.months, house.settings)
     coming, now = automatic_turn.coming(house, month, due), house.now()

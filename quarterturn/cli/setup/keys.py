@@ -43,10 +43,10 @@ def register(app: typer.Typer) -> None:
 
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     """List the keys, their age and what each protects; and the locks of the ring."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys import key_locks, rekeying
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         ring, locks = rekeying.listing(house), key_locks.listing(house)
         vkey = house.places.log_keys[-1].vkey
         sender, month = house.sender, house.month_key.public_key().public_bytes_raw().hex()
@@ -68,11 +68,11 @@ def keys_list(home: Home = HOME, as_json: Json = False) -> None:
 
 def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Rotate the ring's key: wrap everything again under a new key, drop the old one. Run it again to resume."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys import rekeying
 
     out = Output(as_json=as_json)
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = rekeying.rotate(house, who, out)
     out.result(report.data, *report.lines)
 
@@ -124,10 +124,10 @@ def keys_remove(
     as_json: Json = False,
 ) -> None:
     """Remove a lock; the last one cannot be removed."""
-    from quarterturn.cli.terminal.secrets import open_house, openers
+    from quarterturn.cli.terminal.secrets import open_app, openers
     from quarterturn.keys import key_locks
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = key_locks.remove(house, lock, openers(house.places), who)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -145,11 +145,11 @@ def keys_split(
     as_json: Json = False,
 ) -> None:
     """Split the key among custodians (M of N): adds a lock, and writes each custodian an encrypted share file."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys import key_locks
 
     people = _people(custodian)
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = key_locks.split(house, threshold, people, out, name=name, who=who)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -168,7 +168,7 @@ def restore_from_shares(
     as_json: Json = False,
 ) -> None:
     """Restore access from custodians' shares: adds a new passphrase (QUARTERTURN_NEW_PASSPHRASE, or a prompt)."""
-    from quarterturn.cli.terminal.secrets import next_passphrase, open_house
+    from quarterturn.cli.terminal.secrets import next_passphrase, open_app
     from quarterturn.home.home import HomePaths
     from quarterturn.keys import key_locks
     from vault.keys.locks.custodians import Custodians
@@ -178,7 +178,7 @@ def restore_from_shares(
     places.require()
     key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
-    with open_house(home, [Custodians(brought)]) as house:
+    with open_app(home, [Custodians(brought)]) as house:
         report = key_locks.add(house, Passphrase(next_passphrase()), name, who)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -202,10 +202,10 @@ def keys_backup(
 
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.keys import key_locks
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = key_locks.add(house, make(), name, who)
     Output(as_json=as_json).result(report.data, *report.lines)
 

@@ -26,10 +26,10 @@ def register(app: typer.Typer) -> None:
 
 def list_models(home: Home = HOME, as_json: Json = False) -> None:
     """List the upstreams that the settings allow, and for which runs each has a key."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs import models
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = models.listing(house)
     Output(as_json=as_json).result(report.data, *report.lines)
 
@@ -44,10 +44,10 @@ def enter_key(
     as_json: Json = False,
 ) -> None:
     """Enter an upstream's API key, which is sealed in the home; it is never an argument."""
-    from quarterturn.cli.terminal.secrets import key_from, open_house
+    from quarterturn.cli.terminal.secrets import key_from, open_app
     from quarterturn.runs import models
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         models.upstream(house, name)
         models.keep_key(house, name, tasks, key_from(file, f"Key of {name} for {tasks} runs: "))
     Output(as_json=as_json).result({"name": name, "for": tasks}, f"The key of {name} for {tasks} runs is sealed.")
@@ -55,9 +55,9 @@ def enter_key(
 
 def check(name: Name, tasks: For = "dev", home: Home = HOME, as_json: Json = False) -> None:
     """Send each model of an upstream a test request, with the key of these runs."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs import models
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         report = models.check(house, name, tasks)
     Output(as_json=as_json).result(report.data, *report.lines, ok=report.ok)

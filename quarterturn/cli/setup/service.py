@@ -33,13 +33,13 @@ def serve(
     """Serve a home over HTTP, run its submissions, make its turns. Ends when it is interrupted."""
     from quarterturn import logs
     from quarterturn.approvals import approvals
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
     from quarterturn.month.automatic_turn import MonthlyClock
     from quarterturn.runs.postgres_executor import executor
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         approvals.in_force(house)
         logs.configure()
         works = executor(house, workers, only)
@@ -55,13 +55,13 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
 
     from quarterturn import logs
     from quarterturn.approvals import approvals
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.runs.postgres_executor import executor
 
     ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: ended.put(number))
-    with open_house(home) as house:
+    with open_app(home) as house:
         approvals.in_force(house)
         logs.configure()
         works = executor(house, workers, only)

@@ -34,9 +34,9 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a token, and print it this once; only its hash is stored."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         text, made = house.accounts.create(account, role, scopes=scope or (), days=days)
     out = Output(as_json=as_json)
     if not as_json:
@@ -46,9 +46,9 @@ def create(
 
 def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
     """List the tokens with account, scopes and expiry, without their secret text."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         tokens = house.accounts.list()
     lines = [_line(token) for token in tokens] or ["there is no token yet: `quarterturn token create`"]
     Output(as_json=as_json).result([_plain(token) for token in tokens], *lines)
@@ -58,9 +58,9 @@ def revoke(
     number: Annotated[int, typer.Argument(help="The token's number.")], home: Home = HOME, as_json: Json = False
 ) -> None:
     """Revoke a token; it is invalid from now on."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         token = house.accounts.revoke(number)
     Output(as_json=as_json).result(_plain(token), _line(token))
 
@@ -72,9 +72,9 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Link an account to another one of the same people, to share its quotas."""
-    from quarterturn.cli.terminal.secrets import open_house
+    from quarterturn.cli.terminal.secrets import open_app
 
-    with open_house(home) as house:
+    with open_app(home) as house:
         house.accounts.link(account, party)
     Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
 

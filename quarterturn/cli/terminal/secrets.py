@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from quarterturn.composition.wiring import House
+    from quarterturn.app import Application
     from quarterturn.home.home import HomePaths
     from vault.keys.locks import Opener
 
@@ -79,7 +79,7 @@ def _overwrite(name: bytes, length: int) -> None:
 
 
 @contextmanager
-def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House]:
+def open_app(home: Path, by: Sequence[Opener] | None = None) -> Iterator[Application]:
     """Open a home and unlock its key ring, prompting on a terminal for what opens it.
 
     Args:
@@ -92,20 +92,20 @@ def open_house(home: Path, by: Sequence[Opener] | None = None) -> Iterator[House
         Locked: what opens it is missing or wrong.
         Unavailable: what opens it cannot be reached.
     """
-    from quarterturn.composition.wiring import House
+    from quarterturn.app import Application
     from quarterturn.home.home import HomePaths
     from vault.errors import Locked, Unavailable
 
     places = HomePaths(home.resolve())
     places.require()
-    house = House(home, None, database=_database.get(), openers=by or openers(places))
+    house = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
         _ = house.ring
     except (Locked, Unavailable) as shut:
         if by or _given.get() is not None or _pin.get() is not None:
             raise
         _ask(places, shut)
-        house = House(home, None, database=_database.get(), openers=openers(places))
+        house = Application(home, None, database=_database.get(), openers=openers(places))
         _ = house.ring
     try:
         yield house

@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts.accounts import Caller
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http.identity import signin
 from quarterturn.http.responses.access import ACCESS, PAGES
 from quarterturn.http.responses.problems import Problem
@@ -53,7 +53,7 @@ async def gate(request: Request) -> None:
 
 def _caller(request: Request, cookie: str | None) -> Caller | None:
     given = request.headers.getlist("authorization")
-    house: House = request.app.state.house
+    house: Application = request.app.state.house
     if not given and cookie is not None:
         return house.caller(cookie)
     if len(given) != 1 or not given[0].lower().startswith(SCHEME):

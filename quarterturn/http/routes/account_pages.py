@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import RedirectResponse
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotFound
 from quarterturn.findings import detection
 from quarterturn.http.identity.auth import Who
@@ -81,7 +81,7 @@ def findings_table(house: Home, file: str, *, everything: Everything = False) ->
     return _table(findings.grids(detection.listing(house, None, everything=everything).data), file)
 
 
-def _mine(house: House, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+def _mine(house: Application, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     records, more = listed(house, account, cursor)
     line = house.queue.waiting()
     return [
@@ -89,7 +89,7 @@ def _mine(house: House, account: str, cursor: str | None) -> tuple[list[dict[str
     ], more
 
 
-def _trace(house: House, name: str, account: str) -> dict[str, Any] | None:
+def _trace(house: Application, name: str, account: str) -> dict[str, Any] | None:
     """Give what may be shown of a run, or None where that is nothing."""
     try:
         trace: dict[str, Any] = submission_service.own_run(house, name, account)["trace"]

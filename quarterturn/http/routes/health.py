@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from sqlmodel import Session, text
 
 from quarterturn import wall_clock
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.month import automatic_turn
@@ -29,7 +29,7 @@ def healthz() -> Response:
 @router.get("/readyz", response_model=models.State, name="readyz")
 def readyz(request: Request) -> Response:
     """Check that the database, the keys and the log can be used."""
-    house: House = request.app.state.house
+    house: Application = request.app.state.house
     try:
         with Session(house.engine) as session:
             session.connection().execute(text("SELECT 1"))
@@ -43,7 +43,7 @@ def readyz(request: Request) -> Response:
 @router.get("/metrics", response_class=Response, name="metrics")
 def metrics(request: Request) -> Response:
     """Give the metrics; none of them tells of a task or names an account."""
-    house: House = request.app.state.house
+    house: Application = request.app.state.house
     counts: Counter[tuple[str, str, int]] = request.app.state.counts
     requests = (
         ({"route": route, "method": method, "status": str(status)}, count)
@@ -66,7 +66,7 @@ def metrics(request: Request) -> Response:
     )
 
 
-def _of_the_clock(house: House) -> Iterator[str]:
+def _of_the_clock(house: Application) -> Iterator[str]:
     _, due = wall_clock.next_turn(house.months, house.settings)
     overdue, posted = int(house.now() >= due), automatic_turn.outbox(house).posted()
     channels = sorted({notice.channel for notice in posted})

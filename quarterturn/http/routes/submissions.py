@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotAllowed, Refused
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.http.responses import json_responses, models
@@ -29,13 +29,13 @@ BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
-def house(request: Request) -> House:
+def house(request: Request) -> Application:
     """Give the open home."""
-    open_house: House = request.app.state.house
-    return open_house
+    opened: Application = request.app.state.house
+    return opened
 
 
-Home = Annotated[House, Depends(house)]
+Home = Annotated[Application, Depends(house)]
 Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
@@ -57,7 +57,7 @@ def check(request: Request, house: Home, who: Who, wanted: models.Agent, idempot
 
 
 def _taken(
-    request: Request, house: House, account: str, wish: SubmissionRequest, idempotency_key: str | None
+    request: Request, house: Application, account: str, wish: SubmissionRequest, idempotency_key: str | None
 ) -> Response:
     executor: Executor = request.app.state.executor
     try:
@@ -91,7 +91,7 @@ def submissions(
 
 
 def listed(
-    house: House, account: str, cursor: str | None, limit: int = PAGE
+    house: Application, account: str, cursor: str | None, limit: int = PAGE
 ) -> tuple[Sequence[SubmissionRecord], str | None]:
     """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
 
@@ -139,7 +139,7 @@ def _event(look: Look) -> bytes:
     return b"event: submission\ndata: " + look[1] + b"\n\n"
 
 
-def looks(house: House, names: Collection[str]) -> dict[str, Look]:
+def looks(house: Application, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
     records = house.submissions.some(names)
     line = submission_service.line(house, records)

@@ -21,7 +21,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.findings import detection
 from quarterturn.home.home import HomePaths, create
 from quarterturn.leaderboard import disclosure, public_view, standings
@@ -150,7 +150,7 @@ class Played:
         signing.store(places.month_key, key("month"), ring, signing.MONTH)
         signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
         create(home, settings(), None, at=clock())
-        self.house = House(home, None, now=clock)
+        self.house = Application(home, None, now=clock)
         vault = Vault(self.house.engine, ring, clock, Stream("vault"))
         self.books = replace(
             self.house.books,

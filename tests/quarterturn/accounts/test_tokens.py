@@ -12,7 +12,7 @@ from sqlalchemy import text
 from quarterturn.accounts import tokens
 from quarterturn.accounts.accounts import Accounts
 from quarterturn.accounts.roles import ROLES, scopes_of
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import Malformed as NoName
 
@@ -21,7 +21,7 @@ NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 @pytest.fixture
 def accounts(home, clock):
-    house = House(home, None)
+    house = Application(home, None)
     yield Accounts(house.engine, clock)
     house.close()
 

@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from sqlmodel import select
 
 from quarterturn import settings
+from quarterturn.app import Application
 from quarterturn.approvals import approvals, signatures
 from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.approvals.tables import ApprovalRow
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
 from quarterturn.month import automatic_turn, monthly_turn
 from quarterturn.settings import ApprovalSettings, LedgerSettings
@@ -72,8 +72,8 @@ def opened():
     """Open a home, as another process would, at a moment that the test moves."""
     houses = []
 
-    def give(home: Path, time: Callable[[], datetime] | None = None) -> House:
-        houses.append(House(home, None, time or Time(START)))
+    def give(home: Path, time: Callable[[], datetime] | None = None) -> Application:
+        houses.append(Application(home, None, time or Time(START)))
         return houses[-1]
 
     yield give
@@ -86,14 +86,14 @@ def house(home, opened):
     return opened(guard(home, "ada", "bob", "cyd"))
 
 
-def asked(house: House, *what: object) -> signatures.ApprovalRequest:
+def asked(house: Application, *what: object) -> signatures.ApprovalRequest:
     """Ask for what nobody has signed for, and give the request that this made."""
     with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
         approvals.require(house, *(what or EXPORT), who="ada")
     return signatures.request(house, re.findall(r"request (\S+)", str(error.value))[0])
 
 
-def sign(house: House, one: signatures.ApprovalRequest, *names: str) -> None:
+def sign(house: Application, one: signatures.ApprovalRequest, *names: str) -> None:
     for name in names:
         signatures.keep(house, one.id, sshsig.sign(one.body, NAMESPACE, KEYS[name]))
 
@@ -200,7 +200,7 @@ def test_two_processes_use_one_approval_once(home, opened):
     with Gate() as ready, Gate() as begin:
 
         def use() -> None:
-            own = House(home, None)
+            own = Application(home, None)
             assert own.ring
             assert own.engine
             ready.open()
@@ -285,7 +285,7 @@ def test_errors_of_a_signer_are_named(house, say, tmp_path):
 
 def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
     guard(stocked, "ada", "bob")
-    house = House(stocked, None)
+    house = Application(stocked, None)
     task = house.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
         review.open_for_review(house, [task], "grace")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from quarterturn.app import Application
 from quarterturn.audit import access_check
-from quarterturn.composition.wiring import House
 from rotation.calendar import Month
 from rotation.turn import access_log_head
 from vault.errors import Broken
@@ -31,7 +31,7 @@ BLOB = f"access-head/{MONTH}"
 def kept(memory: Path) -> Path:
     """A home whose first set commits to three openings, and that has made two more since."""
     home = make(memory / "accesses", tasks=4)
-    with closing(House(home, None)) as house:
+    with closing(Application(home, None)) as house:
         names = [record.id for record in house.vault.records()[:5]]
         for name in names[:3]:
             house.vault.open(name, who="ada", why="look")
@@ -43,18 +43,18 @@ def kept(memory: Path) -> Path:
 
 @pytest.fixture
 def house(kept: Path, tmp_path: Path):
-    with closing(House(Path(shutil.copytree(kept, tmp_path / "home")), None)) as house:
+    with closing(Application(Path(shutil.copytree(kept, tmp_path / "home")), None)) as house:
         yield house
 
 
-def rewrite(house: House, change: Callable[[sqlite3.Connection], None]) -> None:
+def rewrite(house: Application, change: Callable[[sqlite3.Connection], None]) -> None:
     """Write to the database past everything."""
     with closing(sqlite3.connect(house.home / "quarterturn.db")) as database:
         change(database)
         database.commit()
 
 
-def made_anew(house: House) -> list[access_log.AccessEntry]:
+def made_anew(house: Application) -> list[access_log.AccessEntry]:
     """Write the log again with another name in its first entry and a chain that holds; gives what stands there now."""
     log, previous = [], access_log.START
     for entry in house.vault.access_log():

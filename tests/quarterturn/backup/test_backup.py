@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from quarterturn.app import Application
 from quarterturn.backup import backup as backup_module
 from quarterturn.backup import rows
 from quarterturn.backup.backup import MANIFEST, backup
 from quarterturn.backup.restore import restore
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.home import create
 from quarterturn.migrations.scripts.metadata import METADATA
@@ -41,8 +41,8 @@ def opened():
     """Open homes and backed-up copies of them; closed at the end."""
     houses = []
 
-    def give(home: Path, database: str | None = None) -> House:
-        houses.append(House(home, None, database=database))
+    def give(home: Path, database: str | None = None) -> Application:
+        houses.append(Application(home, None, database=database))
         return houses[-1]
 
     yield give
@@ -60,7 +60,7 @@ def elsewhere(backend, tmp_path, request):
         yield url
 
 
-def counts(house: House) -> dict[str, int]:
+def counts(house: Application) -> dict[str, int]:
     with house.engine.connect() as connection:
         return {
             name: connection.execute(select(func.count()).select_from(table)).scalar_one()
@@ -68,7 +68,7 @@ def counts(house: House) -> dict[str, int]:
         }
 
 
-def turn(house: House, month: str = "2026-12") -> None:
+def turn(house: Application, month: str = "2026-12") -> None:
     house.rotation.run(Month.parse(month))
 
 
@@ -120,7 +120,7 @@ def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, po
 
 def write_on_and_on(home: Path, busy: Gate) -> None:
     """Write leaves and tokens, one after the other, until somebody ends it; say when it is well under way."""
-    house, number = House(home, None), 0
+    house, number = Application(home, None), 0
     while True:
         house.ledger.record(f"key/{number}", b'{"n":%d}' % number)
         house.ledger.publish()
@@ -186,7 +186,7 @@ def test_keys_are_backed_up_only_if_asked_and_only_under_a_passphrase(live, tmp_
     for name in ("ring.json", "log.key", "endpoint.key"):
         assert (tmp_path / "copy" / "keys" / name).read_bytes() == (home / "keys" / name).read_bytes()
     restore(tmp_path / "copy", tmp_path / "new", None, None)
-    new = House(tmp_path / "new", b"test-phrase")
+    new = Application(tmp_path / "new", b"test-phrase")
     assert new.ledger.publish().size == 0
     new.close()
 
@@ -298,7 +298,7 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
         restore(copy_of_live, tmp_path / "new", tmp_path / "nothing", None)
     other = tmp_path / "other"
     create(other, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    stranger = House(other, None)
+    stranger = Application(other, None)
     stranger.ledger.record("key/1", b"{}")
     stranger.ledger.publish()
     stranger.close()

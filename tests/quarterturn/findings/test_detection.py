@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.findings import detection
 from rotation.calendar import Month
 from rotation.findings.store import NewFinding, ScanRecord
@@ -17,7 +17,7 @@ JANUARY = Month(2027, 1)
 @pytest.fixture
 def flagged(live):
     """A home with one finding under review, one that is watched and one that is clean."""
-    house = House(live, None)
+    house = Application(live, None)
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
     ]
@@ -69,14 +69,14 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
 
 def test_who_was_served_a_task_can_be_read(say, live):
     assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
-    house = House(live, None)
+    house = Application(live, None)
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
     assert say("watch", "exposure", "--task", task, "--home", live, "--json").data == {"tasks": [], "servings": []}
 
 
 def test_a_scan_of_a_home_without_runs_finds_nothing(live):
-    house = House(live, None)
+    house = Application(live, None)
     detection.after(house, "test")
     assert house.books.findings.scans() == []
     house.close()

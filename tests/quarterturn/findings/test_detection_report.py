@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.findings import detection
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
@@ -30,7 +30,7 @@ GUIDE = "read-the-findings.md"
 PEERS = ("ada", "bob", "carol", "dan", "mallory")
 
 
-def play(house: House, name: str, passes: slice, step: int = 1) -> None:
+def play(house: Application, name: str, passes: slice, step: int = 1) -> None:
     """Open, fill and close a run that passes a part of its tasks, the next cohort to retire first."""
     submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
     opened = house.official.open(submission, BOX)  # type: ignore[arg-type]
@@ -50,7 +50,7 @@ def play(house: House, name: str, passes: slice, step: int = 1) -> None:
 
 def played(folder: Path, peers: tuple[str, ...]) -> Path:
     make(folder, tasks=5, live=True, template="t{number}")
-    house = House(folder, None)
+    house = Application(folder, None)
     for step, name in enumerate(peers, 1):
         play(house, name, slice(step, None, 2), step)
     stocked_up(house, 1, 5, template="t{number}")
@@ -166,7 +166,7 @@ def test_linked_scores_stand_beside_the_raw_ones(say, months):
 def test_a_later_month_moves_no_linked_score_of_an_earlier_leaderboard(say, months):
     words = ("leaderboard", "--month", "2026-12", "--home", months, "--linked", "--json")
     before = say(*words).data
-    house = House(months, None)
+    house = Application(months, None)
     play(house, "ada", slice(None, None, 3))
     house.close()
     assert say(*words).data == before

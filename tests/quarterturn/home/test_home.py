@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn import migrations
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home import home as homes
 from quarterturn.home.home import HomePaths, create
@@ -30,7 +30,7 @@ CHOSEN = Settings(benchmark=BenchmarkSettings(first_month="2026-12"))
 
 
 def usable(folder: Path, passphrase: bytes | None = None) -> bool:
-    house = House(folder, passphrase)
+    house = Application(folder, passphrase)
     try:
         return house.ledger.size == 0 and house.vault.records() == [] and house.settings == CHOSEN
     finally:
@@ -80,7 +80,7 @@ def test_a_half_made_home_is_resumed(place, step, after, tmp_path, monkeypatch):
             create(folder, CHOSEN, None)
     else:
         with pytest.raises(NotFound, match="make one with `quarterturn init"):
-            House(folder, None)
+            Application(folder, None)
         create(folder, CHOSEN, None)
     assert usable(folder)
 
@@ -182,7 +182,7 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     monkeypatch.setattr("grammars.language.load.library", lambda: MCPBENCH.servers)
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
     assert (said.code, said.data["set"]) == (0, "mcpbench")
-    house = House(tmp_path / "home", None)
+    house = Application(tmp_path / "home", None)
     assert house.spec is MCPBENCH
     assert sum(replenish.wanted(house).values()) == 200
     house.close()

@@ -17,7 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from quarterturn.accounts.roles import ROLES
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.http.app import create
 from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import LocalExecutor
@@ -48,7 +48,7 @@ class Box:
 class Site:
     """An application that answers, and whoever asks it."""
 
-    house: House
+    house: Application
     client: TestClient
     tokens: dict[str, str] = field(default_factory=dict)
 
@@ -78,7 +78,7 @@ def from_elsewhere(site: Site) -> TestClient:
 @contextmanager
 def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: int = 0, **how: Any) -> Iterator[Site]:
     """Serve a home: nobody works on what is submitted unless workers are asked for."""
-    house = House(home, None, now)
+    house = Application(home, None, now)
     limits = how.pop("limits", None)
     if limits:
         house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
@@ -106,7 +106,7 @@ def serve() -> Callable[..., Any]:
 def with_dev_set(home: Path, templates: Path) -> Path:
     """Give a home the dev set's file, which is drawn once for all of them."""
     kept = templates / "dev.json"
-    house = House(home, None)
+    house = Application(home, None)
     if not kept.exists():
         kept.write_bytes(public_view.dev_set(house.spec, kept))
     house.places.view.mkdir(parents=True, exist_ok=True)
@@ -138,7 +138,7 @@ def outcome(task: Task, *, passed: bool, says: str = "") -> TaskRun:
     )
 
 
-def play(house: House, passes: int, submitter: str = "ada", says: str = "") -> int:
+def play(house: Application, passes: int, submitter: str = "ada", says: str = "") -> int:
     """Let a run of the live set be in the ledger, with so many passes."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def turned_from(live: Path, templates: Path) -> Path:
     """Make a home whose first month is over: a run was made, and the sunset cohort is released."""
     if not (templates / "turned").exists():
         home = with_dev_set(live, templates)
-        house = House(home, None, lambda: NOW)
+        house = Application(home, None, lambda: NOW)
         play(house, 12, says="what the agent said")
         house.rotation.run(Month.parse("2026-12"))
         public_view.refresh(house)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.month.automatic_turn import MonthlyClock, outbox
 
 from ...patience import PATIENCE
@@ -66,6 +66,6 @@ def test_a_service_turns_what_is_due_and_says_so_in_its_log(stocked):
     assert "The turn of 2026-09 is done: 2026-10 is live." in events
     overdue = next(line for line in lines if "is overdue since" in line["event"])
     assert (overdue["level"], overdue["logger"]) == ("warning", "quarterturn.notices")
-    house = House(stocked, None)
+    house = Application(stocked, None)
     assert [str(turn.month) for turn in house.months.turns()] == ["2026-08", "2026-09"]
     house.close()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.http.responses.access import ACCESS
 from quarterturn.http.responses.json_responses import sealed
@@ -47,7 +47,7 @@ def planted_in(folder: Path, document) -> None:
         Settings(benchmark=BenchmarkSettings(first_month="2026-12"), service=ServiceSettings(images=("",))),
         None,
     )
-    with closing(House(folder, None)) as house:
+    with closing(Application(folder, None)) as house:
         for stratum, number in itertools.product(DEMO.per_cohort, range(4)):
             made = document(stratum, number) | {"goal": f"For {CANARY}-{number}, make the folder number-{number}."}
             made["success_predicate"] = {"filesystem.directoryExists": {"path": f"{CANARY}-{number}"}}

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 
 from ...patience import PATIENCE
 
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def started(live) -> Iterator[tuple[str, subprocess.Popen[str], House]]:
+def started(live) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
     command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    house, alarm = House(live, None), threading.Timer(PATIENCE, process.kill)
+    house, alarm = Application(live, None), threading.Timer(PATIENCE, process.kill)
     alarm.start()
     try:
         line = process.stderr.readline()

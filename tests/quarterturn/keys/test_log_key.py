@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.keys import log_key
 from vault.errors import Broken, Refused
 from vault.ledger.audit.verify import audit
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def opened(home: Path) -> Iterator[House]:
-    house = House(home, None)
+def opened(home: Path) -> Iterator[Application]:
+    house = Application(home, None)
     try:
         yield house
     finally:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from quarterturn import settings
+from quarterturn.app import Application
 from quarterturn.backup import rows
 from quarterturn.backup.backup import backup, files
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.keys import rekeying
 from quarterturn.runs import models
@@ -33,7 +33,7 @@ def with_model(home):
     chosen = settings.load(home / settings.FILE)
     model = ModelSettings(wire="openai", url="https://model.example/v1", models=["m"])
     (home / settings.FILE).write_text(settings.dump(chosen.model_copy(update={"models": {"smart": model}})))
-    house = House(home, None)
+    house = Application(home, None)
     models.keep_key(house, "smart", "dev", "test-key-of-dev")
     house.close()
     return home
@@ -45,7 +45,7 @@ def key_files(home):
 
 
 def everything_opens(home):
-    house = House(home, None)
+    house = Application(home, None)
     house.ledger.publish()
     assert house.sender.public_pem
     assert house.month_key
@@ -85,7 +85,7 @@ def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_mod
     assert said.code == 0
     assert "wrapping again" in said.err
     assert "Copy " in said.out
-    house = House(with_model, None)
+    house = Application(with_model, None)
     with models.gateway(house, "smart", "dev") as gateway:
         assert gateway is not None
     listed = say("keys", "list", "--home", with_model).out
@@ -95,7 +95,7 @@ def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_mod
 
 
 def test_old_and_new_are_listed_while_it_is_under_way(home, say):
-    house = House(home, None, lambda: datetime(2031, 1, 1, tzinfo=UTC))
+    house = Application(home, None, lambda: datetime(2031, 1, 1, tzinfo=UTC))
     old = house.ring.key_id
     house.ring.add_key(house.now())
     ring = rekeying.listing(house).data
@@ -111,7 +111,7 @@ def test_old_and_new_are_listed_while_it_is_under_way(home, say):
 
 
 def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say):
-    house = House(home, None)
+    house = Application(home, None)
     old = house.ring.key_id
     private_files.create(home / "keys" / "guest", seal(b"x", b"a guest's", house.ring).to_json(), "guest")
     (home / "keys" / "note.txt").write_text("not sealed, and left alone")
@@ -128,7 +128,7 @@ def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say
 
 def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):
     """A service that was there before enters a key between any two steps of a rotation in another process."""
-    service, other = House(with_model, None), House(with_model, None)
+    service, other = Application(with_model, None), Application(with_model, None)
     assert service.ring.key_id == other.ring.key_id
     other.ring.add_key(other.now())
     models.keep_key(service, "smart", "private", "test-key-of-private")
@@ -138,7 +138,7 @@ def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):
 
 
 def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch, say):
-    service, take = House(home, None), rows.take
+    service, take = Application(home, None), rows.take
 
     def meanwhile(*arguments):
         say("keys", "rotate", "--home", home, "--as", "ada")
@@ -161,7 +161,7 @@ def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch,
 
 def rewrap_and_die(home: Path) -> None:
     """Die when the first of the key files has its new name: behind an fsync and a rename comes that of the folder."""
-    house, calls = House(home, None), itertools.count(1)
+    house, calls = Application(home, None), itertools.count(1)
     house.ring.add_key(house.now())
 
     def counted(real: Callable[..., object]) -> Callable[..., object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from vault.store.shredding import erase
 from vault.task.document import Task
 
@@ -26,7 +26,7 @@ def drafts(house, document, strata):
 
 @pytest.fixture
 def house(live):
-    house = House(live, None)
+    house = Application(live, None)
     yield house
     house.close()
 

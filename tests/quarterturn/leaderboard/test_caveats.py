@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from quarterturn.app import Application
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.composition.wiring import House
 from quarterturn.leaderboard import caveats
 from rotation.calendar import Month
 
@@ -19,7 +19,7 @@ FIRST = Month.parse("2026-12")
 @pytest.fixture
 def house(home, stock):
     """A home whose first four cohorts are of public grammars, and whose fifth is not."""
-    house = House(home, None)
+    house = Application(home, None)
     stock(house, 4, public=True)
     house.rotation.run(FIRST.plus(-1))
     yield house

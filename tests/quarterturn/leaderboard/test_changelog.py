@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import changelog, public_view
 from rotation.calendar import Month
 from vault.ledger.statements import leaf
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def house(live):
-    house = House(live, None, lambda: NOW)
+    house = Application(live, None, lambda: NOW)
     yield house
     house.close()
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlmodel import Session
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.leaderboard import disclosure, standings
 from quarterturn.leaderboard.tables import DisclosedScore
 from sandbox.results.outcome import TaskRun
@@ -76,7 +76,7 @@ def outcome(task_id, *, passed):
 
 @pytest.fixture
 def house(live):
-    house = House(live, None, lambda: NOW)
+    house = Application(live, None, lambda: NOW)
     house.accounts.create("ada", "submitter")
     yield house
     house.close()

@@ -13,8 +13,8 @@ from functools import partial
 import pytest
 from sqlmodel import Session, select
 
+from quarterturn.app import Application
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month import automatic_turn, monthly_turn
@@ -51,9 +51,9 @@ def at(live):
     """Open the home at a moment; more than once, as several processes would."""
     houses = []
 
-    def opened(now: datetime) -> tuple[House, Time]:
+    def opened(now: datetime) -> tuple[Application, Time]:
         present = Time(now)
-        houses.append(House(live, None, present))
+        houses.append(Application(live, None, present))
         return houses[-1], present
 
     yield opened
@@ -61,19 +61,19 @@ def at(live):
         house.close()
 
 
-def told(house: House) -> list[str]:
+def told(house: Application) -> list[str]:
     return [one.key for one in outbox(house).posted()]
 
 
-def months(house: House) -> list[tuple[str, bool]]:
+def months(house: Application) -> list[tuple[str, bool]]:
     return [(str(turn.month), turn.finished) for turn in house.months.turns()]
 
 
-def leaves(house: House) -> Counter[str]:
+def leaves(house: Application) -> Counter[str]:
     return Counter(Statement.parse(house.ledger.leaf(index)).kind for index in range(house.ledger.size))
 
 
-def words(house: House, key: str) -> str:
+def words(house: Application, key: str) -> str:
     with Session(house.engine) as session:
         return json.dumps(session.exec(select(NoticeRow.content).where(NoticeRow.key == key)).one())
 
@@ -193,7 +193,7 @@ def test_of_concurrent_clocks_one_turns(at):
     houses = [at(DUE)[0] for _ in range(3)]
     gate = threading.Barrier(3)
 
-    def look(house: House) -> None:
+    def look(house: Application) -> None:
         gate.wait()
         MonthlyClock(house).look()
 
@@ -216,7 +216,7 @@ def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live
         automatic_turn.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
-        MonthlyClock(House(live, None, lambda: DUE)).look()
+        MonthlyClock(Application(live, None, lambda: DUE)).look()
 
     def stop_at(name: str) -> None:
         if name == "retire":

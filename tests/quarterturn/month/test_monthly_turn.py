@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.calendar import Month
 from rotation.turn.turn import STEPS
 from sandbox.boxes.box import Program
@@ -47,7 +47,7 @@ def test_the_first_turn_is_planned_run_and_reported(say, stocked):
 
 
 def test_the_status_names_the_submitters_whose_runs_want_looking_into(say, live):
-    house = House(live, None)
+    house = Application(live, None)
     with transaction(house.engine) as session:
         for run, submitter in ((1, "shaky"), (2, "steady"), (3, "shaky")):
             house.months.unsettle(session, run, submitter, "unknown")
@@ -81,7 +81,7 @@ def stop_after(step):
 @pytest.fixture
 def begun(live):
     """A home whose turn of 2026-12 was interrupted after its third step."""
-    house = House(live, None)
+    house = Application(live, None)
     with contextlib.suppress(KeyboardInterrupt):
         house.rotation.run(house.official.month(), stop_after("retire"))
     house.close()
@@ -100,12 +100,12 @@ def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
 
 def turn_until(home: Path, step: str) -> None:
     """Turn, and die when a step is done."""
-    House(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
+    Application(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
 
 
 @pytest.mark.slow
 def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
-    house = House(live, None)
+    house = Application(live, None)
     submission = Submission("image", "slow", "slow", Program(image="slow"), "sha256:" + "0" * 64)
     left_open = house.official.open(submission, NamedBox()).record.number
     promised = {cohort.id: cohort.tasks for cohort in house.months.cohorts("live")}
@@ -113,11 +113,11 @@ def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
 
     for number, step in enumerate(STEPS, 1):
         assert Child(partial(turn_until, live, step))().code == -signal.SIGKILL
-        with contextlib.closing(House(live, None)) as house:
+        with contextlib.closing(Application(live, None)) as house:
             assert house.months.turns()[-1].done == STEPS[:number], "a step that was done stays done"
     assert "unfinished" not in say("turn", "status", "--home", live).out
 
-    house = House(live, None)
+    house = Application(live, None)
     assert [(str(turn.month), turn.finished, turn.done) for turn in house.months.turns()][-1:] == [
         ("2026-12", True, STEPS)
     ]

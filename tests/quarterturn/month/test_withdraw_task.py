@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from quarterturn.app import Application
 from quarterturn.approvals import signatures
-from quarterturn.composition.wiring import House
 from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
 from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
@@ -62,7 +62,7 @@ def reserved(copy, monkeypatch):
 
 @pytest.fixture
 def house(reserved):
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     house.accounts.create("ada", "submitter")
     yield house
     house.close()
@@ -153,7 +153,7 @@ def test_maintainers_are_notified_once_on_every_channel(house):
 
 
 def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say, monkeypatch):
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     first, second = (cohort.tasks for cohort in house.months.cohorts("live")[:2])
     house.accounts.create("ada", "submitter")
     early = played(house, first[0])
@@ -191,18 +191,18 @@ def _aggregate(house, month):
 
 
 def withdraw_and_die(home: Path, task: str, step: str) -> None:
-    books = House(home, None).books
+    books = Application(home, None).books
     withdrawal.withdraw(books, [task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
 
 
 @pytest.mark.parametrize("step", withdrawal.STEPS)
 def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, step):
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
     assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
     said = say("task", "withdraw", task, "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     (row,) = said.data
     assert row["reason"] == "it leaked"
     assert house.vault.record(row["replacement"]).state is TaskState.LIVE
@@ -212,7 +212,7 @@ def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, st
 
 
 def test_the_guide_works_line_by_line(reserved, say):
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     task = of_fresh(house)
     house.close()
     shown = [line for line in GUIDE.read_text().splitlines() if line.startswith("quarterturn ")]
@@ -230,7 +230,7 @@ def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved)
     file = reserved / "quarterturn.toml"
     rules = ApprovalSettings.model_validate({"actions": ["policy", "withdraw"], "maintainers": names})
     file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
-    house = House(reserved, None, lambda: NOW)
+    house = Application(reserved, None, lambda: NOW)
     task, size = of_fresh(house), house.ledger.size
     with pytest.raises(Malformed):
         gone(house, task, reason=" ")

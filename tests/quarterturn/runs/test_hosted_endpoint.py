@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mcp.client import Client
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.home.home import HomePaths, create, endpoint_sender
 from quarterturn.runs.hosted_endpoint import Hosting
@@ -76,7 +76,7 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
         said = say(*words(small, authority, "--set", "private"))
     assert said.code == 0, said.err
     assert (said.data["track"], said.data["rank"], said.data["note"]) == ("endpoint", None, "unofficial")
-    house = House(small, None)
+    house = Application(small, None)
     sunset = house.months.cohorts("live")[0]
     passed = said.data["whole"]["success_rate"]["value"]
     folders = [task for task in sunset.tasks if house.vault.record(task).server == "filesystem"]
@@ -157,7 +157,7 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
 def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
     said = say("run", "--as", "host", "--set", "private", "--box", "bwrap", "--home", live, *more)
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
-    house = House(live, None)
+    house = Application(live, None)
     assert house.runs.list() == ()
     assert house.books.exposures.totals() == []
     house.close()
@@ -165,7 +165,7 @@ def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
 
 def test_a_home_has_one_sender_and_publishes_its_key(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    house, again = House(tmp_path / "home", None), House(tmp_path / "home", None)
+    house, again = Application(tmp_path / "home", None), Application(tmp_path / "home", None)
     assert house.sender.public_pem == again.sender.public_pem == house.places.endpoint_pem.read_text()
     assert b"PRIVATE" not in house.places.endpoint_key.read_bytes()
     house.places.endpoint_key.unlink()  # a home that was made before there were endpoints
@@ -176,7 +176,7 @@ def test_a_home_has_one_sender_and_publishes_its_key(tmp_path):
 
 def test_the_keys_of_the_log_and_of_endpoints_do_not_stand_for_each_other(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
-    house = House(tmp_path / "home", None)
+    house = Application(tmp_path / "home", None)
     house.places.log_key.replace(house.places.endpoint_key)
     with pytest.raises(VaultError):
         _ = house.sender

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.runs import jobs, running, submission_service
 from quarterturn.runs.running import RunControl
 from quarterturn.submissions.queue import LEASE, pause
@@ -59,7 +59,7 @@ class NoWorld:
 
 @pytest.fixture
 def house(small, clock, monkeypatch):
-    house = House(small, None, clock)
+    house = Application(small, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
     monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
@@ -216,7 +216,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     made = submit(house)
     house.engine.dispose()
     if (child := os.fork()) == 0:
-        own = House(house.home, None, clock)
+        own = Application(house.home, None, clock)
         own.box = house.box
         claim = own.queue.claim("one")
         place, name = DYING[step](own)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.runs import postgres_executor, submission_service
 from quarterturn.runs.local_executor import LocalExecutor, Work
 from quarterturn.runs.postgres_executor import PostgresExecutor
@@ -35,7 +35,7 @@ class Workers(Protocol):
 
 @pytest.fixture
 def house(home):
-    house = House(home, None)
+    house = Application(home, None)
     house.settings = house.settings.model_copy(
         update={"service": ServiceSettings(images=("",), at_once=16, waiting=1000, dev_per_day=1000)}
     )

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from quarterturn import settings
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.runs import models, running
 from sandbox.boxes.box import ResourceLimits
@@ -24,7 +24,7 @@ TABLE = '[models.gpt]\nwire = "openai"\nurl = "https://models.example/v1"\nmodel
 def house(home):
     with home.joinpath("quarterturn.toml").open("a") as file:
         file.write(f"\n{TABLE}")
-    house = House(home, None)
+    house = Application(home, None)
     yield house
     house.close()
 
@@ -151,7 +151,7 @@ class Quiet:
 def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream(live):
     with live.joinpath("quarterturn.toml").open("a") as file:
         file.write(f"\n{TABLE}")
-    house = House(live, None)
+    house = Application(live, None)
     models.keep_key(house, "gpt", "private", "test-key")
     image = submission.image("x:1", submitter="ada", resolve=lambda _: "sha256:" + "0" * 64)
     with models.gateway(house, "gpt", "private") as gateway:

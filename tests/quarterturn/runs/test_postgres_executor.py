@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import inspect, text
 
 from quarterturn import migrations
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.runs import submission_service
 from quarterturn.runs.postgres_executor import PostgresExecutor
 from quarterturn.settings import ServiceSettings
@@ -29,7 +29,7 @@ def backend() -> str:
 
 @pytest.fixture
 def house(home):
-    house = House(home, None)
+    house = Application(home, None)
     service = ServiceSettings(images=("",), at_once=2, waiting=1000, dev_per_day=1000)
     house.settings = house.settings.model_copy(update={"service": service})
     house.submissions = Submissions(house.engine, house.exposures, service, house.now)

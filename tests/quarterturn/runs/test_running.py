@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, Refused
 from quarterturn.runs import running
 from quarterturn.runs.running import RunRequest
@@ -67,7 +67,7 @@ class Quiet:
 
 @pytest.fixture
 def house(small):
-    house = House(small, None)
+    house = Application(small, None)
     yield house
     house.close()
 
@@ -155,7 +155,7 @@ def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):
 def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
     monkeypatch.setattr(running, "selfcheck", lambda box: [hole])
-    monkeypatch.setattr("quarterturn.composition.wiring.choose_box", lambda *_: NoWorld())
+    monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 8
     assert "lets these out: egress-canary" in said.data["error"]
@@ -164,7 +164,7 @@ def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
 
 def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
     monkeypatch.setattr(running, "selfcheck", lambda box: [])
-    monkeypatch.setattr("quarterturn.composition.wiring.choose_box", lambda *_: NoWorld())
+    monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
     figures = {"whole", "sealed"}

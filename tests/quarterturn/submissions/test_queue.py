@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.submissions.requests import SubmissionRequest, Submissions
@@ -22,7 +22,7 @@ MONTH = "2026-12"
 
 @pytest.fixture
 def house(home, clock):
-    house = House(home, None, clock)
+    house = Application(home, None, clock)
     for name in ("ada", "bob", "carl", "countess"):
         house.accounts.create(name, "submitter")
     yield house
@@ -249,7 +249,7 @@ def test_many_workers_take_each_job_once(house, submit, clock):
     lock = threading.Lock()
 
     def work():
-        own = House(house.home, None, clock)
+        own = Application(house.home, None, clock)
         queue = Queue(own.engine, clock, at_once=100)
         while claim := queue.claim("w"):
             with lock:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlmodel import Session
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import CODES, charged, code_of
@@ -29,7 +29,7 @@ PRIVATE = SubmissionRequest("private", image="agent:1")
 
 @pytest.fixture
 def house(home):
-    house = House(home, None, lambda: NOW)
+    house = Application(home, None, lambda: NOW)
     for name in ("ada", "bob", "countess"):
         house.accounts.create(name, "submitter")
     yield house

@@ -10,7 +10,7 @@ import pytest
 
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.errors import Exhausted
-from quarterturn.composition.wiring import House, shipped_grammars
+from quarterturn.app import Application, shipped_grammars
 from quarterturn.errors import Refused
 from quarterturn.tasks import dev_sets, replenish
 from quarterturn.tasks.generate import MOST_FAILURES, TaskGenerator
@@ -79,7 +79,7 @@ def grammars():
 
 @pytest.fixture
 def house(home):
-    house = House(home, None)
+    house = Application(home, None)
     yield house
     house.close()
 
@@ -241,7 +241,7 @@ def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, 
 
 @pytest.fixture
 def stock_of_live(live):
-    house = House(live, None)
+    house = Application(live, None)
     try:
         return replenish.wanted(house)
     finally:
@@ -249,7 +249,7 @@ def stock_of_live(live):
 
 
 def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
-    house = House(live, None)
+    house = Application(live, None)
     spare = next(r for r in house.vault.records("reviewed") if r.server == "filesystem" and r.category == EASY.category)
     house.vault.advance(spare.id, "withdraw")
     task, taken = Task.parse(document(EASY, 99)), house.months.taken()

@@ -55,7 +55,7 @@ def test_a_dump_that_cannot_be_loaded_is_named(state, checked):
 
 def test_where_no_backend_can_be_started_the_others_are_not_judged(state, checked, monkeypatch):
     (state / "postgres.sql").write_text("CREATE TABLE people (name text);")
-    monkeypatch.setattr("quarterturn.composition.boxes.BOXES", {"bwrap": absent})
+    monkeypatch.setattr("quarterturn.boxes.BOXES", {"bwrap": absent})
     said = checked(ADA)
     assert said.code == 6
     assert "postgres.sql needs a throwaway postgres, which cannot be started" in said.sentence

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grammars.language.load import LIBRARY
-from quarterturn.composition.wiring import House, shipped_grammars
+from quarterturn.app import Application, shipped_grammars
 from quarterturn.tasks import dev_sets, grammar_report, replenish
 
 from ...patience import PATIENCE
@@ -56,7 +56,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 
 @pytest.mark.slow
 def test_what_a_home_has_used_is_counted(home, monkeypatch):
-    house = House(home, None)
+    house = Application(home, None)
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
     monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
@@ -106,7 +106,7 @@ def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_publ
     again = say("grammar", "import", mine, "--as", "ada", "--home", home)
     assert again.code == 8
     assert "in force already" in again.sentence
-    house = House(home, None)
+    house = Application(home, None)
     assert not replenish.grammars(house, who="ada")["sqlite"].public
     assert replenish.grammars(house, who="ada")["git"].public
     house.close()

@@ -7,7 +7,7 @@ from copy import deepcopy
 
 import pytest
 
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.tasks import import_tasks
 from rotation.month.sets import Stratum
@@ -20,7 +20,7 @@ EASY = Stratum("filesystem", "single-tool", "easy")
 
 @pytest.fixture
 def house(home):
-    house = House(home, None)
+    house = Application(home, None)
     yield house
     house.close()
 

@@ -10,7 +10,7 @@ import pytest
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
-from quarterturn.composition.wiring import House
+from quarterturn.app import Application
 from rotation.month.sets import DEMO
 
 pytestmark = pytest.mark.slow
@@ -21,7 +21,7 @@ GOAL = "Make the folder number-"
 @pytest.fixture
 def waiting(home, document):
     """A home with three tasks of ada and one of grace that wait for a review."""
-    house = House(home, None)
+    house = Application(home, None)
     ids = []
     for number, stratum in enumerate(list(DEMO.per_cohort)[:4]):
         task = document(stratum, number)
@@ -139,7 +139,7 @@ def test_a_person_goes_through_what_others_wrote_question_by_question(waiting, s
     after = states(say, home)
     assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
     assert after[ids[3]] == "admitted"
-    house = House(home, None)
+    house = Application(home, None)
     (review,) = house.drafts.reviews(second)
     assert [review.checklist[key] for key in CHECKLIST] == [True, False, True]
     house.close()

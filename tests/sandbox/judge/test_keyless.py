@@ -35,7 +35,7 @@ KEY_HOLDERS = (
     "quarterturn.runs.running",
     "quarterturn.http.app",
     "quarterturn.tasks.given_states",
-    "quarterturn.composition.wiring",
+    "quarterturn.app",
     "rotation.runs.official",
     "sandbox.runs.prover",
     "sandbox.runs.run",

@@ -16,10 +16,10 @@ import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.testclient import TestClient
 
-from quarterturn.composition.wiring import House
-from quarterturn.composition.witnesses import MAX_ANSWER, WitnessClient
+from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound
 from quarterturn.home import policies
+from quarterturn.home.witnesses import MAX_ANSWER, WitnessClient
 from quarterturn.http.responses.listening import Listening
 from quarterturn.http.routes.witness import create
 from quarterturn.settings import LedgerSettings, dump, load
@@ -45,8 +45,8 @@ KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
 @pytest.fixture(autouse=True)
 def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for whoever is there, however slow; who is stopped says so at once."""
-    monkeypatch.setattr("quarterturn.composition.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
-    monkeypatch.setattr("quarterturn.composition.witnesses.TIMEOUT", httpx2.Timeout(300.0))
+    monkeypatch.setattr("quarterturn.home.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
+    monkeypatch.setattr("quarterturn.home.witnesses.TIMEOUT", httpx2.Timeout(300.0))
 
 
 class Served:
@@ -99,7 +99,7 @@ def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
 
 
 def opened(home: Path) -> tuple[Policy, bytes]:
-    policy = policies.of(House(home, None).places, "policy")
+    policy = policies.of(Application(home, None).places, "policy")
     assert policy
     return policy, (home / "public" / "log" / "checkpoint").read_bytes()
 
@@ -117,7 +117,7 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert "ada does not answer (ConnectError)" in waits.sentence
     assert "cyd does not answer (ConnectError)" in waits.sentence
     assert "bob" not in waits.sentence
-    house = House(home, None)
+    house = Application(home, None)
     assert not house.vault.records("live")
     assert house.ledger.published.size == 0 < house.writer.size
     assert "--  witnesses   the log's head waits for the quorum 'any-two'" in say("doctor", "--home", home).out
@@ -150,7 +150,7 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert other.code == 6
     for name in KINDS:
         assert f"{name} has cosigned" in other.sentence or f"{name} has seen another" in other.sentence
-    assert not House(forked, None).vault.records("live")
+    assert not Application(forked, None).vault.records("live")
 
 
 class Docker:
@@ -160,7 +160,7 @@ class Docker:
 @pytest.mark.slow
 def test_a_run_is_opened_and_closed_under_cosigned_heads_only(witnessed: tuple) -> None:
     home, served = witnessed
-    house = House(home, None)
+    house = Application(home, None)
     house.rotation.run(Month.parse("2026-11"))
     submitted = Submission("image", "one", "one", Program(image="one"), "sha256:" + "0" * 64)
     served["ada"].stop()

@@ -8,9 +8,9 @@ from functools import partial
 
 import pytest
 
+from quarterturn import boxes
+from quarterturn.boxes import choose_box
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.composition import boxes
-from quarterturn.composition.boxes import choose_box
 from quarterturn.errors import Unavailable
 from sandbox.attacks import Attempt, attempts
 from sandbox.boxes.bwrap.box import BwrapBox

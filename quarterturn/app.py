@@ -18,8 +18,8 @@ from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
+from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
-from quarterturn.composition.boxes import choose_box
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths, endpoint_sender, month_key
 from quarterturn.redactor import REDACTOR
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
 
 
-class House:
-    """One open home.
+class Application:
+    """One open home, with its services.
 
     Args:
         home: its folder.
@@ -151,7 +151,7 @@ class House:
         approvals.in_force(self)
         if self.policy is None:
             return None
-        from quarterturn.composition import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
+        from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
 
         return witnesses.of(self.writer, self.policy)
 

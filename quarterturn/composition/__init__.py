@@ -1,1 +1,0 @@
-"""The home with its rooms connected."""
