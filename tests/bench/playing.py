@@ -71,8 +71,8 @@ class Notes:
         seconds = json.loads(line)["seconds"]
         self.calls.append(statistics.median(seconds[1:]))
         if phases is not None:
-            told = {**phases, "agent": phases["agent"] - sum(seconds), "calls": sum(seconds)}
-            self.phases.append({name: told[name] for name in sorted(told, key=PHASES.index)})
+            apart = {**phases, "agent": phases["agent"] - sum(seconds), "calls": sum(seconds)}
+            self.phases.append({name: apart[name] for name in sorted(apart, key=PHASES.index)})
 
 
 Start = Callable[[Path, str], Pair]

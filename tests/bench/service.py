@@ -162,7 +162,7 @@ def drained(home: Path, count: int) -> list[Line]:
     house = opened(home)
     with transaction(house.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
-    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", WISH, month="2026-12") for n in range(count)])
+    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)])
     embedded = LocalExecutor(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
     left = lambda: len(house.queue.waiting())  # noqa: E731
 
@@ -215,7 +215,7 @@ def _require(held: bool) -> None:
 
 # -- a home -----------------------------------------------------------------------------------------------------------
 
-WISH = SubmissionRequest("dev", image="sha256:" + "0" * 64)
+REQUEST = SubmissionRequest("dev", image="sha256:" + "0" * 64)
 FIGURE = Figure(0.5, 20, 0.4, 0.6)
 SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
 

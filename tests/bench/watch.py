@@ -211,7 +211,7 @@ def interval(hits: int, of: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
-def told(hits: int, of: int) -> str:
+def share_with_interval(hits: int, of: int) -> str:
     """Say a share in percent, with its interval."""
     low, high = interval(hits, of)
     return f"{100 * hits / max(of, 1):.1f} ({100 * low:.1f} to {100 * high:.1f})"
@@ -268,8 +268,10 @@ def _false(honest: dict[str, list[Seen]]) -> Iterator[dict[str, Any]]:
         rotations = [(case, rotation) for case in cases for rotation in sorted({at for at, _ in case.flags})]
         row: dict[str, Any] = {"world": name, "rotations": len(rotations)}
         for kind in KINDS:
-            row[kind] = told(sum(bool(case.flags[at, kind]) for case, at in rotations), len(rotations))
-        row["any"] = told(sum(any(case.flags[at, kind] for kind in KINDS) for case, at in rotations), len(rotations))
+            row[kind] = share_with_interval(sum(bool(case.flags[at, kind]) for case, at in rotations), len(rotations))
+        row["any"] = share_with_interval(
+            sum(any(case.flags[at, kind] for kind in KINDS) for case, at in rotations), len(rotations)
+        )
         yield row
 
 
@@ -278,7 +280,9 @@ def _true(wrong: dict[str, list[Seen]]) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"case": name, "cases": len(cases)}
         for month in (1, 2, 3):
             looked = month <= ALL[name].months
-            row[f"month {month}"] = told(sum(case.found(month) for case in cases), len(cases)) if looked else ""
+            row[f"month {month}"] = (
+                share_with_interval(sum(case.found(month) for case in cases), len(cases)) if looked else ""
+            )
         yield row
 
 
@@ -306,7 +310,11 @@ def _mix(seen: dict[str, list[Seen]]) -> dict[str, Any]:
                 flags += len(subjects)
                 right += subjects.count((case.truth.kind, case.truth.subject))
                 beside += sum(kind == "task" for kind, _ in subjects) if case.truth.kind == "family" else 0
-    return {"flags": flags, "right": told(right, flags), "with such tasks": told(right + beside, flags)}
+    return {
+        "flags": flags,
+        "right": share_with_interval(right, flags),
+        "with such tasks": share_with_interval(right + beside, flags),
+    }
 
 
 def _is_wrong(name: str) -> bool:

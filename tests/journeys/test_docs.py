@@ -45,7 +45,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
     for name in ("examples", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -72,7 +72,9 @@ def words_of(line: str) -> list[str]:
     return shlex.split(line.removeprefix(".venv/bin/"))
 
 
-def test_the_guide_to_a_month_and_the_readme_work_line_by_line(desk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_guide_to_a_month_and_the_readme_work_line_by_line(
+    workspace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     guide = commands(GUIDE)
     readme = [line for line in commands(README) if line not in ELSEWHERE]
     shared = [words_of(line) for line in readme if words_of(line) in map(words_of, guide)]

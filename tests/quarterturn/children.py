@@ -17,7 +17,7 @@ from typing import Self
 
 
 @dataclass(frozen=True)
-class Said:
+class ChildResult:
     """How a child ended, what it said, and what it told on the side: of a verb that is struck, each change."""
 
     code: int
@@ -58,28 +58,28 @@ class Child:
                 os._exit(code or 0)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def reported(self) -> tuple[str, ...]:
         """What whoever strikes has told so far."""
         return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
 
-    def wait(self) -> Said | None:
+    def wait(self) -> ChildResult | None:
         """Wait until it stops, or ends and has said this."""
         status = os.waitpid(self.pid, os.WUNTRACED)[1]
         if os.WIFSTOPPED(status):
             return None
         said = os.pread(self._out, os.fstat(self._out).st_size, 0).decode()
-        found = Said(os.waitstatus_to_exitcode(status), said, self.told)
+        found = ChildResult(os.waitstatus_to_exitcode(status), said, self.reported)
         os.close(self._out)
         os.close(self._tell)
         return found
 
-    def __call__(self) -> Said:
+    def __call__(self) -> ChildResult:
         """Wait for its end."""
         said = self.wait()
         assert said is not None
         return said
 
-    def kill(self) -> Said:
+    def kill(self) -> ChildResult:
         """End it as a machine does that loses its power."""
         os.kill(self.pid, signal.SIGKILL)
         return self()

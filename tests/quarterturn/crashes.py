@@ -30,7 +30,7 @@ from quarterturn.month import monthly_turn  # noqa: F401
 from quarterturn.tasks import import_tasks, review  # noqa: F401
 from rotation.turn.turn import STEPS
 
-from .children import Child, Said
+from .children import Child, ChildResult
 
 THINGS = {
     r"home/keys/(.*/)?\..*": "",
@@ -222,7 +222,7 @@ def step() -> str:
 
 def start(
     work: Callable[[], int], way: str = "", base: Path = Path(), struck: set[str] | None = None
-) -> Callable[[], Said]:
+) -> Callable[[], ChildResult]:
     """Start some work in a child; the answer waits for its end."""
     return Child(work, (lambda tell: Striker(base, way, struck or set(), tell)) if way else None)
 
@@ -271,7 +271,7 @@ def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
 class Blow:
     """How a verb ended that was struck, and whether anything of it was there then."""
 
-    said: Said
+    said: ChildResult
     left: str
 
 

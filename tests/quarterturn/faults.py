@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .children import Child, Said
+from .children import Child, ChildResult
 from .crashes import Striker, state, step
 from .scenes import CLEAR, OVER, Scene, sound, with_keys
 
@@ -93,7 +93,7 @@ class Fault:
         astray: whether one failed that was not on the disk: its own output.
     """
 
-    said: Said
+    said: ChildResult
     place: str
     calls: list[str] = field(default_factory=list)
     astray: bool = False
@@ -104,7 +104,7 @@ def fail(work: Callable[[], int], base: Path, wanted: Wanted, struck: set[str]) 
     child = Child(work, lambda tell: Stopper(base, wanted, struck, tell))
     if (said := child.wait()) is not None:
         return Fault(said, "")
-    place = child.told[-1].removeprefix("stop ")
+    place = child.reported[-1].removeprefix("stop ")
     _, family, number = place.rsplit("|", 2)
     names = ",".join(FAMILIES[family])
     inject = f"inject={names}:error=EIO:when={number}"
@@ -178,11 +178,11 @@ def play(
             work, lost = prepare(), set()
 
 
-def _lost(before: set[str], said: Said) -> set[str]:
+def _lost(before: set[str], said: ChildResult) -> set[str]:
     """Give what a failed call should have made durable and no later one did."""
     lost = set(before)
-    for told in said.struck:
-        kind, _, path = told.partition(" ")
+    for change in said.struck:
+        kind, _, path = change.partition(" ")
         if kind == "lost":
             lost.add(path)
         elif kind == "kept":
@@ -195,7 +195,7 @@ def _forgotten(base: Path, lost: set[str]) -> Iterator[str]:
     yield from (f"{path} was not forced to the disk again" for path in lost if not path.startswith(f"{base}/{DRAWN}"))
 
 
-def _unclear(said: Said) -> Iterator[str]:
+def _unclear(said: ChildResult) -> Iterator[str]:
     if said.code not in CLEAR or "Traceback" in said.text or "internal error" in said.text:
         yield f"it ended with {said.code}: {said.text}"
     if not said.sentence.startswith("quarterturn: ") or "a file: " in said.sentence:

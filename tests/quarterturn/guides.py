@@ -38,7 +38,7 @@ def commands(page: str) -> list[str]:
     return [line for block in blocks(page) for line in block.splitlines()]
 
 
-class Desk:
+class GuideShell:
     """A folder in which commands are typed, with the examples and the programs that guides count on.
 
     Args:

@@ -15,7 +15,7 @@ from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task
 
-from .children import Said
+from .children import ChildResult
 from .conftest import copy_of, written
 from .crashes import start, verb
 
@@ -109,7 +109,7 @@ class Scene:
         return verb("restore", self.copy, "--head", self.home / "head" / "signed", "--home", self.new)
 
 
-def clear(said: Said) -> None:
+def clear(said: ChildResult) -> None:
     """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
     assert said.code in CLEAR, said.text
     assert said.sentence.startswith("quarterturn: "), said.text

@@ -109,10 +109,10 @@ def test_a_bench_that_there_is_none_of_is_refused_in_one_sentence():
 def test_a_small_run_prints_one_object_of_ratios():
     done = bench("--json", "--rounds", "1", "control", "sealing", "predicates")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["ok"]
-    assert set(told["data"]["benches"]) == {"control", "sealing", "predicates"}
-    for seen in told["data"]["benches"].values():
+    report = json.loads(done.stdout)
+    assert report["ok"]
+    assert set(report["data"]["benches"]) == {"control", "sealing", "predicates"}
+    for seen in report["data"]["benches"].values():
         for line in seen["lines"]:
             assert 0 < line["ratio"]["min"] <= line["ratio"]["median"] <= line["ratio"]["max"]
             assert line["rounds"] == 1

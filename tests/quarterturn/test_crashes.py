@@ -21,7 +21,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 
 from . import crashes, faults
-from .children import Said
+from .children import ChildResult
 from .conftest import copy_of, written
 from .crashes import TABLE, Blow, play, start, state, verb
 from .scenes import EASY, OVER, Scene, clear, sound, with_keys
@@ -91,8 +91,8 @@ def test_a_verb_that_is_struck_at_every_change_is_finished_once(name, way, scene
 def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
     """Compare the blows with what the page says."""
     found = [(struck, blow.left) for blow in blows for struck in blow.said.struck]
-    told = [(step.name, step.left) for step in TABLE[name]]
-    assert found == told or (way == "kill" and found == [row for row in told if row[0] != "after: the view"])
+    listed = [(step.name, step.left) for step in TABLE[name]]
+    assert found == listed or (way == "kill" and found == [row for row in listed if row[0] != "after: the view"])
     for blow in blows:
         if way == "kill":
             assert blow.said.code == -9
@@ -200,12 +200,12 @@ def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, te
 # -- two at once ------------------------------------------------------------------------------------------------------
 
 
-def both(one, other) -> list[Said]:
+def both(one, other) -> list[ChildResult]:
     """Run two verbs at the same time."""
     return [ended() for ended in [start(one), start(other)]]
 
 
-def codes(said: list[Said]) -> list[int]:
+def codes(said: list[ChildResult]) -> list[int]:
     for one in said:
         assert one.code in {0, *EXITS.values()}, one.text
         assert "Traceback" not in one.text

@@ -71,8 +71,8 @@ class Heard(jobs.NullProgress):
 
 
 def submitted(house):
-    wish = SubmissionRequest("private", image="ada/agent:1")
-    return submission_service.submit(house, "ada", wish, idempotency_key=None, enqueue=lambda *_: None)[0]
+    submission_request = SubmissionRequest("private", image="ada/agent:1")
+    return submission_service.submit(house, "ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:
@@ -379,11 +379,11 @@ def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_wai
     attempt, first = running.run_set, threading.Lock()
 
     def down(*args, on_done, **how):
-        def told(outcome):
+        def stop_after(outcome):
             lost = first.acquire(blocking=False)
             on_done(unplayed_of(outcome) if lost else outcome)
 
-        return attempt(*args, on_done=told, **how)
+        return attempt(*args, on_done=stop_after, **how)
 
     def unplayed_of(outcome):
         return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")

@@ -9,7 +9,7 @@ from rotation.month import sets
 
 from ..sandbox.model_gateway.stub import Stub, Turn
 from .conftest import with_files
-from .guides import Desk, blocks, commands
+from .guides import GuideShell, blocks, commands
 from .scenes import EASY
 
 PAGE = "let-agents-use-a-model.md"
@@ -32,17 +32,17 @@ def playable(copy, monkeypatch):
 
 
 def test_the_guide_to_models_works_line_by_line(playable, upstream, say, monkeypatch):
-    desk = Desk(playable.parent, say, monkeypatch)
+    shell = GuideShell(playable.parent, say, monkeypatch)
     (table,) = blocks(PAGE, "toml")
     assert "http://127.0.0.1:8000/v1" in table
     with (playable / "quarterturn.toml").open("a") as file:
         file.write("\n" + table.replace("http://127.0.0.1:8000", upstream.url))
     for name in ("dev", "private"):
-        (desk.folder / f"{name}.key").touch(0o600)
-        (desk.folder / f"{name}.key").write_text(f"test-{name}\n")
+        (shell.folder / f"{name}.key").touch(0o600)
+        (shell.folder / f"{name}.key").write_text(f"test-{name}\n")
     assert len(commands(PAGE)) == 7
     for command in commands(PAGE):
-        desk.type(command)
+        shell.type(command)
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
     house = Application(playable, None)

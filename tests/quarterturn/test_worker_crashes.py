@@ -30,7 +30,7 @@ from .children import Child, Gate
 
 pytestmark = pytest.mark.slow
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Crowd:
@@ -107,7 +107,7 @@ class Crowd:
     def submit(self, count: int) -> None:
         for number in range(count):
             submission_service.submit(
-                self.house, ("ada", "bob", "carl")[number % 3], WISH, idempotency_key=None, enqueue=self.enqueue
+                self.house, ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
             )
 
     def enqueue(self, session, number) -> None:

@@ -130,11 +130,11 @@ def leak(
     world: bool = False,
 ) -> str:
     """Leak some of the tasks: by one recipient, by two who mix their texts, or by a stranger, who was shown any."""
-    told = []
+    leaked_texts = []
     for shown in dice.sample(list(among), tasks):
         served = [shown.served.shown[who] for who in by] or [
             {name: dice.choice(choices) for name, choices in shown.task.free.items()}
         ]
         versions = [shown.text(values, world=world) for values in served]
-        told.append(SPOILT[spoil](versions[0] if len(versions) == 1 else mixed(*versions, dice), dice))
-    return "\n\n".join(told)
+        leaked_texts.append(SPOILT[spoil](versions[0] if len(versions) == 1 else mixed(*versions, dice), dice))
+    return "\n\n".join(leaked_texts)

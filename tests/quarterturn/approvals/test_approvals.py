@@ -392,11 +392,11 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
     sign(changed, one, "ada", "bob")
     assert changed.ledger.size == 0
     assert approvals.told(changed).data["actions"] == ["export", "policy"]
-    wish = asked(house)
-    assert wish.rules == 2, "who was open before follows, too"
+    approval_request = asked(house)
+    assert approval_request.rules == 2, "who was open before follows, too"
     with pytest.raises(NotAllowed):
-        sign(changed, wish, "bob")
-    sign(changed, wish, "ada", "cyd")
+        sign(changed, approval_request, "bob")
+    sign(changed, approval_request, "ada", "cyd")
     approvals.require(changed, *EXPORT)
     guard(stocked, "ada", "bob")
     assert asked(opened(stocked), *EXPORT).action == "policy", "back is a change, too"

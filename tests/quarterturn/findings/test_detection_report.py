@@ -21,7 +21,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve
 from ..conftest import MONTH, make, stocked_up
-from ..guides import Desk, commands
+from ..guides import GuideShell, commands
 
 pytestmark = pytest.mark.slow
 
@@ -186,8 +186,8 @@ def test_with_few_peers_the_smallest_detectable_leak_is_reported(say, tmp_path):
 
 
 def test_the_guide_to_the_watch_works_line_by_line(say, months, monkeypatch):
-    desk = Desk(months.parent, say, monkeypatch)
+    shell = GuideShell(months.parent, say, monkeypatch)
     assert len(commands(GUIDE)) == 5
     for command in commands(GUIDE):
-        desk.type(command)
+        shell.type(command)
     assert (months.parent / "january.html").stat().st_size > 10_000

@@ -22,7 +22,7 @@ FILLED = {
     "size": "1",
     "number": "99",  # of none: revoking one would change who may do what
 }
-WISHES = {
+REQUESTS = {
     ("POST", "/submissions"): {"image": "agent:1"},
     ("POST", "/checks"): {"image": "agent:1"},
     ("POST", "/admin/tokens"): {"account": "new", "role": "auditor"},
@@ -53,8 +53,8 @@ def test_every_route_and_every_role(site, problem):
     wrong = []
     for (method, path), scope in ACCESS.items():
         for role in (None, *ROLES):
-            wish = {"json": WISHES.get((method, path)), "headers": {"origin": HERE}, "follow_redirects": False}
-            said = site.ask(method, address(path), role, **wish)
+            options = {"json": REQUESTS.get((method, path)), "headers": {"origin": HERE}, "follow_redirects": False}
+            said = site.ask(method, address(path), role, **options)
             expected = None if scope is None or (role and scope in ROLES[role]) else 403 if role else 401
             found = said.status_code if said.status_code in (401, 403) else None
             if found != expected or said.status_code >= 500:

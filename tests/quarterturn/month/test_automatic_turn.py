@@ -61,7 +61,7 @@ def at(live):
         house.close()
 
 
-def told(house: Application) -> list[str]:
+def posted_keys(house: Application) -> list[str]:
     return [one.key for one in outbox(house).posted()]
 
 
@@ -81,10 +81,10 @@ def words(house: Application, key: str) -> str:
 def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house, present = at(DUE - timedelta(days=8))
     MonthlyClock(house).look()
-    assert told(house) == []
+    assert posted_keys(house) == []
     present.now = DUE - timedelta(days=7)
     MonthlyClock(house).look()
-    assert told(house) == ["turn.coming/2026-12"]
+    assert posted_keys(house) == ["turn.coming/2026-12"]
     assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
     present.now = DUE - timedelta(seconds=1)
     MonthlyClock(house).look()
@@ -93,7 +93,7 @@ def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     MonthlyClock(house).look()
     MonthlyClock(house).look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
-    assert told(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
+    assert posted_keys(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
     assert leaves(house)["retire"] == 1
 
 
@@ -115,10 +115,10 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
     house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
     MonthlyClock(house).look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
-    assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
+    assert posted_keys(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
     assert "Too few reviewed tasks of unseen skeletons: filesystem/single-tool/easy lacks 1; " in said
-    everything = " ".join(words(house, key) for key in told(house))
+    everything = " ".join(words(house, key) for key in posted_keys(house))
     for record in house.vault.records():
         task = house.vault.open(record.id, who="tester", why="secrecy").task
         assert not [
@@ -136,7 +136,7 @@ def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(a
     MonthlyClock(house).look()
     present.now += timedelta(hours=30)
     MonthlyClock(house).look()
-    assert [key for key in told(house) if "overdue" in key] == [
+    assert [key for key in posted_keys(house) if "overdue" in key] == [
         "turn.overdue/2027-01/2027-02-01",
         "turn.overdue/2027-01/2027-02-02",
     ]
@@ -166,7 +166,7 @@ def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
     MonthlyClock(house).look()
-    assert told(house) == ["turn.overdue/2026-12/2027-01-01"]
+    assert posted_keys(house) == ["turn.overdue/2026-12/2027-01-01"]
     assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
     ring.with_suffix(".away").rename(ring)
     MonthlyClock(house).look()
@@ -206,7 +206,7 @@ def test_of_concurrent_clocks_one_turns(at):
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
     assert houses[0].months.turns()[-1].done == STEPS
     assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
-    assert told(houses[0]) == ["turn.done/2026-12"]
+    assert posted_keys(houses[0]) == ["turn.done/2026-12"]
 
 
 @pytest.mark.slow
@@ -245,7 +245,7 @@ def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
     other, _ = at(DUE)
     with monthly_turn.alone(house):
         MonthlyClock(other).look()
-        assert (len(months(house)), told(house)) == (1, [])
+        assert (len(months(house)), posted_keys(house)) == (1, [])
         with pytest.raises(Unavailable, match="another process is turning this home"), monthly_turn.alone(other):
             pass
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
@@ -285,7 +285,7 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         assert reached.wait(PATIENCE)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
-    assert not [key for key in told(house) if "overdue" in key]
+    assert not [key for key in posted_keys(house) if "overdue" in key]
     MonthlyClock(house).look()
     assert months(house)[-1] == ("2026-12", True)
 

@@ -24,7 +24,7 @@ from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Workers(Protocol):
@@ -60,7 +60,7 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return submission_service.submit(house, account, WISH, idempotency_key=None, enqueue=executor.enqueue)[0]
+    return submission_service.submit(house, account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:

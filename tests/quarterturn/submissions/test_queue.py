@@ -16,7 +16,7 @@ from vault.database import transaction
 
 both = pytest.mark.both_databases
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 MONTH = "2026-12"
 
 
@@ -32,7 +32,7 @@ def house(home, clock):
 @pytest.fixture
 def submit(house):
     door = Submissions(house.engine, house.exposures, ServiceSettings(waiting=100, dev_per_day=1000), house.now)
-    return lambda account: door.take(account, WISH, month=MONTH)[0]
+    return lambda account: door.take(account, REQUEST, month=MONTH)[0]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def of_classes(house):
     """Submit one run of each kind for each of two accounts; give their numbers by class."""
     house.settings = house.settings.model_copy(update={"service": ServiceSettings(waiting=100, private_per_month=100)})
     door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
-    wishes = {
+    requests_by_class = {
         "sealed": [SubmissionRequest("private", image="agent:1")],
         "open": [
             SubmissionRequest("dev", image="agent:1"),
@@ -81,8 +81,12 @@ def of_classes(house):
         ],
     }
     return {
-        name: {door.take(account, wish, month=MONTH)[0].number for account in ("ada", "bob") for wish in own}
-        for name, own in wishes.items()
+        name: {
+            door.take(account, submission_request, month=MONTH)[0].number
+            for account in ("ada", "bob")
+            for submission_request in own
+        }
+        for name, own in requests_by_class.items()
     }
 
 

@@ -25,10 +25,10 @@ def line() -> LinkedRuns:
     taken = (first <= rotation[:, None]) & (first > rotation[:, None] - 4)
     exposed = taken & (first < rotation[:, None]) & (rotation[:, None] > 1)
     passed = taken & (dice.random(taken.shape) < expit(ability[who, None] - difficulty))
-    told = exposed & ((rotation == MONTHS) & (who == KNOWING))[:, None] & (dice.random(len(first)) < 0.5)
+    known = exposed & ((rotation == MONTHS) & (who == KNOWING))[:, None] & (dice.random(len(first)) < 0.5)
     table = table_of(
         taken,
-        passed | told,
+        passed | known,
         runs=tuple(f"run-{r}-{s}" for r, s in zip(rotation, who, strict=True)),
         submitter=who,
         rotation=rotation,

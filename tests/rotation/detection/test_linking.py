@@ -33,8 +33,8 @@ def world(
     taken = (first <= rotation[:, None]) & (first > rotation[:, None] - LIFE)
     exposed = taken & (first < rotation[:, None]) & (rotation[:, None] > 1)
     chance = expit(ability[who, None] + drift[rotation - 1, who][:, None] - difficulty + lean[who])
-    told = dice.random(len(first)) < known
-    passed = taken & ((luck < chance) | (exposed & told & (who == 1)[:, None]))
+    knows = dice.random(len(first)) < known
+    passed = taken & ((luck < chance) | (exposed & knows & (who == 1)[:, None]))
     names = tuple(f"f{number:02}" for number in range(FAMILIES))
     return table_of(
         taken,
@@ -102,8 +102,8 @@ def test_what_one_submitter_knows_does_not_move_the_others():
         )
         errors = np.array([value(one.se) for one in before.linked()])
         assert np.all(np.abs(moved[others]) < 0.35 * errors[others])
-        told = (leaked.submitter == 1) & (leaked.rotation == 2)
-        weights.append((float(before.scale.weight[told][0]), float(after.scale.weight[told][0])))
+        knows = (leaked.submitter == 1) & (leaked.rotation == 2)
+        weights.append((float(before.scale.weight[knows][0]), float(after.scale.weight[knows][0])))
     assert np.mean(weights, axis=0)[1] < np.mean(weights, axis=0)[0] - 0.1
 
 

@@ -222,8 +222,8 @@ def test_two_runs_of_a_submitter_with_something_unsettled_open_a_review_and_take
             plain = begun_home.done(task)
             unclear = replace(plain, verdict=Verdict.FALSE, failure="unclear", code="gateway-lost")
             unknown = replace(plain, verdict=Verdict.UNKNOWN, failure="ours", code="engine-lost")
-            told = {("shaky", 0): unclear, ("shaky", 1): unknown, ("steady", 0): unclear, ("steady", 1): unknown}
-            return told.get((name, place), plain)
+            given = {("shaky", 0): unclear, ("shaky", 1): unknown, ("steady", 0): unclear, ("steady", 1): unknown}
+            return given.get((name, place), plain)
 
         run = begun_home.finish(begun_home.open(name), result)
         found.append(months.unsettled())

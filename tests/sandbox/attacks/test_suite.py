@@ -136,10 +136,10 @@ def test_the_short_form_makes_the_short_ones_and_no_controls(parts):
 
 
 def test_every_result_is_reported_as_it_ends_with_its_control_where_there_is_one(parts):
-    told = []
-    made = attack(None, controls=True, done=told.append)
+    reported = []
+    made = attack(None, controls=True, done=reported.append)
     assert [(one.name, one.control_succeeded) for one in made] == [("tcp", True), ("flood", None), ("stay", None)]
-    assert told == made
+    assert reported == made
     assert [one.name for one in attack(None, groups={"gateway", "persistence"})] == ["flood", "stay"]
 
 
@@ -155,10 +155,10 @@ def test_a_part_that_was_lost_ends_the_suite_after_the_others_were_made(parts):
         yield Attempt("tcp", "network", "no route", "blocked", "")
         raise Lost("the drill flood did not run to its end")
 
-    parts[0].run, told = lost, []
+    parts[0].run, reported = lost, []
     with pytest.raises(Lost, match="the drill flood did not"):
-        attack(None, done=told.append)
-    assert [one.name for one in told] == ["tcp", "stay"]
+        attack(None, done=reported.append)
+    assert [one.name for one in reported] == ["tcp", "stay"]
 
 
 def test_an_attempt_without_controls_says_that_none_was_tried():

@@ -86,7 +86,7 @@ def _general(name: str) -> x509.GeneralName:
 
 
 @dataclass
-class Heard:
+class ReceivedRequests:
     """What a served endpoint heard."""
 
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
@@ -95,9 +95,9 @@ class Heard:
 @contextmanager
 def serve(
     behave: Behaviour, context: ssl.SSLContext | None, address: str = ADDRESS, port: int = 443
-) -> Iterator[Heard]:
+) -> Iterator[ReceivedRequests]:
     """Serve an endpoint while the block runs."""
-    heard = Heard()
+    heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -153,9 +153,9 @@ def sender() -> Sender:
 
 
 @contextmanager
-def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Heard]:
+def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[ReceivedRequests]:
     """Stand in for a run's gateway on `folder`/gateway.sock: it says the task, and echoes what else it hears."""
-    heard = Heard()
+    heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

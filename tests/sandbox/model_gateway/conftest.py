@@ -39,7 +39,7 @@ def a_spec(address, wire="openai", **changes):
     return UpstreamSpec(**known | changes)
 
 
-class Desk:
+class ModelSession:
     """One task's session: ask as an agent does, over the gateway's own socket."""
 
     def __init__(self, models, folder):
@@ -104,7 +104,7 @@ def stub(lasting):
 
 
 @pytest.fixture
-def desk(tmp_path, lasting):
+def session_for(tmp_path, lasting):
     made = []
 
     def make(stub, wire="openai", **changes):
@@ -114,7 +114,7 @@ def desk(tmp_path, lasting):
     def another(models):
         folder = tmp_path / f"gw{len(made)}"
         folder.mkdir()
-        made.append(Desk(models, folder))
+        made.append(ModelSession(models, folder))
         return made[-1]
 
     make.another = another
@@ -143,13 +143,13 @@ def style(path):
 
 
 @pytest.fixture
-def told():
+def shared():
     """What tests share: they are no package, so they cannot import one another."""
 
-    class Told:
+    class SharedHelpers:
         pass
 
     for name in ("a_request", "a_spec", "style"):
-        setattr(Told, name, staticmethod(globals()[name]))
-    Told.stubs = stubs
-    return Told
+        setattr(SharedHelpers, name, staticmethod(globals()[name]))
+    SharedHelpers.stubs = stubs
+    return SharedHelpers

@@ -361,8 +361,8 @@ class Reply:
             self.handler.close_connection = True
             return
         if fault == "error":
-            told = {"type": "error", "error": {"type": "overloaded_error", "message": FINGERPRINT}}
-            self._chunk(f"event: error\ndata: {json.dumps(told)}\n\n".encode())
+            error = {"type": "error", "error": {"type": "overloaded_error", "message": FINGERPRINT}}
+            self._chunk(f"event: error\ndata: {json.dumps(error)}\n\n".encode())
         elif self.seen.path == "/v1/chat/completions":
             self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
@@ -382,14 +382,14 @@ class Reply:
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.handler.send_response(status)
-        told = {
+        telltale = {
             "x-request-id": FINGERPRINT,
             "x-ratelimit-remaining-tokens": "1234",
             "anthropic-ratelimit-tokens-remaining": "1234",
             "openai-processing-ms": "17",
             "set-cookie": "__cf=other-run",
         }
-        for name, value in (headers | told).items():
+        for name, value in (headers | telltale).items():
             self.handler.send_header(name, value)
         self.handler.end_headers()
 

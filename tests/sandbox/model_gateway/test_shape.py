@@ -213,10 +213,10 @@ def test_no_answer_can_break_the_rebuilding_or_smuggle_a_field(wire, junk, data)
     assert built["model"] == "small"
     for kind, shape in wire.events.items():
         inner = data.draw(st.sampled_from([*sorted(shape.fields), "zz"]))
-        told = wire.event({"type": kind, inner: junk, "service_tier": "x"}, "small", 3)
-        assert told is None or told[1].keys() <= shape.fields.keys() | {"type", "id", "created", "model"}
+        passed_on = wire.event({"type": kind, inner: junk, "service_tier": "x"}, "small", 3)
+        assert passed_on is None or passed_on[1].keys() <= shape.fields.keys() | {"type", "id", "created", "model"}
         wire.usage({"type": kind, inner: junk})
-        wire.pieces(told[1] if told else {})
+        wire.pieces(passed_on[1] if passed_on else {})
 
 
 @given(wire=st.sampled_from(list(WIRES.values())), junk=ANYTHING, data=st.data())

@@ -336,11 +336,11 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
 
     box, agent = in_memory(Hands)
     box.place = lost
-    told: list[str] = []
+    reported: list[str] = []
     results = run_set(
-        [a_task()], agent, box, on_serve=told.append, on_done=lambda run: told.append(f"{run.task_id} is done")
+        [a_task()], agent, box, on_serve=reported.append, on_done=lambda run: reported.append(f"{run.task_id} is done")
     )
-    assert told == [f"{results[0].task_id} is done"], "it was never served"
+    assert reported == [f"{results[0].task_id} is done"], "it was never served"
     (one,) = results
     assert (one.failure, one.code, one.verdict, one.attempts) == (
         "ours",

@@ -52,7 +52,7 @@ def task_document(name: str, place: int) -> dict:
 SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
 
 
-class Careless(LogWriter):
+class PermissiveWriter(LogWriter):
     """Signs what it is told to: somebody who holds the keys and is no friend of the rule."""
 
     def _require_reign(self, head: object, fresh: object) -> None:
@@ -238,7 +238,7 @@ class Month:
     def sign_with(self, signer: Signer, *, careless: bool = False) -> None:
         """Let heads be signed by another key from now on."""
         former = [one for one in self.writer.verifiers if one != signer.verifier]
-        writer = Careless if careless else LogWriter
+        writer = PermissiveWriter if careless else LogWriter
         self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
         self.signer = signer
 

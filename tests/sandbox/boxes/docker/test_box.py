@@ -104,7 +104,7 @@ def test_a_digest_is_the_engines_own(box, engine):
     assert len(digest) == 71
 
 
-def walls(container):
+def isolation_of(container):
     """What every container of ours must be, whatever it is for."""
     host, config = container.attrs["HostConfig"], container.attrs["Config"]
     return {
@@ -148,7 +148,7 @@ def test_agent_relay_and_world_are_isolated_alike(box, engine, sockets):
         with world.channel(), running(box, SLEEP, sockets) as agent:
             three = {"world": world._container, "relay": agent._place.relay.container, "agent": agent._place.agent}
             three = {name: engine.containers.get(container.id) for name, container in three.items()}
-            assert {name: walls(container) for name, container in three.items()} == {
+            assert {name: isolation_of(container) for name, container in three.items()} == {
                 name: WALLS
                 | {"locked": ["/.lock", f"/.filters/{name}", "--"], "capabilities added": BECOMING.get(name)}
                 for name in three
