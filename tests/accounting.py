@@ -31,7 +31,7 @@ started: Counter[str] = Counter()
 
 
 def count(kind: str) -> None:
-    """Note that one more of a kind was started."""
+    """Count one more start of a kind."""
     started[kind] += 1
 
 
@@ -42,7 +42,7 @@ def processor_seconds() -> float:
 
 
 def room_of(nodeid: str) -> str:
-    """Name the room that a test lies in: the folder below `tests`, or the file there."""
+    """Give the package that a test belongs to: the folder below `tests`, or the file there."""
     return nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0]
 
 
@@ -71,7 +71,7 @@ class Costs:
         return [*lines, f"{'all':<16}" + "".join(f"{total[name]:>13.0f}" for name in columns)]
 
     def over_budget(self, budgets: Mapping[str, Mapping[str, int]]) -> list[str]:
-        """Name every count that is larger than its room's budget; a room without one may start nothing."""
+        """Name every count that exceeds its package's budget; a package without a budget may start nothing."""
         return [
             f"{room} started {costs[kind]:.0f} {kind}, and its budget in tests/budgets.toml is {most}"
             for room, costs in sorted(self.rooms.items())

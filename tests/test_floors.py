@@ -237,7 +237,7 @@ def packages() -> frozenset[str]:
 
 
 def circles(edges: set[tuple[str, str]]) -> list[set[str]]:
-    """Give the groups of names that depend on each other in a circle."""
+    """Give the groups of names that depend on each other in a cycle."""
     found = []
     while True:
         try:
@@ -281,7 +281,7 @@ def test_imports_run_downhill_only() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """What only a type checker reads is left out: `Application` is named by services that it holds."""
+    """Imports for the type checker alone do not count: `Application` is named by services that it holds."""
     running = {(item.module, item.name) for item in imports() if is_ours(item) and not item.typed}
     assert not circles({edge for edge in running if edge[0] != edge[1]})
 
@@ -366,7 +366,7 @@ def test_nothing_more_below_the_command_line_makes_a_report() -> None:
 
 
 def is_store(module: str, tables: str) -> bool:
-    """Whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
+    """Give whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
     package = tables.rpartition(".")[0]
     return module == f"{package}.store" or (package.endswith(".store") and module.startswith(f"{package}."))
 

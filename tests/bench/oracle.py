@@ -70,7 +70,7 @@ def _found(world: Any, known: float, faster: float, dice: np.random.Generator) -
 
 
 def _exposed(world: Any) -> Bools:
-    """Say in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
+    """Give in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
     first = np.repeat(np.arange(2 - world.life, MONTHS), world.cohort)  # by month, the first with a leak being 1
     months = np.arange(1, MONTHS + 1)[:, None]
     return np.asarray((first < months) & (first > months - world.life))

@@ -27,7 +27,7 @@ KEY, KEYS = (VECTORS / "log.vkey").read_text().strip(), (VECTORS / "key-changed"
 
 @pytest.fixture
 def check_in_page(new_page, tmp_path):
-    """The page, opened from a file, and how a release is given to it."""
+    """Give a function that opens the page from a file and checks a release in it."""
     (tmp_path / "verify.html").write_bytes(browser.page())
     page = new_page(base_url=None)
     page_url = (tmp_path / "verify.html").as_uri()
@@ -86,7 +86,7 @@ def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(p
 
 
 def put_together(name, folder):
-    """Lay a bad release out in a folder."""
+    """Write a bad release into a folder."""
     shutil.copytree(VECTORS / BAD[name].get("of", "good") / GOOD.name, folder)
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
     for path in BAD[name]["without"]:
@@ -190,7 +190,7 @@ async ([files, flips, key]) => {
 
 @pytest.fixture
 def parts(page):
-    """The functions of the scripts, as a page has them."""
+    """Load the functions of the page's scripts."""
 
     def call(function, what=None):
         if page.url == "about:blank":

@@ -36,7 +36,7 @@ def lines_of(data: bytes) -> list[str]:
 
 
 def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[str]:
-    """Say which files differ, and show the first of them in short."""
+    """Say which files differ, and show the first of them in part."""
     names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
     yield f"{len(names)} of {len(before)} frozen files differ: {', '.join(names)}"
     for name in names[:FILES]:
@@ -50,7 +50,7 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[s
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What the house does today, made by the one command."""
+    """Make the frozen files again, with the one command."""
     folder = tmp_path_factory.mktemp("frozen")
     command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder)]
     environment = {**os.environ, **ELSE}

@@ -46,7 +46,7 @@ def _fenced(text: str) -> Iterator[str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
+    """Give a folder that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
     for name in ("examples", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def play(line: str, capfd: pytest.CaptureFixture[str]) -> str:
-    """Run a command as it stands, our own in this process, and give its standard output; it must succeed."""
+    """Run a command as written, our own in this process, and give its standard output; it must succeed."""
     program, *words = shlex.split(line)
     capfd.readouterr()
     if program.endswith("quarterturn"):
@@ -68,7 +68,7 @@ def play(line: str, capfd: pytest.CaptureFixture[str]) -> str:
 
 
 def words_of(line: str) -> list[str]:
-    """Give a command's words, whichever way its program is found."""
+    """Give a command's arguments, whichever way its program is found."""
     return shlex.split(line.removeprefix(".venv/bin/"))
 
 

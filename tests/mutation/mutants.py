@@ -31,7 +31,7 @@ class Mutant:
 
     @property
     def room(self) -> str:
-        """The package that it is in."""
+        """Give the package that it is in."""
         return self.file.partition("/")[0]
 
     def applied(self, text: str) -> str:

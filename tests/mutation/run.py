@@ -55,7 +55,7 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `killed` at a stage by a test, or `survived` up to it."""
+    """Outcome of a mutant: `killed` at a stage by a test, or `survived` up to it."""
 
     id: str
     room: str
@@ -66,7 +66,7 @@ class Verdict:
 
 
 class Copy:
-    """A throw-away copy of the last commit, in which one mutant stands at a time."""
+    """A throw-away copy of the last commit that holds one mutant at a time."""
 
     def __init__(self, folder: Path, suite: str | None) -> None:
         self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
@@ -82,7 +82,7 @@ class Copy:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """Hold a mutant in the copy."""
+        """Keep a mutant in the copy for the block."""
         path = self.folder / mutant.file
         text = path.read_text(encoding="utf-8")
         path.write_text(mutant.applied(text), encoding="utf-8")
@@ -92,7 +92,7 @@ class Copy:
             path.write_text(text, encoding="utf-8")
 
     def require_green(self, arguments: Sequence[str], limit: float) -> None:
-        """Refuse to go on where tests fail without any mutant."""
+        """Refuse to continue where tests fail without any mutant."""
         if tuple(arguments) not in self._green and (found := self.play(arguments, limit)) is not None:
             raise SystemExit(f"without any mutant {' '.join(arguments)} is red: {found}")
         self._green.add(tuple(arguments))
@@ -136,7 +136,7 @@ def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
 
 
 def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
-    """Play a mutant through the stages until a test fails."""
+    """Test a mutant stage by stage until a test fails."""
     begun = time.monotonic()
     for stage in stages:
         arguments = mutant.arguments(stage)
@@ -151,7 +151,7 @@ def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
 
 
 def main() -> int:
-    """Play the mutants that were asked for."""
+    """Test the requested mutants."""
     parser = argparse.ArgumentParser(description="Run the tests against listed defects.")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these mutants, or those of these rooms")
     parser.add_argument("--suite", metavar="COMMIT", help="take the tests of this commit")

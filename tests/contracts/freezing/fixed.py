@@ -60,7 +60,7 @@ class Held:
         return self._stream(size)
 
     def begin(self, label: str, at: str) -> None:
-        """Begin anew, so that what is drawn for one command is the same whatever came before it."""
+        """Start over, so that what is drawn for one command does not depend on earlier ones."""
         self.clock.set(at)
         self._stream = Stream(label)
 
