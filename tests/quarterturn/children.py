@@ -18,7 +18,7 @@ from typing import Self
 
 @dataclass(frozen=True)
 class ChildResult:
-    """How a child ended, what it said, and what it told on the side: of a verb that is struck, each change."""
+    """Exit code and output of a child, and the changes that a struck verb reported."""
 
     code: int
     text: str
@@ -31,7 +31,7 @@ class ChildResult:
 
 
 class Child:
-    """Some work in a process of its own; called, it waits for the end.
+    """Work in a forked process; calling it waits for its end.
 
     Args:
         work: the work; its answer is the exit status, 99 if it raises.
@@ -59,11 +59,11 @@ class Child:
 
     @property
     def reported(self) -> tuple[str, ...]:
-        """What whoever strikes has told so far."""
+        """Give what the striker has reported so far."""
         return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
 
     def wait(self) -> ChildResult | None:
-        """Wait until it stops, or ends and has said this."""
+        """Wait until the child stops (None) or ends."""
         status = os.waitpid(self.pid, os.WUNTRACED)[1]
         if os.WIFSTOPPED(status):
             return None
@@ -74,19 +74,19 @@ class Child:
         return found
 
     def __call__(self) -> ChildResult:
-        """Wait for its end."""
+        """Wait for the child's end."""
         said = self.wait()
         assert said is not None
         return said
 
     def kill(self) -> ChildResult:
-        """End it as a machine does that loses its power."""
+        """End the process as a power loss does."""
         os.kill(self.pid, signal.SIGKILL)
         return self()
 
 
 def die() -> None:
-    """End this very process so."""
+    """Kill this very process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -101,7 +101,7 @@ class Gate:
         os.read(self._near, 1)
 
     def open(self, count: int = 1) -> None:
-        """Let so many through."""
+        """Let so many processes through."""
         os.write(self._far, b"!" * count)
 
     def __enter__(self) -> Self:

@@ -157,7 +157,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
 
 
 class Striker:
-    """Strikes this process at the first change whose name is not among those struck."""
+    """Strikes this process at the first change whose name is not among those already struck."""
 
     def __init__(self, base: Path, way: str, struck: set[str], tell: int) -> None:
         self._base, self._way, self._struck, self._tell = base, way, struck, tell
@@ -185,7 +185,7 @@ class Striker:
         return committed
 
     def at(self, changed: str, error: Exception) -> None:
-        """Strike, if this change was not struck yet."""
+        """Strike, unless this change was struck before."""
         name = f"{step()}{changed}"
         if name in self._struck:
             return
@@ -197,7 +197,7 @@ class Striker:
 
 
 def thing(path: Path) -> str:
-    """Say what a file is."""
+    """Give the kind of a file."""
     return next((words for form, words in THINGS.items() if re.fullmatch(form, str(path))), str(path))
 
 
@@ -216,19 +216,19 @@ STEPS = {
 
 
 def step() -> str:
-    """Name the step that is being made, where a verb has several."""
+    """Name the current step of a verb that has several."""
     return next((STEPS[caller] for caller in _callers() if caller in STEPS), "")
 
 
 def start(
     work: Callable[[], int], way: str = "", base: Path = Path(), struck: set[str] | None = None
 ) -> Callable[[], ChildResult]:
-    """Start some work in a child; the answer waits for its end."""
+    """Start work in a child process; the result waits for its end."""
     return Child(work, (lambda tell: Striker(base, way, struck or set(), tell)) if way else None)
 
 
 def verb(*words: str | Path) -> Callable[[], int]:
-    """Give a verb as work."""
+    """Give a verb as work for a child."""
     return lambda: run([str(word) for word in words])
 
 
@@ -236,7 +236,7 @@ def verb(*words: str | Path) -> Callable[[], int]:
 
 
 def state(base: Path) -> dict[str, Any]:
-    """Say what is there, without what chance or the clock chose: equal for two homes where the same was done."""
+    """Describe a home without random values and times: equal for two homes where the same was done."""
     found: dict[str, Any] = {"files": sorted(_names(base))}
     for home in (base / "home", base / "new"):
         if (home / "quarterturn.db").exists():
@@ -269,14 +269,14 @@ def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Blow:
-    """How a verb ended that was struck, and whether anything of it was there then."""
+    """How a struck verb ended, and whether anything of it was there then."""
 
     said: ChildResult
     left: str
 
 
 def play(work: Callable[[], int], way: str, base: Path) -> list[Blow]:
-    """Run a verb and strike it at every change in turn, until a run of it ends by itself; that is the last one."""
+    """Run a verb and strike it at every change in turn, until a run of it ends undisturbed; that is the last one."""
     untouched, struck = state(base), set[str]()
     blows: list[Blow] = []
     while not blows or blows[-1].said.struck:

@@ -47,7 +47,7 @@ _RANDOM = re.compile(r"\.[0-9a-f]{16}")
 
 
 class Stopper(Striker):
-    """Stops this process behind the first step at which something is left to fail, and tells what is forced to disk."""
+    """Stops this process behind the first step with a call left to fail, and reports what is fsynced."""
 
     def __init__(self, base: Path, wanted: Wanted, struck: set[str], tell: int) -> None:
         super().__init__(base, "stop", struck, tell)
@@ -78,13 +78,13 @@ class Stopper(Striker):
 
 
 def named(path: str) -> str:
-    """Name a file without what chance put into its name."""
+    """Name a file without the random part of its name."""
     return _RANDOM.sub(".*", path)
 
 
 @dataclass
 class Fault:
-    """A child that something failed for.
+    """A child in which a call failed.
 
     Attributes:
         said: how it ended.
@@ -100,7 +100,7 @@ class Fault:
 
 
 def fail(work: Callable[[], int], base: Path, wanted: Wanted, struck: set[str]) -> Fault:
-    """Run a verb and let a call fail behind the first step where one of those wanted did not yet."""
+    """Run a verb and fail a call behind the first step where a wanted one has not failed yet."""
     child = Child(work, lambda tell: Stopper(base, wanted, struck, tell))
     if (said := child.wait()) is not None:
         return Fault(said, "")
@@ -135,7 +135,7 @@ def _call(line: str, base: Path) -> str:
 
 @dataclass
 class Found:
-    """What came of it.
+    """Result of one failed call.
 
     Attributes:
         calls: the calls that failed, and how often.
@@ -149,7 +149,7 @@ class Found:
 def play(
     scene: Scene, name: str, wanted: Wanted, unharmed: dict[str, Any], prepare: Callable[[], Callable[[], int]]
 ) -> Found:
-    """Let every place of a verb fail once.
+    """Fail every call of a verb once.
 
     Args:
         scene: where.
@@ -191,7 +191,7 @@ def _lost(before: set[str], said: ChildResult) -> set[str]:
 
 
 def _forgotten(base: Path, lost: set[str]) -> Iterator[str]:
-    """Say what was not made durable by the end."""
+    """Give what was not durable at the end."""
     yield from (f"{path} was not forced to the disk again" for path in lost if not path.startswith(f"{base}/{DRAWN}"))
 
 

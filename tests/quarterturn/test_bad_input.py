@@ -20,7 +20,7 @@ STRATUM = Stratum("filesystem", "single-tool", "easy")
 
 @pytest.fixture
 def refused(say, tmp_path, listing):
-    """Check that a command says no in one sentence, in both forms, and leaves everything as it was."""
+    """Check that a command fails with one sentence, in both forms, and changes nothing."""
 
     def check(code: int, sentence: str, *words: object) -> None:
         before = listing(tmp_path)
@@ -217,7 +217,7 @@ PROVENANCE = {
 
 
 def change(path: str, value: object):
-    """Name a change to the line: `task.goal` = value; None takes the key away."""
+    """Set a field of the line: `task.goal` = value; None removes the key."""
 
     def apply(line: dict) -> None:
         *way, last = path.split(".")

@@ -24,7 +24,7 @@ def measure():
 
 
 class Work:
-    """Does nothing but move a clock of its own."""
+    """Work that only moves a simulated clock."""
 
     now = 0.0
 

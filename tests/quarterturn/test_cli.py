@@ -31,7 +31,7 @@ LIGHT = {
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """All verbs of all groups, and the groups, as words."""
+    """Give all verbs of all groups, and the groups, as words."""
 
     def walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield words

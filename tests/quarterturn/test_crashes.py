@@ -48,7 +48,7 @@ def drafts(memory: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
-    """What the box said of them, once: what is struck is what comes after."""
+    """Give the box's results for them, made once: only what follows is struck."""
     prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
     with closing(Application(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = around(house, who="ada")
@@ -62,7 +62,7 @@ def scene(tmp_path: Path, templates: Path) -> Scene:
 
 @pytest.fixture(scope="session")
 def unharmed(memory: Path, templates: Path) -> Callable[[str], dict]:
-    """What is there after a verb that nothing struck."""
+    """Give the state after a verb that nothing struck."""
     known = {}
 
     def give(name: str) -> dict:
@@ -89,7 +89,7 @@ def test_a_verb_that_is_struck_at_every_change_is_finished_once(name, way, scene
 
 
 def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
-    """Compare the blows with what the page says."""
+    """Require that the blows are those of the page."""
     found = [(struck, blow.left) for blow in blows for struck in blow.said.struck]
     listed = [(step.name, step.left) for step in TABLE[name]]
     assert found == listed or (way == "kill" and found == [row for row in listed if row[0] != "after: the view"])
@@ -138,7 +138,7 @@ def test_the_page_is_made_from_the_table():
 
 @contextmanager
 def disk(folder: Path, size: str) -> Iterator[Path]:
-    """A small disk of one's own."""
+    """Give a small disk of the test's own."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
     try:
@@ -201,7 +201,7 @@ def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, te
 
 
 def both(one, other) -> list[ChildResult]:
-    """Run two verbs at the same time."""
+    """Run two verbs concurrently."""
     return [ended() for ended in [start(one), start(other)]]
 
 

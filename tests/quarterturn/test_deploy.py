@@ -21,7 +21,7 @@ SERVICES = ("web", *WORKERS)
 
 
 def composed(tmp_path: Path) -> dict[str, Any]:
-    """Let docker-compose read its file, and give what it understood."""
+    """Give docker-compose's parse of its file."""
     environment = os.environ | {"DOCKER_GROUP": "101", "QUARTERTURN_PASSPHRASE": "test-phrase"}
     command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config"]
     said = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -68,7 +68,7 @@ def test_where_any_of_twelve_calls_of_each_kind_fails_a_verb_says_so_and_the_nex
 
 @pytest.mark.slow
 def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(tmp_path, templates, monkeypatch):
-    """The test of the test: without taking the name back, the second try leaves what the first one lost."""
+    """Checks the test itself: if the name stays, the second try keeps the first one's loss."""
     monkeypatch.setattr(Path, "rename", without_taking_back)
     found = played(tmp_path, templates, "release path", (("sync", 1),))
     assert [one for one in found.wrong if "home/public/releases was not forced to the disk again" in one]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def shell(tmp_path, say, monkeypatch):
-    """A desk with three people's SSH keys and a place for tokens."""
+    """Give a shell with three people's SSH keys and a folder for tokens."""
     for name in ("ada", "bob", "cyd"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
     (tmp_path / "tokens").mkdir()

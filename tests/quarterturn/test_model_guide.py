@@ -26,7 +26,7 @@ def upstream():
 
 @pytest.fixture
 def playable(copy, monkeypatch):
-    """A home with a live set of four tasks, each of which an agent can play, and with one public task."""
+    """Give a home with a live set of four tasks, each of which an agent can play, and with one public task."""
     monkeypatch.setitem(sets.SETS, "one", sets.SetSpec("one", {EASY: 1}, {EASY: 1}))
     return copy("one", of="one", tasks=4, live=True, write=with_files)
 

@@ -91,11 +91,11 @@ def test_a_rooms_page_is_a_page(room):
 
 @cache
 def _python_files() -> tuple[str, ...]:
-    """Give every Python file of ours, from the repository's root."""
+    """Give every Python file of the repository, by its path."""
     tops = (ROOT / top for top in (*ROOMS, "docs", "examples", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 
 def _modules(room: str, name: str) -> Iterator[Path]:
-    """A page names modules from its room, or from the part of it that a bullet is about."""
+    """Give the modules that a page names, from its package or from the subpackage that a bullet is about."""
     yield from (path for path in (ROOT / room).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))

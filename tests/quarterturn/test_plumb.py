@@ -36,7 +36,7 @@ def b64(data: bytes) -> str:
 
 @pytest.fixture
 def plumb(say, monkeypatch, tmp_path):
-    """Give a document, or lines, to a verb."""
+    """Run a verb on a document, or on lines."""
 
     def given(verb, *documents, options=()):
         (tmp_path / "in").write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
@@ -49,7 +49,7 @@ def plumb(say, monkeypatch, tmp_path):
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of 300 leaves, as it is served."""
+    """Give a log of 300 leaves, as it is served."""
     writer = LogWriter(tmp_path / "log", tmp_path / "head" / "signed", LOG, LOG.name)
     writer.append(LEAVES[:200], 0)
     writer.append(LEAVES[200:], 200)

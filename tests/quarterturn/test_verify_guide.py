@@ -38,7 +38,7 @@ RELEASE, TURN = "Historical-2026-12", "2026-12"
 
 
 def play(house):
-    """Play a run whose outcomes are made up: half of the tasks pass."""
+    """Record a run whose outcomes are invented: half of the tasks pass."""
     submission = Submission("image", "agent", "agent", Program(image="agent"), "sha256:" + "0" * 64)
     run = house.official.open(submission, NamedBox())
     serve(house.official, run)
@@ -49,7 +49,7 @@ def play(house):
 
 @pytest.fixture(scope="module")
 def published(memory):
-    """What a home has published after two turns and a run between them, as the guide wants it on one desk."""
+    """Give what a home has published after two turns and a run, in one folder as the guide expects it."""
     folder = Path(tempfile.mkdtemp(prefix="guide-", dir=memory))  # a worker may come back to this file
     home, workspace = make(folder / "home", tasks=5, live=True), folder / "workspace"
     house = Application(home, None)
@@ -69,7 +69,7 @@ def published(memory):
 
 @pytest.fixture
 def workspace(published, tmp_path):
-    """A desk of one's own."""
+    """Give a copy of that folder."""
     return Path(shutil.copytree(published, tmp_path / "workspace"))
 
 
@@ -126,7 +126,7 @@ def swap_salts(workspace):
 
 
 def relist(workspace, name):
-    """Let the manifest, and what the log says of it, fit a changed file: what is left to find is the change itself."""
+    """Make the manifest, and the log's digest of it, fit a changed file, so that only the change can be found."""
     manifest = workspace / RELEASE / contents.MANIFEST
     old = sha256(manifest)
     document = json.loads(manifest.read_bytes())
@@ -154,7 +154,7 @@ def edit(name, old, new):
 
 
 def another_leaf(workspace):
-    """Change a leaf that the other blocks do not look at."""
+    """Change a leaf that the other blocks do not check."""
     (bundle,) = (path for path in (workspace / RELEASE / "log/tile/entries").rglob("*") if path.is_file())
     bundle.write_bytes(bundle.read_bytes().replace(b'"track":"docker"', b'"track":"bwrapp"', 1))
 
@@ -167,18 +167,18 @@ OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
 
 def signed_by_another(workspace):
-    """Sign the month's head with another key, which nobody listed."""
+    """Sign the month's head with a key that is not listed."""
     note = (workspace / TURN / "checkpoint").read_bytes()
     (workspace / TURN / "checkpoint.sig").write_text(sshsig.sign(note, "quarterturn-checkpoint", OTHER))
 
 
 def for_another_purpose(workspace):
-    """Let the list allow the key for other files only."""
+    """Let the list permit the key for other files only."""
     edit("allowed_signers", b'namespaces="quarterturn-checkpoint"', b'namespaces="file"')(workspace)
 
 
 def attested_by_another(workspace):
-    """Attest with a key that the list names and the log does not."""
+    """Attest with a key that is listed but not named by the log."""
     signed_by_another(workspace)
     public = sshsig.public_line(OTHER.public_key().public_bytes_raw())
     (workspace / "allowed_signers").write_text(f"quarterturn.example/log {public}\n")

@@ -34,7 +34,7 @@ REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Crowd:
-    """Workers on one home, each with its own list of what it ended and of what failed."""
+    """Workers on one home, with lists of the jobs that ended and that failed."""
 
     def __init__(self, house: Application, folder: Path) -> None:
         self.house, self.folder = house, folder
@@ -50,7 +50,7 @@ class Crowd:
         return number
 
     def _work(self, ledger: str, pause: float, database: str, ready: Gate) -> None:
-        """Work until somebody ends this process; every job takes a while."""
+        """Work until the process is killed; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
         postgres_executor.REAP = local_executor.REAP = 0.5
         postgres_executor.POLL, db.IDLE, retry_loop.LONGEST = 0.5, 15, 0.5
@@ -167,7 +167,7 @@ def test_of_a_hundred_runs_none_is_lost_and_none_ended_twice_though_workers_are_
 
 
 class Wire:
-    """A wire to PostgreSQL that can be held (nothing comes through, nobody is told) or cut."""
+    """A proxy to PostgreSQL that can be held (nothing passes, no error is raised) or cut."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._open, self._ended = target, threading.Event(), threading.Event()

@@ -43,7 +43,7 @@ EXPORT = ("export", "task t-x", {"state": "live"})
 
 
 class Time:
-    """A present moment that stands where it is put."""
+    """A clock that stands where it is set."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -62,14 +62,14 @@ def write(home: Path, **sections: object) -> None:
 
 
 def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
-    """Put rules for two into a home's settings."""
+    """Write the rules that need two maintainers into a home's settings."""
     write(home, approvals=ApprovalSettings.model_validate({"actions": actions, "maintainers": lines(*names)}))
     return home
 
 
 @pytest.fixture
 def opened():
-    """Open a home, as another process would, at a moment that the test moves."""
+    """Open a home, as another process would, at a time that the test moves."""
     houses = []
 
     def give(home: Path, time: Callable[[], datetime] | None = None) -> Application:
@@ -87,7 +87,7 @@ def house(home, opened):
 
 
 def asked(house: Application, *what: object) -> signatures.ApprovalRequest:
-    """Ask for what nobody has signed for, and give the request that this made."""
+    """Ask for an action that nobody has signed for, and give the request that this made."""
     with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
         approvals.require(house, *(what or EXPORT), who="ada")
     return signatures.request(house, re.findall(r"request (\S+)", str(error.value))[0])

@@ -63,7 +63,7 @@ def played(folder: Path, peers: tuple[str, ...]) -> Path:
 
 @pytest.fixture(scope="module")
 def two_months(memory: Path) -> Path:
-    """Five submitters; in the second month one of them passes all that is old and nothing that is new."""
+    """Play two months of five submitters; in the second, one passes every old task and no new one."""
     return played(memory / "watch", PEERS)
 
 
@@ -73,7 +73,7 @@ def months(two_months: Path, tmp_path: Path) -> Path:
 
 
 def test_scans_run_by_themselves_and_their_findings_are_rows(say, months):
-    """Nobody asked for a look: they came after each run."""
+    """A scan follows each run without being asked for."""
     data = say("watch", "list", "--all", "--home", months, "--json").data
     assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
         ("2026-12", 5, 5),

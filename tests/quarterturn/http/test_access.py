@@ -122,7 +122,7 @@ def test_nobody_sees_or_touches_what_is_somebody_elses(site, problem):
 
 
 def test_the_same_routes_are_open_to_a_role_whoever_has_it():
-    """The picture that the guide draws: which role has a scope beside those that need one."""
+    """The guide's table shows which role has a scope beside those that need one."""
     opened = {role: {row for row, scope in ACCESS.items() if scope is None or scope in ROLES[role]} for role in ROLES}
     assert opened["maintainer"] == set(ACCESS)
     for one, other in itertools.permutations(set(ROLES) - {"maintainer", "reviewer"}, 2):

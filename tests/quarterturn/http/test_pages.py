@@ -20,7 +20,7 @@ LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 @pytest.fixture
 def populated(turned, played):
-    """A release, a leaderboard with somebody on it, and a submission."""
+    """Serve a home with a release, a leaderboard with a line, and a submission."""
     played(turned.house, 9)
     turned.account("ada")
     turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
@@ -28,7 +28,7 @@ def populated(turned, played):
 
 
 def walked(site):
-    """Every page that anybody, a submitter or a maintainer comes to by following links, as (path, who)."""
+    """Give every page that anybody, a submitter or a maintainer reaches by following links, as (path, who)."""
     found, ahead = {}, [("/", None), ("/mine", "ada"), ("/findings/details", "maintainer")]
     while ahead:
         path, who = ahead.pop()

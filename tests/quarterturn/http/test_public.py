@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def every(site, path: str, what: str, limit: int = 5) -> list:
-    """Follow the pages to the end."""
+    """Follow the pages of a list to its end."""
     found, cursor = [], None
     while True:
         page = site.get(f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else ""))

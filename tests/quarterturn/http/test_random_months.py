@@ -55,7 +55,7 @@ who = st.sampled_from(sorted(OF))
 
 
 def telling(stratum, number):
-    """A task that says in its text which one it is."""
+    """Make a task whose text holds its own number."""
     task = written(stratum, number)
     return task | {"goal": f"Make the folder number-{number} of {task['id']}."}
 
@@ -65,7 +65,7 @@ class Killed(BaseException):
 
 
 class Worker(threading.Thread):
-    """Plays one job, and may stall before one of its tasks, for as long as it is dead."""
+    """A worker that runs one job, and may stall before one of its tasks as if it were dead."""
 
     def __init__(self, house, claim, dies_at):
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ class Worker(threading.Thread):
 
 
 def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
-    """Play a set in no time, as `sandbox.runs.run.run_set` does."""
+    """Play a set in no time, with the signature of `sandbox.runs.run.run_set`."""
     for place, task in enumerate(tasks):
         threading.current_thread().before(place)
         if cancelled():
@@ -104,7 +104,7 @@ class Quiet:
 
 
 class Months(RuleBasedStateMachine):
-    """A home and everybody who has to do with it; `homes` gives each story one of its own."""
+    """Model of a home and its users, for random sequences of events; `homes` gives each a home of its own."""
 
     homes = None
 
@@ -176,14 +176,14 @@ class Months(RuleBasedStateMachine):
     @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @rule()
     def silence(self):
-        """Everybody who has stalled is held for dead."""
+        """Let the leases of all stalled workers end."""
         self.now += LEASE + timedelta(seconds=1)
         self.house.queue.reap()
 
     @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @rule()
     def return_from_the_dead(self):
-        """What was somebody else's by then is as it was."""
+        """Let a stalled worker continue: what another worker took over stays as it was."""
         worker = next((worker for worker in self.workers if worker.is_alive()), None)
         if worker is None:
             return  # it noticed by itself just now
@@ -210,7 +210,7 @@ class Months(RuleBasedStateMachine):
     @precondition(lambda self: self.gone() < MOST_GONE)
     @rule(data=st.data(), cohort=st.integers(0, 4), dies_after=st.sampled_from([None, None, *withdrawal.STEPS]))
     def withdraw(self, data, cohort, dies_after):
-        """Take out a task that is live, or that waits in the reserve (0)."""
+        """Withdraw a task that is live, or one of the reserve (0)."""
         spare = sorted(record.id for record in self.house.vault.records(TaskState.REVIEWED))
         tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
         self.take_out(data.draw(st.sampled_from(tasks)), dies_after)
@@ -326,7 +326,7 @@ class Months(RuleBasedStateMachine):
 
 
 def one_that_has_everything(machine):
-    """A story in which all that can happen does, whatever hypothesis finds."""
+    """A fixed sequence in which every kind of event happens, whatever hypothesis generates."""
     story = machine()
     ask, put = story.ask_for, story.put_to_work
 
@@ -378,7 +378,7 @@ def one_that_has_everything(machine):
 
 @pytest.fixture
 def homes(templates, tmp_path, monkeypatch):
-    """Homes, as many as are wanted, with a reserve and with tasks for two turns whatever is withdrawn."""
+    """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
     monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
     first = with_dev_set(

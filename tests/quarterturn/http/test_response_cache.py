@@ -16,7 +16,7 @@ PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"conte
 
 
 class App:
-    """Says the same each time, and how often it was asked."""
+    """A stub application that gives the same answer each time and counts its requests."""
 
     def __init__(self):
         self.asked, self.status, self.headers = 0, 200, list(PUBLIC)
@@ -29,7 +29,7 @@ class App:
 
 
 class Place:
-    """A folder, an application, and the shelf before it; changes lie `age` seconds back."""
+    """A folder, an application, and the cache in front of it; changes lie `age` seconds back."""
 
     def __init__(self, folder, age=60):
         self.folder, self.app = folder, App()

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def drafts(house, document, strata):
-    """Add drafts with evidence, as an admission leaves them: the first waits for a review, the others were rejected."""
+    """Add drafts with evidence as admission leaves them: the first waits for a review, the others were rejected."""
     ids = []
     for number, stratum in enumerate(strata):
         task = Task.parse(document(stratum, 900 + number))

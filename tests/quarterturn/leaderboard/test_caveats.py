@@ -18,7 +18,7 @@ FIRST = Month.parse("2026-12")
 
 @pytest.fixture
 def house(home, stock):
-    """A home whose first four cohorts are of public grammars, and whose fifth is not."""
+    """Give a home whose first four cohorts are of public grammars, and whose fifth is not."""
     house = Application(home, None)
     stock(house, 4, public=True)
     house.rotation.run(FIRST.plus(-1))

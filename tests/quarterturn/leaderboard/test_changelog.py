@@ -26,7 +26,7 @@ def house(live):
 
 
 def append_leaves(house, *leaves):
-    """Publish leaves, and give the indexes at which they stand."""
+    """Append leaves to the log, and give their indexes."""
     places = [house.ledger.record(f"test/{place}/{len(data)}", data) for place, data in enumerate(leaves)]
     house.ledger.publish()
     return places

@@ -48,7 +48,7 @@ def test_a_later_figure_replaces_it_only_beyond_its_standard_error():
 
 
 def test_small_steps_do_not_add_up_to_an_answer():
-    """Each try differs a little from the one before; all of them are told the first."""
+    """Each run differs a little from the one before; all of them get the first one's figures."""
     said = [disclosed(0.50, 0.05)]
     for step in range(1, 10):
         said.append(disclosed(0.50 + step * 0.005, 0.05, said[-1]))

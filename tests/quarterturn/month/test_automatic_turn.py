@@ -37,7 +37,7 @@ DUE = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 class Time:
-    """A present moment that stands where it is put."""
+    """A clock that stands where it is set."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -48,7 +48,7 @@ class Time:
 
 @pytest.fixture
 def at(live):
-    """Open the home at a moment; more than once, as several processes would."""
+    """Open the home at a time; several calls stand for several processes."""
     houses = []
 
     def opened(now: datetime) -> tuple[Application, Time]:
@@ -253,7 +253,7 @@ def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
 
 @pytest.mark.both_databases
 def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
-    """Where there is no common lock the rows decide: whoever comes second changes nothing."""
+    """Without a common lock the rows decide: the second process changes nothing."""
     house, _ = at(DUE)
     other, _ = at(DUE)
     month, retired = Month.parse("2026-12"), Counter()

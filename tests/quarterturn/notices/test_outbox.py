@@ -39,7 +39,7 @@ SECRET = b"test-secret-of-at-least-24-bytes"
 
 
 class Heard:
-    """A channel that keeps what it is given, and fails as often as it is told to."""
+    """A channel that records its messages, and fails as often as the test sets."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.messages = failures, []
@@ -52,7 +52,7 @@ class Heard:
 
 @pytest.fixture
 def box(url):
-    """Give an outbox with its channels at a moment; all of them share one database."""
+    """Give an outbox with its channels at a time; all of them share one database."""
     engine = open_engine(url)
     migrations.upgrade(engine)
 
@@ -148,7 +148,7 @@ def test_of_many_who_send_at_once_one_does(box):
 
 @contextmanager
 def receiving(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
-    """Listen on the loopback, and answer with these, the last of them from then on."""
+    """Listen on the loopback, and answer with these responses, repeating the last."""
     heard: list[tuple[dict[str, str], bytes]] = []
 
     class Receiver(BaseHTTPRequestHandler):
@@ -308,7 +308,7 @@ def certificate(folder) -> ssl.SSLContext:
 
 @contextmanager
 def tls_mail(context: ssl.SSLContext | None, refuse: str = "") -> Iterator[tuple[int, list[str | bytes]]]:
-    """A mail server (RFC 5321) that speaks STARTTLS and AUTH PLAIN where it has a certificate; keeps what it hears."""
+    """A mail server (RFC 5321) with STARTTLS and AUTH PLAIN where it has a certificate; records its input."""
     heard: list[str | bytes] = []
 
     class Server(socketserver.StreamRequestHandler):

@@ -42,7 +42,7 @@ def authority(tmp_path_factory):
 
 
 async def make_folder(task):
-    """Do what the goal says with the official client, if there is a tool for it."""
+    """Solve the task with the official client, if it has the tool."""
     name = re.search(r"number-\d+", task["goal"])
     tools = {tool["name"] for tool in task["tools"]}
     if not name or "filesystem__create_directory" not in tools:

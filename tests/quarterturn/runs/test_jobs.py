@@ -40,7 +40,7 @@ MONTH = "2026-12"
 
 
 class NoWorld:
-    """A box in which no world can be made: every verdict is unknown, and that quickly."""
+    """A box in which no world can be made: every verdict is unknown, quickly."""
 
     name, official = "docker", False
 
@@ -82,7 +82,7 @@ def submit(house, tasks="private"):
 
 
 class After:
-    """Stands one way at first and another way later."""
+    """Gives one value at first and another one later."""
 
     def __init__(self, looks, then):
         self.looks, self.then = looks, then

@@ -126,12 +126,12 @@ def test_the_verbs_take_a_key_from_a_private_file_and_never_say_it(say, house, t
 
 
 class NoWorld:
-    """An official box in which no world ever comes up."""
+    """An official box in which no world ever starts."""
 
     name, official = "docker", True
 
     def check(self):
-        """Answer: only its worlds do not come up."""
+        """Succeed: only the worlds of this box fail to start."""
 
     def world(self, servers, state, limits):
         raise Unavailable("no world today")

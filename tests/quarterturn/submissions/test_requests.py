@@ -58,7 +58,7 @@ def work_off(house, code=None, run=None):
 
 
 def a_run(house, submitter="ada", *, served=False):
-    """A private run as the ledger's books have it; nobody plays it."""
+    """Record a private run in the ledger's rows; nobody plays it."""
 
     class Box:
         name, official = "docker", True
@@ -194,7 +194,7 @@ def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take, c
 @both
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take, code):
-    """Whoever's fault it was: a refund of what was served would be a second draw."""
+    """The cause does not matter: a refund of a run that was served something would be a second draw."""
     take(submission_request=PRIVATE)
     work_off(house, code)
     take(submission_request=PRIVATE)
@@ -236,7 +236,7 @@ def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(hous
 
 @both
 def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until_it_has_ended(house, take):
-    """So the run that was named is the first that is served a task, or nothing was served when it ended."""
+    """So the designated run is served a task first, or nothing was served when it ended."""
     house.accounts.link("countess", "ada")
     plain, other, named = take(submission_request=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)
     queue = Queue(house.engine, house.now, at_once=3)

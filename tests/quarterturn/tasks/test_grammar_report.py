@@ -20,7 +20,7 @@ from ...patience import PATIENCE
 
 
 def some(server: str, folder: Path, *templates: str) -> Path:
-    """Give a shipped grammar with a few of its templates: each takes its time to draw from."""
+    """Give a shipped grammar with a few of its templates, since drawing from each takes time."""
     folder.mkdir()
     for name in ("grammar", *templates):
         shutil.copy(LIBRARY / server / f"{name}.yaml", folder)
@@ -70,7 +70,7 @@ def test_what_a_home_has_used_is_counted(home, monkeypatch):
 
 
 def replace(file: Path, text: str) -> None:
-    """Change a file at once: whoever looks meets the old text or the new one, and never half of it."""
+    """Replace a file atomically: a reader sees the old text or the new one."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.replace(file)
