@@ -21,7 +21,7 @@ Abort.
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole path of a Debian that has nothing yet, whose apt answers as it does."""
+    """Give a folder that is the whole path of a bare Debian, with a stub of its apt."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Checkout:
-    """As much of an installer as the template needs."""
+    """The part of an installer that the template needs."""
 
     root: Path
     venv: Path

@@ -45,7 +45,7 @@ version = "1"
 
 @pytest.fixture
 def checkout(tmp_path: Path, wheelhouse: Any) -> Path:
-    """A checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
+    """Make a checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
     root = tmp_path / "checkout"
     (root / "requirements").mkdir(parents=True)
     uv = (Path(sys.prefix) / "bin" / "uv").read_bytes()

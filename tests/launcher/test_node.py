@@ -12,7 +12,7 @@ from quarterturn.launcher.node import place_node, system_node
 
 
 def pretend(folder: Path, version: str, program: str) -> dict[str, str]:
-    """Put a `node` on a path of its own, which answers as the real one does."""
+    """Put a stub `node` on a path of its own that answers as the real one does."""
     folder.mkdir(exist_ok=True)
     node = folder / "node"
     node.write_text(f"#!/bin/sh\necho {version} {program}\n")

@@ -25,7 +25,7 @@ def settings_of(tmp_path: Path, text: str, **variables: str) -> PipSettings:
 
 
 def install(tmp_path: Path, requirement: str = "paperclip", **variables: str) -> subprocess.CompletedProcess[str]:
-    """Let uv install with what the launcher makes of an environment that speaks only to pip."""
+    """Install with uv in the environment that the launcher derives from pip's settings."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, **variables}
     settings = read(environ)
     closed = ["--no-index"] if settings.index is None else []

@@ -69,7 +69,7 @@ WITNESSES = {
 
 
 def turned(data: bytes, *bits: int) -> bytes:
-    """Turn some of the bits of data."""
+    """Flip some of the bits of data."""
     changed = bytearray(data)
     for bit in bits:
         changed[bit // 8] ^= 1 << bit % 8
@@ -77,12 +77,12 @@ def turned(data: bytes, *bits: int) -> bytes:
 
 
 def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
-    """Give the data with one bit turned, for every bit or for each of so many."""
+    """Give the data with one bit flipped, for every bit or for each of so many."""
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
 
 
 def refused(report: AuditReport, step: str, *words: str) -> None:
-    """Expect that an audit stopped at a step, and that these words are in its sentence."""
+    """Require that an audit stopped at a step, with these words in its sentence."""
     assert report.failed is not None, [one.detail for one in report.steps]
     assert report.failed.name == step, (report.failed.name, report.failed.detail)
     for word in words:
@@ -90,7 +90,7 @@ def refused(report: AuditReport, step: str, *words: str) -> None:
 
 
 def bad_release(name: str, to: Path) -> tuple[Path, Path]:
-    """Copy one of the frozen bad releases; give its folder and the file of the keys that it is held against."""
+    """Copy one of the frozen bad releases; give its folder and the file of the keys for its audit."""
     base = VECTORS / BAD[name].get("of", "good")
     folder, keys = shutil.copytree(base / RELEASE, to), base / "log.vkey"
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)

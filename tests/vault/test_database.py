@@ -80,7 +80,7 @@ def test_a_block_that_ends_is_there_for_another_engine(engine, url):
 
 @pytest.mark.both_databases
 def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
-    """Both read the highest number first: without a lock taken at the start, both would write the same one."""
+    """Both read the highest number first: without an immediate lock both would write the same one."""
     monkeypatch.setattr(database, "WAIT", 300.0)
 
     def count(_):

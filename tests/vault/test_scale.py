@@ -19,7 +19,7 @@ FEW, MANY = 5, 60
 
 
 class Steps:
-    """Counts the steps of SQLite's machine: every row that it looks at takes some."""
+    """Counts the steps of SQLite's virtual machine: every row that it reads takes some."""
 
     def __init__(self, engine: Engine) -> None:
         self.count = 0
@@ -30,7 +30,7 @@ class Steps:
         return 0
 
     def of(self, ask: Callable[[], Any]) -> int:
-        """Count the steps of one question, asked a second time."""
+        """Count the steps of one query, run a second time."""
         ask()
         before = self.count
         ask()

@@ -59,7 +59,7 @@ def test_an_unfinished_transaction_does_not_count(tmp_path):
 
 
 def leave(folder, mode):
-    """Leave a database in the middle of its work, with what lies beside it."""
+    """Leave a database in the middle of a transaction, with its journal files."""
     with closing(sqlite3.connect(folder / "main.db", isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v)")

@@ -116,7 +116,7 @@ def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch
 
 
 def breaking(error):
-    """Make a tree that nobody can look at."""
+    """Make a tree on which every access fails."""
     tree = mock.MagicMock(spec=FileTree)
     tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = error
     return tree

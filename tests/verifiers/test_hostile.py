@@ -35,7 +35,7 @@ STEPS_A_BYTE, STEPS_AT_ALL = 12, 20_000
 
 
 def asked(kind):
-    """Ask everything that the catalogue's examples ask of a namespace, and its opposite."""
+    """Give all predicates of the catalogue's examples in a namespace, and their opposites."""
     for name in CATALOGUE:
         if name.startswith(f"{kind}."):
             document = {name: dict(CATALOGUE[name].example.arguments)}
@@ -43,7 +43,7 @@ def asked(kind):
 
 
 def judged(kind, tree):
-    """Read and judge a state, and say what reading cost."""
+    """Read and judge a state, and give the cost of reading."""
     state = read(kind, tree)
     assert not state.missing
     there = decode(encode({kind: state}))
@@ -80,7 +80,7 @@ def test_the_corpus_is_what_the_script_writes_and_each_kind_has_its_share():
 
 
 def examples(kind):
-    """Give a few of the states on which the catalogue shows its predicates."""
+    """Give a few of the states of the catalogue's examples."""
     names = [name for name in CATALOGUE if name.startswith(f"{kind}.")]
     views = [make() for name in names[::3] for make in (CATALOGUE[name].example.holds, CATALOGUE[name].example.fails)]
     return [one.states[kind] for one in views]
@@ -91,7 +91,7 @@ STATES = {kind: examples(kind) for kind in KINDS}
 
 @st.composite
 def mutated(draw, kind):
-    """Damage a file or two of an example: bits, cuts, pieces of other files, other bytes altogether, no file at all."""
+    """Damage a file or two of an example: flipped bits, cuts, parts of other files, other bytes, no file."""
     tree = dict(draw(st.sampled_from(STATES[kind])))
     paths = [path for path, node in tree.items() if node.kind == "file" and path != "snapshot.json"]
     paths = paths or [path for path in tree if tree[path].kind == "file"]
@@ -191,7 +191,7 @@ def stock(*prices, base="numeric"):
 
 
 def cost(document, states, answer=None):
-    """Judge a predicate, and say how many steps that took."""
+    """Judge a predicate, and give the number of steps."""
     spent = []
     with mock.patch.object(ReadingBudget, "step", autospec=True, side_effect=lambda _, number=1: spent.append(number)):
         found = evaluate(parse(document), states, answer)

@@ -22,7 +22,7 @@ TWO = "desk: {compose: [first, second], with: '-', free: true}\n      drawer: {c
 
 
 def variant_of(small, *changes, parameters=TWO):
-    """Make the small grammar, whose file lies at a place of two free parts, changed in more ways."""
+    """Make the small grammar with a file at a place of two free parts, and with further changes."""
     text = small.replace("    parameters:\n", f"    parameters:\n      {parameters}\n", 1)
     text = text.replace("out/{name}.txt", "out/{desk} {drawer}/{name}.txt")
     for old, new in changes:
@@ -134,7 +134,7 @@ def test_choices_that_cannot_be_told_apart_are_refused_when_drawn(small, choices
 
 
 def test_another_assignment_than_the_one_tried_gives_the_same_task_too(small):
-    """The proof takes one assignment; here all corners of the choices are taken."""
+    """Admission proves one assignment; this takes all corners of the choices."""
     grammar = variant_of(small)
     skeleton = skeletons(grammar)[0]
     draft = draw(grammar, skeleton, skeleton.difficulties[0], Random(2)).draft

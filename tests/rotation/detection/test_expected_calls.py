@@ -13,7 +13,7 @@ NOISE, OWN = 0.25, 0.3
 
 
 def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
-    """Make a run a submitter and month on the same tasks, everything passed; and its expected log calls."""
+    """Make a run per submitter and month on the same tasks, everything passed; and its expected log calls."""
     dice = np.random.default_rng(seed)
     task, run = dice.normal(1.4, 0.5, TASKS), dice.normal(0, 0.25, SUBMITTERS)
     truth = np.tile(task + run[:, None] + dice.normal(0, own, (SUBMITTERS, TASKS)), (MONTHS, 1))
@@ -33,7 +33,7 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
 
 
 def distances(table: ResultTable, truth: Floats, rotation: int) -> Floats:
-    """How far the truth of a rotation's runs lies from what was predicted."""
+    """Give how far the true values of a rotation's runs lie from the predicted ones."""
     now = table.rotation == rotation
     return (truth - fit(table).mean)[now]
 

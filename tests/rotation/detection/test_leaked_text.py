@@ -28,7 +28,7 @@ def wide(number: int) -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture
 def month(tmp_path: Path) -> Benchmark:
-    """A home whose first set is live; a task of each stratum and cohort is traceable."""
+    """Give a home whose first set is live; a task of each stratum and cohort is traceable."""
     home = Benchmark(tmp_path, f"sqlite:///{tmp_path}/rows.db")
     for number in range(5 * len(DEMO.per_cohort)):
         plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])

@@ -18,7 +18,7 @@ HARDER = 0.6  # half a standard deviation of difficulties
 def world(
     seed: int, *, submitters: int = 12, rotations: int = 2, harder: float = 0.0, runs: int = 1, known: float = 0.0
 ) -> ResultTable:
-    """Play months in which submitter 0 stays as they are, whatever the others do; submitter 1 may know old tasks."""
+    """Simulate months in which submitter 0 keeps its ability and the others change; submitter 1 may know old tasks."""
     dice = np.random.default_rng(seed)
     first = np.repeat(np.arange(2 - LIFE, rotations + 1), COHORT)
     family = dice.integers(0, FAMILIES, len(first))
@@ -66,7 +66,7 @@ def value(number: float | None) -> float:
 
 @pytest.mark.slow
 def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_one():
-    """The same dice twice: with a fresh cohort as usual, and with one that is harder by half a standard deviation."""
+    """The same random numbers with a usual fresh cohort, and with one that is harder by half a deviation."""
     raws, linked, errors = [], [], []
     for seed in range(30):
         usual, harder = link(world(seed)), link(world(seed, harder=HARDER))

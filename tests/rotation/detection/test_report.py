@@ -21,7 +21,7 @@ NAMES = [f"who{number:03}" for number in range(8)]
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    """The third month of a world in which the first submitter knows half of the tasks that stayed."""
+    """Give the report on a third month in which the first submitter knows half of the tasks that stayed."""
     return report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
 
 

@@ -33,7 +33,7 @@ class Judged:
 
 
 def gap(table, rotation):
-    """Stands for the detectors: who passes all that is exposed and nothing that is not, in the newest rotation."""
+    """A stub detector: flags who passes every exposed task and no other in the newest rotation."""
     for submitter, name in enumerate(table.submitters):
         runs = (table.submitter == submitter) & (table.rotation == rotation)
         exposed = table.exposed[runs] & table.taken[runs]
@@ -57,7 +57,7 @@ def two_months(template: Callable[..., Benchmark], tmp_path_factory: pytest.Temp
 
 @pytest.fixture
 def months(two_months: Benchmark, tmp_path: Path) -> Iterator[Benchmark]:
-    """Two months of five submitters: all are honest, but in the second month one passes what is old and no more."""
+    """Play two months of five submitters; all are honest, but in the second one passes exactly the old tasks."""
     home = two_months.copied(tmp_path)
     yield home
     home.books.engine.dispose()

@@ -19,7 +19,7 @@ def held(estimate: Floats, table: ResultTable = TABLE, information: Floats = SUR
 
 
 def months(first: float, second: float, third: float, others: Floats) -> Floats:
-    """Give estimates by which the first submitter differs from the others, who all do the same."""
+    """Make estimates by which the first submitter differs from the others, who are all alike."""
     own = np.array([first, second, third])
     return np.where(TABLE.submitter == 0, own[TABLE.rotation - 1], others[TABLE.rotation - 1])
 

@@ -23,7 +23,7 @@ DICE = random.Random(20261121)
 
 
 def free(number: int) -> dict[str, list[str]]:
-    """Each task has lists of its own: 3 of 128, 21 bits, little more than the least."""
+    """Give a task lists of its own: 3 of 128 values, 21 bits, little more than the minimum."""
     names = ("folder", "target", "output")
     return {name: [f"{name}-{a}-{number}-{n}" for n in range(13) for a in NOUNS][:128] for name in names}
 
@@ -48,7 +48,7 @@ def filled(values: dict[str, str]) -> str:
 
 
 def reworded(text: str, dice: random.Random) -> str:
-    """A light paraphrase: one word in eight is dropped or replaced, names are kept, case and signs change."""
+    """Paraphrase lightly: one word in eight is dropped or replaced, names are kept, case and signs change."""
     words = [
         word if "-" in word or dice.random() > 0.125 else dice.choice(["", "some", "thing"]) for word in text.split()
     ]
@@ -56,7 +56,7 @@ def reworded(text: str, dice: random.Random) -> str:
 
 
 def mixed(one: str, other: str, dice: random.Random) -> str:
-    """Two recipients compare their texts, and take either's wherever they differ."""
+    """Mix two recipients' texts: either's words wherever they differ."""
     return " ".join(dice.choice(pair) for pair in zip(one.split(), other.split(), strict=True))
 
 

@@ -9,7 +9,7 @@ from rotation.detection.statistics.table import Bools, Floats
 
 
 def runs(seed: int, count: int = 2000, tasks: int = 60) -> tuple[Bools, Floats]:
-    """Play honest runs; give their results and the chances at the abilities that are estimated from them."""
+    """Simulate honest runs; give their results and the probabilities at the estimated abilities."""
     dice = np.random.default_rng(seed)
     difficulty, ability = dice.normal(0, 1.3, tasks), dice.normal(0, 1, count)
     passed = dice.random((count, tasks)) < expit(ability[:, None] - difficulty)

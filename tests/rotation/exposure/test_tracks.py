@@ -100,7 +100,7 @@ def test_a_fresh_cohort_has_no_skeleton_that_an_endpoint_has_read(begun_home):
 
 
 def test_an_auditor_accepts_months_with_and_without_hosted_runs(begun_home):
-    """The first month has a hosted run between two others, the second one that is aborted, and the third none."""
+    """The first month has a hosted run between two others, the second an aborted one, the third none."""
     begun_home.play("before", 0.5)
     play(begun_home)
     begun_home.play("after", 0)

@@ -44,7 +44,7 @@ def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose():
 
 
 def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
-    """Make `count` candidates of both strata, `each` of a skeleton; some are of both where it is not far `apart`."""
+    """Make `count` candidates of both strata, `each` of a skeleton; without `apart` some skeletons are of both."""
     pool = [candidate(i, A, f"s-{i // each}") for i in range(count)]
     pool += [candidate(1000 + i, B, f"s-{(apart + i) // each}") for i in range(count)]
     return in_order(pool)

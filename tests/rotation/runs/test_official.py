@@ -31,7 +31,7 @@ LEFT = AttemptFacts(Stage.FROZEN, ended="answered", upstream="down")
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """A home whose first set is live, with two spare tasks of each stratum in the reserve."""
+    """Give a home whose first set is live, with two spare tasks of each stratum in the reserve."""
     made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=2))
     made.stock(6)
     made.rotation.run(BEFORE)
@@ -40,7 +40,7 @@ def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
 
 
 def only(run: OpenRun, task: str) -> OpenRun:
-    """The run, as if it had been opened for this task alone."""
+    """Give the run as if it had been opened for this task alone."""
     return replace(run, cohorts=(replace(run.cohorts[0], tasks=(task,)),))
 
 
@@ -139,7 +139,7 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
 
 def verdicts(home: Benchmark, number: int) -> dict[str, str]:
-    """The verdict and the code of each task of a run."""
+    """Give the verdict and the code of each task of a run."""
     results = home.books.runs.results(number, who="test", why="test")
     return {one.task_id: f"{one.verdict.value} {one.code}" for one in results}
 
@@ -230,7 +230,7 @@ def test_a_run_that_was_served_nothing_is_aborted(home):
 
 
 def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one(home):
-    """Else the death of a worker would take back the serving that it was playing."""
+    """Otherwise a worker's death would take back the serving that was in play."""
     run = home.open()
     task = run.tasks[0]
     home.official.serve(run, task)

@@ -32,7 +32,7 @@ WITH_RESERVE = replace(DEMO, reserve=2)
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """A home whose first set is live, with one spare task of each stratum."""
+    """Give a home whose first set is live, with one spare task of each stratum."""
     made = Benchmark(tmp_path, migrated, WITH_RESERVE)
     made.stock(5)
     made.rotation.run(BEFORE)
@@ -53,7 +53,7 @@ def stratum(home: Benchmark, task: str) -> Stratum:
 
 
 def spare(home: Benchmark, task: str) -> str:
-    """The one reserve task of a task's stratum."""
+    """Give the one reserve task of a task's stratum."""
     (found,) = (
         r.id for r in home.books.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task)
     )
@@ -383,7 +383,7 @@ def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_
 
 
 def test_a_refill_is_opened_with_what_it_was_served_alone(home):
-    """A run before the withdrawal has no result on the refill, and nobody misses one."""
+    """A run before the withdrawal has no result on the refill, and the audit expects none."""
     run = home.open()
     home.finish(run)
     task = members(home)[0]

@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def turned(begun_home: Benchmark) -> Benchmark:
-    """A benchmark after two turns."""
+    """Give a benchmark after two turns."""
     begun_home.rotation.run(FIRST)
     return begun_home
 
@@ -144,7 +144,7 @@ def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(benchm
 
 
 def another(benchmark: Benchmark) -> Rotation:
-    """Go on with another key, as after the loss of the first."""
+    """Continue with another key, as after the loss of the first."""
     attester = Attester(Ed25519PrivateKey.from_private_bytes(b"n" * 32), benchmark.public)
     return Rotation(
         benchmark.books, benchmark.rotation._spec, benchmark.releases, attester, again=benchmark.rotation._again

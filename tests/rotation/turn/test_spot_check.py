@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def home(begun_home, monkeypatch) -> Benchmark:
-    """A benchmark after its first turn, in which every result is chosen."""
+    """Give a benchmark after its first turn, in which every result is sampled."""
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     return begun_home
 
@@ -34,7 +34,7 @@ def state(task_id, word) -> UnjudgedResult:
 
 
 def played(home, *, words=None, **changes):
-    """Play a run that passes everything, in which what is left of each task is the word true, or another one.
+    """Play a run that passes everything, in which each task's state is the word `true`, or another one.
 
     `changes` are made to the outcome of its first task.
     """

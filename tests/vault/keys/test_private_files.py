@@ -37,7 +37,7 @@ def hidden(folder):
 
 @pytest.fixture
 def last_sync_fails(monkeypatch):
-    """Let the folder's `fsync` fail, once the new name is there."""
+    """Let the folder's `fsync` fail after the rename."""
 
     def failing(folder):
         raise OSError(5, "Input/output error")

@@ -28,7 +28,7 @@ def new_writer(tmp_path):
 
 @pytest.fixture
 def five(new_writer):
-    """A log of five leaves."""
+    """Make a log of five leaves."""
     writer = new_writer()
     writer.append(rows(5), 0)
     return writer
@@ -252,7 +252,7 @@ def test_key_and_places_must_fit(tmp_path):
 
 @pytest.fixture
 def memory():
-    """A folder in memory where there is one: a process that dies leaves the page cache as it is, and a disk is slow."""
+    """Give a folder in memory, if there is one: a process crash leaves the page cache, and a disk is slow."""
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         yield folder

@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 def case_before(folder, step):
-    """An audit that has come up to a step."""
+    """Give an audit that has reached a step."""
     case = AuditState(folder, [KEY], None)
     for name in ON_STEPS[: ON_STEPS.index(step)]:
         STEPS[name](case)
@@ -41,7 +41,7 @@ def case_before(folder, step):
 
 
 def refusal(case, *steps):
-    """The sentence with which one of these steps refuses, or nothing."""
+    """Give the sentence with which one of these steps refuses, or nothing."""
     try:
         for step in steps:
             STEPS[step](case)
@@ -51,7 +51,7 @@ def refusal(case, *steps):
 
 
 def first_to_look(name):
-    """The step that first looks at a file's bytes."""
+    """Give the step that is the first to read a file's bytes."""
     if name.startswith("log/tile/"):
         return "root"
     return "named checkpoints" if name.startswith("log/checkpoints/") else "files"
@@ -60,7 +60,7 @@ def first_to_look(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", sample([1, 8], keep=[1]))
 def test_each_bit_of_a_release_counts(folder, bits):
-    """Each flip meets the step that looks at the file first, and after it all others; the steps before do not look."""
+    """Each flip is tested from the first step that reads the file on; earlier steps do not read it."""
     tried = 0
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         step, data = first_to_look(path.relative_to(folder).as_posix()), path.read_bytes()
@@ -95,7 +95,7 @@ def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder
 
 
 def put(path, data):
-    """Write over a file: one that is emptied first is flushed to the disk each time."""
+    """Overwrite a file in place: a file that is truncated first is flushed to the disk each time."""
     with path.open("r+b") as file:
         file.write(data)
         file.truncate()
@@ -103,7 +103,7 @@ def put(path, data):
 
 @pytest.mark.slow
 def test_ten_thousand_mutations_of_lines_are_refused_with_a_sentence(folder):
-    """As if the operator had bound each of them: what the manifest and the log say of the file is taken as right."""
+    """The operator binds each of them: the manifest's and the log's digests are taken as right."""
     draw = random.Random(6962)
     cases = {step: case_before(folder, step) for step in {*READ_IN.values(), "figures"}}
     whole = {name: (folder / name).read_bytes() for name in contents.CONTENT}

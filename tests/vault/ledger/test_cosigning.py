@@ -31,7 +31,7 @@ Play = Callable[[bytes], WitnessReply]
 
 
 class Stage:
-    """A log and three witnesses in one process; each witness can be made to act a part."""
+    """A log and three witnesses in one process; each witness can be made to misbehave."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, clock = folder, count(1_700_000_000)

@@ -33,7 +33,7 @@ def test_known_roots():
 
 
 def textbook(hashes):
-    """Section 2.1, word for word."""
+    """Compute a root as section 2.1 defines it."""
     if len(hashes) <= 1:
         return hashes[0] if hashes else hashlib.sha256().digest()
     split = 1
@@ -85,7 +85,7 @@ def test_every_consistency_proof_of_every_small_tree(hashes):
 
 
 def mutated(proof):
-    """A proof with each hash changed, left out, doubled, cut, and one too many."""
+    """Give a proof with each hash changed, left out, doubled, cut, and one too many."""
     for place, item in enumerate(proof):
         yield [*proof[:place], bytes([item[0] ^ 1]) + item[1:], *proof[place + 1 :]]
         yield [*proof[:place], *proof[place + 1 :]]

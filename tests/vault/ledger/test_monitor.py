@@ -20,7 +20,7 @@ def glance(month, kept: MonitorState | None = None, now: datetime = DECEMBER, fo
 
 @pytest.fixture
 def begun(month):
-    """A month that was committed to, with a run under way."""
+    """Give a month that was committed to, with a run under way."""
     month.begin().open_run(1)
     return month
 

@@ -117,7 +117,7 @@ def test_extra_data_is_carried_along(proof):
 
 @pytest.mark.slow
 def test_every_flipped_bit_of_a_proof_is_noticed(proof):
-    """Signature lines too: the quorum needs each of the three."""
+    """Signature lines count too: the quorum needs each of the three."""
     policy = Policy.parse(TEXT)
     for bad in flips(proof.format().encode()):
         with pytest.raises((Broken, Malformed)):

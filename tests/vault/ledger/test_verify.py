@@ -22,13 +22,13 @@ RETIRED = "cohort-2026-12"
 
 @pytest.fixture
 def live(month):
-    """A month whose set is live."""
+    """Give a month whose set is live."""
     return month.begin()
 
 
 @pytest.fixture
 def played(month):
-    """A month up to its turn, honestly."""
+    """Give a month up to its turn, played honestly."""
     return month.play()
 
 
@@ -38,7 +38,7 @@ def without_reserve(month):
 
 
 def rewrite(name, change):
-    """Edit each line of a file, and let the operator bind the outcome as if it were true."""
+    """Edit each line of a file, and let the operator bind the result as if it were true."""
 
     def edit(files):
         rows = [json.loads(line) for line in files[name].splitlines()]

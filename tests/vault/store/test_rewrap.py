@@ -32,7 +32,7 @@ def rotation(engine, ring, clock):
 
 @pytest.fixture
 def filled(vault, add):
-    """Five tasks with a blob each; with the index key there are six blobs."""
+    """Make five tasks with a blob each; with the index key there are six blobs."""
     for number in range(5):
         add(number)
         vault.seal_blob(f"trace/{number}", b"what happened %d" % number)
@@ -40,7 +40,7 @@ def filled(vault, add):
 
 
 def rotated(rotation):
-    """Change the key, from its beginning to its end."""
+    """Change the key, from beginning to end."""
     rotation.begin()
     rotation.rewrap()
     rotation.finish()
@@ -150,7 +150,7 @@ def test_a_key_stays_while_a_row_needs_it(engine, filled, ring, rotation):
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
 def test_a_row_that_changes_meanwhile_is_not_written_over(engine, filled, rotation, monkeypatch):
-    """Nobody of ours writes without the lock of all writers; who does it all the same loses nothing."""
+    """Our writers hold the lock; a foreign writer without it loses nothing either."""
     real, changed = rewrap.rewrap, update(BlobRow).where(BlobRow.name == "trace/1").values(wrapped_key=b"another's")
 
     def meanwhile(*arguments):
@@ -310,7 +310,7 @@ print(json.dumps({"steps": Counter(os.read(reading, 4096).decode().split()), "ke
 
 @pytest.mark.both_databases
 def test_a_rotation_that_is_killed_at_any_step_goes_on_from_there(engine, filled, start):
-    """Before the first key is in place nothing has begun, and after the last is dropped nothing is left to do."""
+    """Nothing has begun before the first key is in place, and nothing is left after the last is dropped."""
     engine.dispose()
     result = finished(start(KILLED_AT_EACH_STEP))
     assert result["steps"]["fsync"] >= 4, "the ring's file and its folder, when a key is made and when it is dropped"

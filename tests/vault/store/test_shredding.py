@@ -96,7 +96,7 @@ def test_a_promise_that_is_only_recorded_is_enough_to_refuse(vault, engine, add)
 
 
 def test_the_old_bytes_are_in_no_file_of_the_database(vault, engine, add, tmp_path):
-    """Rows of many sizes, wrapped again in between, so that they move about in their pages."""
+    """Rows of many sizes are wrapped again in between, so that they move within their pages."""
     ids = [add(number, author="a" * (number * 40 % 200 + 1)).id for number in range(40)]
     for number, task_id in enumerate(ids):
         vault.seal_blob(f"admission/{task_id}", b"canary" * (97 * number))

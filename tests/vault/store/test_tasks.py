@@ -192,7 +192,7 @@ def test_an_event_that_is_not_open_changes_nothing_and_names_the_task(vault, add
 
 
 def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
-    """The session still remembers a draft when the row no longer is one."""
+    """The session still holds a draft when the row no longer is one."""
     task_id = add(0).id
     with transaction(engine) as session:
         remembered = session.get(TaskRow, task_id)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def ring(path, kept):
-    """A ring that this lock alone opens."""
+    """Make a ring that this lock alone opens."""
     made = FileKeyRing.create(path, None, at=NOW)
     if kept.maker.kind != "file-mode":
         made.add_lock(kept.maker)
@@ -68,7 +68,7 @@ def test_whatever_is_changed_in_a_lock_it_opens_to_nothing_else(path, ring, kept
 
 
 def turned(value):
-    """Give a value that has one thing changed and keeps its form, where that can be."""
+    """Change a value in one place and keep its form, where that is possible."""
     if isinstance(value, int):
         return value + 1
     if isinstance(value, list):
@@ -179,7 +179,7 @@ def test_names_are_given_once_and_the_last_lock_stays(path):
 
 
 def test_the_first_lock_that_needs_a_secret_is_over_a_fresh_root_key(path):
-    """The root key of before lay open in the file, and in every copy of it."""
+    """The former root key was readable in the file, and in every copy of it."""
     ring = FileKeyRing.create(path, None)
     blob, before = ring.wrap(KEY, b"c"), json.loads(path.read_bytes())["ring"]
     ring.add_lock(Passphrase(b"test-one", CHEAP))

@@ -18,7 +18,7 @@ RING = "ring:0000000000000000"
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a command in Python and give its words."""
+    """Write a command in Python and give its arguments."""
 
     def written(body: str) -> tuple[str, ...]:
         path = tmp_path / "command.py"
