@@ -61,7 +61,7 @@ def world():
 
 
 def hear(channel):
-    """Give the first frame that comes."""
+    """Give the first frame that arrives."""
     reader = frames.FrameReader()
     channel.settimeout(PATIENCE)
     while True:

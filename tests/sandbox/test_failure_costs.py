@@ -47,12 +47,12 @@ CUT_OFF = ExitFacts(running=False, relay_died=True)
 
 
 def outcomes(outcome: TaskRun) -> tuple[list[str], bool]:
-    """Give what each attempt came to, in order, and whether the last one passed."""
+    """Give the outcome of each attempt, in order, and whether the last one passed."""
     return [f"{one.failure}: {one.code}" for one in (*outcome.earlier, outcome)], outcome.passed
 
 
 def played(story, deed=None, *, task=SQLITE, terms=None, **more):
-    """Play a story in memory; what is done to its first attempt, is done between `look` and `add`."""
+    """Play a function in memory; `deed` is done to its first attempt, between `look` and `add`."""
 
     def whole(made):
         hands = Hands(made)
@@ -72,7 +72,7 @@ def played(story, deed=None, *, task=SQLITE, terms=None, **more):
 
 
 def eating(world, query):
-    """A query of which the world's database process dies, each time."""
+    """Make a query that kills the world's database process, each time."""
     world.lose("sqlite")
     return ""
 
@@ -92,7 +92,7 @@ def test_a_world_that_dies_of_a_call_is_a_fail():
 
 
 def test_starting_more_servers_than_a_world_has_memory_for_is_the_agents_failure(monkeypatch):
-    """A world's memory bears no ten servers at once, and not when an agent is away either."""
+    """A world's memory does not hold ten servers, with an agent or without one."""
     real, worlds = MemoryBox.world, []
 
     def world(box, servers, state, limits):
@@ -128,7 +128,7 @@ def test_an_error_that_the_agent_sees_is_no_failure():
 
 
 def unfrozen(error):
-    """A query after which the world does not give its state."""
+    """Make a query after which the world does not give its state."""
 
     def query(world, query):
         world.fail_to_freeze(error)
@@ -165,7 +165,7 @@ def test_a_call_that_never_ends_is_a_fail_on_a_machine_that_is_in_time_without_i
 
 
 def test_a_time_bomb_buys_no_retry():
-    """The call breaks its world until a moment, and holds ever after: nobody could show that it did."""
+    """The call breaks its world until a moment, and never after: nobody could prove that it did."""
     calls, armed = itertools.count(), threading.Barrier(4)
 
     def bomb(world, query):
@@ -187,7 +187,7 @@ def test_a_time_bomb_buys_no_retry():
 
 
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
-    """One agent breaks its world; the other is at work until a check waits for it, or is made beside it."""
+    """One agent breaks its world; the other works until a check waits for it, or is made beside it."""
     at_work, seen, turns, both = set(), [], SharedLock(2), threading.Barrier(2)
     monkeypatch.setattr("sandbox.runs.run.SharedLock", lambda most: turns)
 
@@ -233,12 +233,12 @@ def test_an_agent_whose_time_runs_out_by_our_own_clock_has_failed():
 
 
 def no_word(_):
-    """Say nothing, so that no call was made."""
+    """Send nothing, so that no call was made."""
 
 
 @pytest.mark.parametrize("before", [no_word, Hands.look])
 def test_a_server_that_is_killed_from_outside_is_a_fail(before):
-    """Before any call too: who has taken the gateway over may call in secret, and say that nobody did."""
+    """That holds before any call too: an agent that took the gateway over could call unlogged."""
     outcome = played(before, lambda box, _: box.worlds[0].lose("sqlite"))
     assert outcomes(outcome) == (["unclear: server-lost"], False)
     assert [call.error for call in outcome.transcript.calls][-1:] == [True]
@@ -357,7 +357,7 @@ def ancestors(pid: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
-    """Do something once, as soon as an agent waits and it can be done; agents that wait later go on at once."""
+    """Do something once, as soon as an agent waits and it is possible; agents that wait later continue at once."""
     done, stop = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -393,7 +393,7 @@ def kill(words: bytes) -> bool:
 
 
 def kill_container(image: str) -> bool:
-    """Kill the first container of ours that was made of this image."""
+    """Kill the first container of ours that was made from this image."""
     listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
     found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     for name in found[:1]:
@@ -428,7 +428,7 @@ def test_a_state_that_really_is_beyond_the_caps_is_a_fail(box, tmp_path):
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 @pytest.mark.needs("root")
 def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
-    """A server starts with its first call; that it cannot is no doing of the call, and the check tells the two."""
+    """A server starts with its first call and fails without the call's fault; the check tells the two apart."""
     terms = Terms(world=ResourceLimits(memory=48 * 1024 * 1024))
     codes, passed = outcomes(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
     assert not passed

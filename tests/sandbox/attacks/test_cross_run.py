@@ -76,7 +76,7 @@ LOOK = textwrap.dedent("""
 @pytest.mark.slow
 @pytest.mark.parametrize("box", EACH)
 def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run_has(box):
-    """It gives ports by that count: in one place they go on from each other, in the next they begin elsewhere."""
+    """The kernel counts ports per pair of addresses: a run's places continue its count, the next run's start anew."""
     first, second = looked(LOOK, box()), looked(LOOK, box())
     for seen in (first, second):
         assert len(seen["from"]) == 1

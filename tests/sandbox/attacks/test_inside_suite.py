@@ -60,7 +60,7 @@ def test_the_probes_and_the_filter_mean_the_same_calls():
 
 
 def unprotected(*names):
-    """Make some attempts out here. The attempts themselves send nothing where there is a way out."""
+    """Make some attempts outside a box; they send nothing where there is a way out."""
     command = [sys.executable, "-m", "sandbox.attacks.probes", *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, cwd=PROBES.parents[1])
     return {line["name"]: line["outcome"] for line in map(json.loads, done.stdout.splitlines())}
@@ -112,7 +112,7 @@ def test_the_foreign_program_is_a_real_one():
 
 
 class Scripted:
-    """A box whose agent prints what a test wants it to."""
+    """A box whose agent prints a test's text."""
 
     name = "scripted"
 
@@ -154,7 +154,7 @@ def test_a_check_that_did_not_reach_its_relay_or_its_end_proves_nothing(lines, f
 
 
 class Reaching(Scripted):
-    """One that says that it reached the relay."""
+    """A scripted box that reports reaching the relay."""
 
     def place(self, program, sockets, limits):
         with socket.socket(socket.AF_UNIX) as caller:

@@ -236,7 +236,7 @@ SILENT = ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0)
 
 @pytest.fixture
 def plays(monkeypatch):
-    """Runs that are handed out in turn for each list of programs, instead of being played."""
+    """Give prepared runs in turn for each list of programs, instead of playing them."""
 
     def put(**runs):
         waiting, asked = {name: list(those) for name, those in runs.items()}, []

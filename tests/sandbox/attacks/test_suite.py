@@ -44,7 +44,7 @@ def test_no_name_stands_for_two_attempts():
 
 
 class Unfiltered(Walls):
-    """The walls of a bwrap without the filter."""
+    """Isolation by bwrap without the filter."""
 
     def add(self, *words):
         if "--seccomp" not in words:
@@ -63,7 +63,7 @@ def test_a_box_with_one_control_less_lets_out_what_that_one_stops(walls, out):
 
 
 class Hole(DockerBox):
-    """The Docker box whose agents are root in a root that can be written."""
+    """A Docker box whose agents are root on a writable root."""
 
     def _create(self, walled, undo: contextlib.ExitStack):
         document = walled.document()
@@ -102,7 +102,7 @@ def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
 
 
 class Part:
-    """A part of the suite that a test makes up."""
+    """A part of the suite that a test invents."""
 
     def __init__(self, *specs, ends=None, found=None):
         self.ATTEMPTS = catalogue(*specs)

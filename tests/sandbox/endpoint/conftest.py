@@ -32,7 +32,7 @@ Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 @dataclass
 class Authority:
-    """Who certifies names in a test."""
+    """A certificate authority of a test."""
 
     folder: Path
     name: str = "ours"
@@ -87,7 +87,7 @@ def _general(name: str) -> x509.GeneralName:
 
 @dataclass
 class ReceivedRequests:
-    """What a served endpoint heard."""
+    """The requests that a served endpoint received."""
 
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
@@ -96,7 +96,7 @@ class ReceivedRequests:
 def serve(
     behave: Behaviour, context: ssl.SSLContext | None, address: str = ADDRESS, port: int = 443
 ) -> Iterator[ReceivedRequests]:
-    """Serve an endpoint while the block runs."""
+    """Serve an endpoint for the block."""
     heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
@@ -154,7 +154,7 @@ def sender() -> Sender:
 
 @contextmanager
 def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[ReceivedRequests]:
-    """Stand in for a run's gateway on `folder`/gateway.sock: it says the task, and echoes what else it hears."""
+    """Stub of a run's gateway on `folder`/gateway.sock: it gives the task, and echoes other requests."""
     heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
@@ -213,12 +213,12 @@ def gateway() -> Callable[..., Any]:
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free on every address of this machine."""
+    """Give a port that is free on every address of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 @pytest.fixture
 def hosted(context: ssl.SSLContext) -> Callable[[Behaviour], Any]:
-    """Serve an endpoint with the right certificate."""
+    """Serve an endpoint with a valid certificate."""
     return lambda behave: serve(behave, context)

@@ -14,7 +14,7 @@ PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"
 
 
 def pinned(url: str, *found: str, exceptions: Exceptions = NONE) -> str:
-    """Pin a URL whose name has these addresses; none of them is this machine's."""
+    """Pin a URL whose name resolves to these addresses; none of them is this machine's."""
     chosen = pin(parse(url), exceptions, resolver=lambda *_: found, ours=lambda _: False)
     return str(chosen.address)
 

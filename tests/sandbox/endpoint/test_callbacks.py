@@ -30,7 +30,7 @@ def callbacks(port):
 
 
 def call(callbacks, path, body=b"", method="POST", **headers):
-    """Send one request, and give the status, the fields and the body that come back."""
+    """Send one request, and give the status, the headers and the body of the response."""
     connection = http.client.HTTPConnection("127.0.0.1", callbacks.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})

@@ -16,7 +16,7 @@ CPUINFO = (
 
 @pytest.fixture
 def proc(tmp_path):
-    """The /proc of a kernel that is newer than this list."""
+    """Make the /proc of a kernel that is newer than this list."""
     for name in ("cpuinfo", "meminfo", "loadavg", "stat", "uptime", "vmstat", "tomorrow"):
         (tmp_path / name).write_text(CPUINFO)
     for name in ("sys", "pressure", "next-year", "1", "4711", "self", "thread-self"):

@@ -29,7 +29,7 @@ DENIED = ERRNO | errno.EPERM
 
 
 def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
-    """Interpret the filter as the kernel would: the subset of classic BPF that it uses, nothing else."""
+    """Interpret the filter as the kernel would: only the subset of classic BPF that it uses."""
     data = struct.pack("=IIQ6Q", nr & 0xFFFFFFFF, arch, 0, *args, *[0] * (6 - len(args)))
     instructions = list(seccomp.INSTRUCTION.iter_unpack(code))
     at = accumulator = 0
@@ -52,7 +52,7 @@ def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
 
 @pytest.fixture(params=MACHINES)
 def judge(request):
-    """Ask the filter of one machine about a call by name."""
+    """Give the decision of one machine's filter on a call by name."""
     code, place = filter_of("agent", request.param), MACHINES.index(request.param)
 
     def ask(name: str, *args: int) -> int:

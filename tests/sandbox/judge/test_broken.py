@@ -50,7 +50,7 @@ THERE = {"filesystem.fileExists": {"path": "a.txt"}}
 
 
 def outside() -> bytes:
-    """Write a state that leads out of itself."""
+    """Write a state with paths that lead out of it."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("../../etc/passwd"))
@@ -70,7 +70,7 @@ DEATHS = {
 
 @pytest.fixture
 def fake():
-    """Make a fork server of children that misbehave."""
+    """Make a fork server whose children misbehave."""
     made = []
 
     def fake(module="reader", deed="pass", mark=MARK):

@@ -96,7 +96,7 @@ def kind(request):
 
 @pytest.fixture
 def waiting(kind):
-    """A child that waits in the middle of its work, as the kernel shows it."""
+    """Give a child that waits in the middle of its work, as the kernel shows it."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:

@@ -40,7 +40,7 @@ def a_spec(address, wire="openai", **changes):
 
 
 class ModelSession:
-    """One task's session: ask as an agent does, over the gateway's own socket."""
+    """One task's session, asked as an agent asks, over the gateway's own socket."""
 
     def __init__(self, models, folder):
         self.models, self.session = models, models.open()
@@ -60,14 +60,14 @@ class ModelSession:
         return self.client.post(path, json=document, **options)
 
     def stream(self, path, document):
-        """Give the events of a stream as they came."""
+        """Give the events of a stream as they arrived."""
         with self.client.stream("POST", path, json=document | {"stream": True}) as response:
             assert response.status_code == 200, response.read()
             assert response.headers["content-type"] == "text/event-stream"
             return events_of(response.read().decode())
 
     def finish(self):
-        """End the session, and give what its log holds."""
+        """End the session, and give the content of its log."""
         self.client.close()
         self.gateway.finish(PATIENCE)
         self.session.finish()
@@ -85,7 +85,7 @@ def events_of(text):
 
 @pytest.fixture(scope="module")
 def lasting():
-    """An upstream and the model processes in front of it, by their specifications: each test begins it anew."""
+    """Keep one upstream and one model process per specification; each test resets the upstream."""
     upstream, processes = stubs.Stub(), {}
     yield upstream, processes
     for models in processes.values():
@@ -144,7 +144,7 @@ def style(path):
 
 @pytest.fixture
 def shared():
-    """What tests share: they are no package, so they cannot import one another."""
+    """Give the helpers that the tests here share: their folder is no package, so they cannot import them."""
 
     class SharedHelpers:
         pass

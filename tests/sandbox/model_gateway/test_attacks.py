@@ -153,7 +153,7 @@ def test_an_upstream_that_answers_oddly_costs_nothing_and_tells_nothing(fault, s
 
 
 def test_a_body_that_would_unpack_to_a_gigabyte_is_never_unpacked(session_for, stub, shared):
-    """The header says gzip, and the agent's own Accept-Encoding is not passed on."""
+    """The response claims gzip, and the agent's own Accept-Encoding is not passed on."""
     upstream = stub({"fault": "gzip"}, {"fault": "gzip"})
     task = session_for(upstream)
     assert task.ask(CHAT, shared.a_request(CHAT), headers={"Accept-Encoding": "gzip"}).status_code == 502
@@ -178,7 +178,7 @@ def test_an_upstream_cannot_write_a_header_or_another_event(session_for, stub, s
 
 
 def processes_of(task):
-    """Find the fork server, the gateways that it has given birth to, and the model process of a session."""
+    """Find the fork server, the gateways that it spawned, and the model process of a session."""
     fork_server = first_of(FORK_SERVER._process)
     children = Path(f"/proc/{fork_server}/task/{fork_server}/children").read_text().split()
     return [Path("/proc", str(pid)) for pid in (fork_server, *children)], Path(
@@ -187,7 +187,7 @@ def processes_of(task):
 
 
 def holds(folder, secret):
-    """Say whether a process has some bytes anywhere in its memory."""
+    """Give whether a process has some bytes anywhere in its memory."""
     spans = [line.split()[0].split("-") for line in (folder / "maps").read_text().splitlines() if " r" in line]
     with (folder / "mem").open("rb", buffering=0) as memory:
         for low, high in spans:
@@ -241,7 +241,7 @@ def answer_over(link):
 
 
 def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, shared):
-    """The link itself: whatever is sent over it is rebuilt again, and nonsense ends the session."""
+    """Everything sent over the link is rebuilt once more, and malformed data ends the session."""
     from sandbox.model_gateway.process import ModelGateway
 
     upstream = stub()
@@ -320,7 +320,7 @@ def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(session_for,
 
 
 def certificate(folder):
-    """Make a certificate for this machine that nobody has reason to believe."""
+    """Make a self-signed certificate for this machine."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)

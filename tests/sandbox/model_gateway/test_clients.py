@@ -28,7 +28,7 @@ BOXES = {
 
 
 def in_boxes(*wires, keep):
-    """Give every wire in every box; each wire in one box is the sample, for what differs between them does not meet."""
+    """Give every wire in every box; the sample has each wire in one box, since the two are independent."""
     cases = {
         (wire, name): pytest.param(wire, box, marks=mark, id=f"{wire}-{name}")
         for wire in wires
@@ -109,7 +109,7 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, shared):
 
 
 def below(root):
-    """Give the processes that a process has started, and theirs."""
+    """Give the descendants of a process."""
     children = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
@@ -122,7 +122,7 @@ def below(root):
 
 
 def holds(pid, secret):
-    """Say whether a process has some bytes in its memory, its variables or its arguments."""
+    """Give whether a process has some bytes in its memory, its variables or its arguments."""
     folder = Path("/proc", str(pid))
     if secret in (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes():
         return True
@@ -138,7 +138,7 @@ def holds(pid, secret):
 
 @pytest.mark.box
 def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
-    """Looked for while the upstream has the request: in the agent, its relay, its world and its gateway."""
+    """While the upstream has the request, the agent, its relay, its world and its gateway are searched."""
     key, found, lines = "test-key-" + os.urandom(8).hex(), {}, {}
 
     def say(seen):
@@ -160,7 +160,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
 
 
 def asking(agent):
-    """Ask the model once, and end with 1 where it gives no answer."""
+    """Ask the model once, and exit with 1 where it gives no answer."""
     question = {"model": "small", "messages": [{"role": "user", "content": "What is it?"}]}
     Hands(agent).send("POST", "/v1/chat/completions", question)
 

@@ -20,7 +20,7 @@ PATHS = [CHAT, RESPONSES, MESSAGES]
 
 
 def said(document):
-    """Give the text of an answer, of whatever format."""
+    """Give the text of a response, in any format."""
     if "choices" in document:
         return document["choices"][0]["message"]["content"]
     blocks = document["output"][0]["content"] if "output" in document else document["content"]
@@ -239,7 +239,7 @@ def test_bad_requests_do_not_hide_that_the_upstream_went_down(session_for, stub,
 
 
 def test_what_cannot_be_logged_is_not_sent(session_for, stub, shared):
-    """Sixteen MiB are kept of a task, and the system prompt is in every request."""
+    """A task's log holds 16 MiB, and the system prompt is in every request."""
     upstream = stub()
     task = session_for(upstream, tokens=100_000_000, requests=100)
     said = [{"role": "system", "content": "x" * 900_000}, {"role": "user", "content": "hi"}]

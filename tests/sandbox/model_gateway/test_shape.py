@@ -206,7 +206,7 @@ ANYTHING = st.recursive(
 
 @given(wire=st.sampled_from(list(WIRES.values())), junk=ANYTHING, data=st.data())
 def test_no_answer_can_break_the_rebuilding_or_smuggle_a_field(wire, junk, data):
-    """Whatever an upstream says in the place of anything, what is passed on has only the table's fields."""
+    """Whatever an upstream sends in any position, what is passed on has only the table's fields."""
     name = data.draw(st.sampled_from(sorted(wire.answer.fields)))
     built = wire.answered({name: junk, "system_fingerprint": "x", "x-request": junk}, "small", 3)
     assert built.keys() <= wire.answer.fields.keys()
@@ -232,7 +232,7 @@ def test_no_request_gets_a_field_past_the_table(wire, junk, data):
 
 
 def test_the_tables_name_every_way_out_that_is_known():
-    """A field that reaches further than the model must be refused, not only unknown: the refusal says why."""
+    """A field that reaches beyond the model is refused by name, not as unknown: the refusal gives the reason."""
     for wire, names in (
         (CHAT, {"user", "metadata", "web_search_options", "safety_identifier", "service_tier"}),
         (RESPONSES, {"previous_response_id", "conversation", "prompt", "user", "metadata"}),

@@ -38,7 +38,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
 
 
 def made(server, before, after):
-    """Make each mistake, see that it changes something, and give their kinds."""
+    """Make each mutation, check that it changes something, and give their kinds."""
     found = list(MODULES[server].mistakes(before, after))
     for name, change in found:
         assert dict(MUTATORS[server](after, change)) != dict(after), name

@@ -104,7 +104,7 @@ def test_no_row_is_left_out():
 
 
 def test_no_combination_of_facts_is_better_than_a_fail():
-    """No failure that an agent could have brought about is ours, and what counts was judged in time and in budget."""
+    """No failure that an agent could cause is ours, and what counts was judged in time and within the budget."""
     for facts in every_fact():
         ruling = classify(facts)
         assert ruling.code in CODES
@@ -183,7 +183,7 @@ def test_the_reference_page_is_written_from_the_tables():
 
 
 def test_no_text_of_anybody_is_among_the_facts():
-    """A string could have been written by a model: `ended` and `upstream` are ones of fixed lists of our own."""
+    """A model could have written a string: `ended` and `upstream` take values of our own fixed lists."""
     kinds = [
         str(field.type) for facts in (AttemptFacts, box.ExitFacts) for field in facts.__dataclass_fields__.values()
     ]

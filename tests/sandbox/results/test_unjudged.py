@@ -13,11 +13,11 @@ from ..builders import Hands, an_sqlite_task, in_memory
 
 
 class Died(BaseException):
-    """Whoever was judging is gone."""
+    """Raised in place of a judge that died."""
 
 
 def interrupted(story, **more):
-    """Play a set whose runner dies once something was handed over; give that, and the box and agent to go on with."""
+    """Play a set whose runner dies after handing something over; give that, and the box and agent to resume with."""
     kept: dict[str, UnjudgedResult] = {}
 
     def keep(left):

@@ -25,7 +25,7 @@ def no_box(name):
 
 
 def played(story):
-    """Play a task, and give it, what was left as it comes back out of its seal, and the run."""
+    """Play a task, and give it, its state as it comes back out of its seal, and the run."""
     kept: list[UnjudgedResult] = []
     box, agent = in_memory(lambda made: story(Hands(made)))
     task = an_sqlite_task()[0]

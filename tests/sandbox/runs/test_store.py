@@ -33,7 +33,7 @@ SECRET = "the-ledger-of-margarethe"
 
 
 class Somewhere(NamedTuple):
-    """A box by name; nothing is started in these stories."""
+    """A box that is only a name; nothing is started here."""
 
     name: str = "bwrap"
     official: bool = False

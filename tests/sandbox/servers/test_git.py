@@ -36,7 +36,7 @@ SITE = {
 
 @pytest.fixture
 def git(tmp_path):
-    """Unpack a state and ask the git program about it."""
+    """Unpack a state and run the git program on it."""
 
     def ask(tree, *words, check=True):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -172,7 +172,7 @@ def test_a_repository_that_is_not_there_is_refused():
 
 
 def test_what_git_itself_wrote_is_read_back(tmp_path):
-    """The index and objects of a real repository, made by the program."""
+    """The index and objects are of a real repository that the program made."""
     folder = tmp_path / "site"
     commands = ["init -q -b main", "add -A", "-c user.name=A -c user.email=a@b commit -qm One", "add -N later"]
     folder.mkdir()

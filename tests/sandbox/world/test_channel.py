@@ -42,7 +42,7 @@ class World:
         return self.waiting.pop(0)
 
     def hear_start(self):
-        """Take the start message and the seed."""
+        """Receive the start message and the seed."""
         message = json.loads(self.hear()[1])
         tar = b""
         while payload := self.hear()[1]:
@@ -70,7 +70,7 @@ def world():
 
 @contextlib.contextmanager
 def freezing(world, timeout=PATIENCE):
-    """Freeze in a thread, and give where its end will be."""
+    """Freeze in a thread, and give where its end will be stored."""
     end = []
 
     def freeze():

@@ -51,7 +51,7 @@ def sockets(tmp_path):
 
 @pytest.fixture
 def image(engine):
-    """Make an image of the agents' own, changed by lines of a Dockerfile; nothing is run for it."""
+    """Build an image from the agents' one with lines of a Dockerfile; nothing is run for it."""
     made, base = [], engine.containers.create(AGENT_IMAGE)
 
     def build(*lines):
@@ -105,7 +105,7 @@ def test_a_digest_is_the_engines_own(box, engine):
 
 
 def isolation_of(container):
-    """What every container of ours must be, whatever it is for."""
+    """Give the settings that must be the same for every container of ours."""
     host, config = container.attrs["HostConfig"], container.attrs["Config"]
     return {
         "read-only": host["ReadonlyRootfs"],
@@ -293,7 +293,7 @@ import time; time.sleep(600)
 
 
 def folders():
-    """The folders of locks that are on this machine, whoever made them."""
+    """Give the folders of locks on this machine, whoever made them."""
     return [path for path in Path(tempfile.gettempdir()).glob("quarterturn-lock-*") if (path / "runner").exists()]
 
 
@@ -337,7 +337,7 @@ def test_a_world_ends_with_its_runner_even_before_anybody_looks(engine, sockets)
 
 
 def status_at_last(engine, container):
-    """Say how a container stands once it has ended."""
+    """Give the state of a container once it has ended."""
     seen = []
 
     def ended():
@@ -356,7 +356,7 @@ def status_at_last(engine, container):
 
 @pytest.fixture(scope="module")
 def lock(box, tmp_path_factory):
-    """The lock as it is in the image, and a filter; it is static, so it runs out here as well."""
+    """Give the lock of the image, and a filter; it is static, so it also runs outside."""
     folder = tmp_path_factory.mktemp("lock")
     (folder / "lock").write_bytes(box.file_of(RELAY_IMAGE, "/lock"))
     (folder / "lock").chmod(0o755)

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[list[dict[str, list[str]]]]:
-    """Answer everything; a question for events with `noted`, or never where that is None.
+    """Answer every request; one for events gets `noted`, or no answer where that is None.
 
     It makes containers and hangs up before it says so; to remove one is to be told, after once, that it is gone.
     """
@@ -62,13 +62,13 @@ def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[li
             return "here"
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(socketserver.ThreadingUnixStreamServer):
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            """Whoever went away has nothing to say."""
+            """Ignore clients that went away."""
 
     with Server(str(path), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
