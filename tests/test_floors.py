@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# A room -> the rooms that it may know. Siblings are not in each other's rows.
+# A package -> the packages that it may import. Siblings are not in each other's rows.
 BELOW = {
     "vault": set(),
     "verifiers": set(),
@@ -65,7 +65,7 @@ LAUNCHER = (
     "sandbox.images.client",
     "sandbox.errors",
 )
-# Programs that are started alone, inside or in the wall, with nothing of ours beside them.
+# Programs that are started alone, inside a box or at its edge, with nothing of ours beside them.
 ALONE = (
     "sandbox.servers.github.forge",
     "sandbox.images.relay.relay",
@@ -212,7 +212,7 @@ def imports_of(module: str, tree: ast.Module) -> Iterator[Import]:
             yield from (Import(module, alias.name, node.lineno, typed) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}:{node.lineno} imports relatively"
-            # `from room import part` names the module room.part, if there is one
+            # `from package import part` names the module package.part, if there is one
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield Import(module, whole if whole in modules() else str(node.module), node.lineno, typed)

@@ -1,7 +1,7 @@
 """Measures one task's whole run in the Docker box, beside a bare pair of the same two images.
 
 The bare pair is two plain `docker run -i --rm`, of the world's image with the server as its entry point and of the
-agent's image with the agent's program, joined by stdio: the engine's defaults, no wall, no log, no verdict.
+agent's image with the agent's program, joined by stdio: the engine's defaults, no isolation, no log, no verdict.
 """
 
 from __future__ import annotations

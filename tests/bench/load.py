@@ -1,7 +1,7 @@
 """Measures many concurrent tasks in the Docker box, beside as many bare pairs: throughput, latency and memory.
 
 A *bare pair* is what `in_docker` has: the same two images under plain `docker run`, joined by stdio, making the same
-five calls; no wall, no log, no verdict. A round at N at a time is four things after each other, and each ratio is of
+five calls; no box, no log, no verdict. A round at N at a time is four things after each other, and each ratio is of
 one round:
 
     a set      2 N tasks through `run_set` with N workers, as an operator would run them

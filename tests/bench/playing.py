@@ -1,12 +1,12 @@
 """Measures one task played in a box, beside the same calls made by a bare pair of server and agent.
 
 Ours is everything that `run_task` does: world, gateway, relay, agent, log, freeze, verdict, removal. The floor starts
-the same server and the same agent and waits until both are gone; there is no wall, no log, no limit on what is called
+the same server and the same agent and waits until both are gone; there is no box, no log, no limit on what is called
 and no verdict, and its data folder lies ready before the clock starts. Every run must have done its work, or nothing is
 measured.
 
 Two agents make the same calls: `agent/player.py` with the official client, which takes a while to load as most agents
-do, and `agent/lean.py` of the standard library alone, which hides nothing of the wall's cost.
+do, and `agent/lean.py` of the standard library alone, which hides nothing of the box's cost.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Notes:
     def take(self, said: str, phases: Mapping[str, float] | None = None) -> None:
         """Keep the median time of a call but the first (it waits for the list of tools too), and the phases.
 
-        The calls are a part of the agent's phase, so what they took is told apart from it.
+        The calls are a part of the agent's phase, so their time is subtracted from it.
         """
         line = next((line for line in said.splitlines() if line.startswith("{")), None)
         if line is None:

@@ -1,9 +1,9 @@
 """Fixtures for browser tests: Debian's chromium, and the service on a loopback port over a month that has ended.
 
-Of every page that a test opens it is asked that it reaches nothing but this machine and that the browser's console
-stays without an error. A page is added to what is walked by a line in `WALKED`.
+Every page that a test opens must reach nothing but this machine, and must leave the browser's console without errors. A
+line in `WALKED` adds a page to those that are visited.
 
-The browser's client keeps an event loop running in its thread, so it has a thread of its own, and so have its tests.
+The browser's client keeps an event loop running in its thread, so it and its tests have a thread of their own.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ def test_a_closed_world_is_gone(box):
             world.freeze(5)
 
 
-# ---- worlds behind a wall ----
+# ---- worlds in an isolating box ----
 
 
 def test_nothing_in_a_world_is_root_or_sees_the_host_and_a_daemon_dies_before_the_state_is_read(walled):
@@ -436,7 +436,7 @@ def test_a_program_that_is_not_there_is_the_agents_failure(walled, sockets):
         assert agent.wait(PATIENCE).exit_code == 127
 
 
-# ---- agents behind a wall ----
+# ---- agents in an isolating box ----
 
 
 def test_two_agents_at_a_time_do_not_meet(walled, sockets):

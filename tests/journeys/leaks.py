@@ -1,6 +1,6 @@
 """Looks for secret words and keys in all that is written to a disk, and in what processes show.
 
-`Files` is told by the kernel (fanotify(7)) of every file that is changed or closed after writing, and looks into it
+The kernel notifies `Files` (fanotify(7)) of every file that is changed or closed after writing, and looks into it
 through the descriptor that comes with the news, so a file that lived for a moment, or never had a name, is looked at
 like any other. `Processes` looks at the arguments, the environment and the limits of all processes, again and again.
 """
@@ -162,11 +162,11 @@ class Files:
 
 
 class Processes:
-    """Looks at every process of this machine, again and again.
+    """Looks at every process of this machine in a loop.
 
     Args:
         needles: what is looked for.
-        own: whose descendants may leave no core file; their own children, who close that door themselves, excepted, and
+        own: whose descendants may leave no core file; their own children, who forbid them themselves, excepted, and
             what was there before.
     """
 

@@ -1,7 +1,7 @@
 """Work in forked child processes, and gates at which processes wait for each other.
 
-A child knows everything that this process has imported, so it costs next to nothing. Whoever forks one has no database
-open that the child opens too: SQLite would take the locks of the one for those of the other.
+A child has all modules that this process has imported, so it costs next to nothing. A process that forks one has no
+database open that the child opens too: SQLite would confuse the locks of the two.
 """
 
 from __future__ import annotations

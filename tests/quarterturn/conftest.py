@@ -99,7 +99,7 @@ def listed(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in sorted(folder.rglob("*"))
-        if not path.name.endswith(("-wal", "-shm", "lock"))  # made by whoever only looks
+        if not path.name.endswith(("-wal", "-shm", "lock"))  # made by readers too
     }
 
 

@@ -1,9 +1,9 @@
 """Kills a verb, or fails its disk, at each lasting change; `python -m tests.quarterturn.crashes` prints the page.
 
-A verb is run in a forked child, and struck right before the first lasting change that was not struck yet: a commit of
-the rows, or a file that gets its name. The blow is SIGKILL, or the answer that the disk is full. Then the same command
-is given again and struck at the next change, until it ends by itself. So every change is struck once, each time by
-whoever had to go on from the last blow, and at the end the home must be as one that was never struck.
+A verb runs in a forked child, and is struck right before the first lasting change that was not struck yet: a commit of
+the rows, or a file that gets its name. The strike is SIGKILL, or an answer that the disk is full. Then the same command
+is given again and struck at the next change, until it ends undisturbed. So every change is struck once, each time in
+the process that resumes after the last strike, and at the end the home must equal one that was never struck.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _names(base: Path) -> Iterator[str]:
 def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
     tables = [name for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     counts = {table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in sorted(tables)}
-    for table in ("vault_access", "rotation_scan"):  # whoever goes on opens again, and scans again
+    for table in ("vault_access", "rotation_scan"):  # the next process opens again, and scans again
         counts.pop(table, None)
     if "vault_task" in counts:
         counts["states"] = sorted(rows.execute("SELECT state, count(*) FROM vault_task GROUP BY state"))

@@ -1,13 +1,13 @@
 """Fails one disk call behind each step of a verb, and checks that the next try recovers.
 
-The import of tasks needs a box, and is played in `test_crashes.py` alone.
+The import of tasks needs a box, and is tested in `test_crashes.py` alone.
 
-The verb is run in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
-takes hold of it and answers EIO to its next call of a family: SQLite's calls too, which no patch reaches. The same
-command is then given again, and fails at the next place, until it ends by itself; that goes on until no place is left.
+The verb runs in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
+attaches to it and answers EIO to its next call of a family: SQLite's calls too, which no patch reaches. The same
+command is then given again, and fails at the next place, until it ends undisturbed and no place is left.
 
-After a failed `fsync` the kernel may have forgotten what it was to write, and says so only once. So whatever a failed
-one should have made durable has to be forced to the disk again before a verb may say that it is done.
+After a failed `fsync` the kernel may have forgotten what it was to write, and reports that only once. So whatever a
+failed one should have made durable has to be synced again before a verb may say that it is done.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def solve(made):
 def house(playable, clock, monkeypatch):
     house = Application(playable, None, clock)
     house.accounts.create("ada", "submitter")
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 

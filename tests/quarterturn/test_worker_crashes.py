@@ -243,7 +243,7 @@ class TestPostgres:
         other = crowd.start(0.05)
         made = 0
 
-        def both_at_work() -> bool:  # whoever starts late finds something left to do
+        def both_at_work() -> bool:  # a late worker finds something left to do
             nonlocal made
             if crowd.waiting() < 20 and made < 2000:
                 crowd.submit(20)

@@ -1,8 +1,8 @@
 """Simulated leaks of drawn tasks: who was shown what, and how the text is altered on its way out.
 
 Tasks come from the shipped grammars. Each submitter is shown each task in each of the months that it lives, in the
-variant of that month. A leak is the goal alone, or the goal with all that stood in the world; it is cut, reworded, or
-mixed from two recipients' texts. Everything is drawn from dice that are handed in.
+variant of that month. A leak is the goal alone, or the goal with the contents of its world; it is cut, reworded, or
+mixed from two recipients' texts. The random generator is an argument.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Model-based test that no outcome beats a fail: random events against runs, quotas and the leaderboard.
 
-What an agent would come to is drawn beforehand, for each time that a task would be served to a party: so a second
-serving is a second draw. Whatever happens to workers, submissions and runs, what counts as passed in the end is passed
-in the first draw that was not taken away by a cause of the closed list.
+An agent's outcome is drawn beforehand, for each time that a task would be served to a submitter: a second serving is a
+second draw. Whatever happens to workers, submissions and runs, what counts as passed in the end is passed in the first
+draw that was not taken away by a cause of the closed list.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tests of what a failure costs, by fault injection: each is caused from outside, or by an agent's own calls.
 
-What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
-engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in
+The rulings are tested in the box in memory, whose worlds and agents end in every way that a kernel or an engine can
+report. That a kernel reports these facts is tested once a kind in a real box, here, and in
 tests/contracts/test_boxes.py.
 """
 
@@ -310,10 +310,10 @@ def test_the_time_of_day_decides_nothing(monkeypatch):
     assert outcomes(played(Hands.add)) == (["None: finished"], True)
 
 
-# -- the same behind a real wall, once a kind -------------------------------------------------------------------------
+# -- the same in a real box, once a kind ---------------------------------------------------------------------------
 
 BLOB = "hex(randomblob(250000000))"
-"""Half a gigabyte of text, made and then copied in the memory of whoever asks for it."""
+"""Half a gigabyte of text, made and then copied in the reader's memory."""
 EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
 LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
 ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""

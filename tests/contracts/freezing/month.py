@@ -5,8 +5,8 @@
     turn 2026-12   the sunset cohort retires and is published, the next one enters
     2027-01        four submissions are played, and one is aborted
 
-Tasks are written by hand and outcomes are given: no world, no agent and no process. What is drawn for public salts is a
-stream of its own, so that sealing once more or once less changes no public byte.
+Tasks are written by hand and outcomes are given: no world, no agent and no process. Public salts have a random stream
+of their own, so that one more or one less sealing changes no public byte.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Freezes verdicts with their evidence, over a corpus of states that is kept.
 
-The corpus is an input: states as an earlier house wrote them, byte for byte, with the predicates to ask of them. It is
-made once, from the examples in the catalogue and from the wrecks below, and from then on only read: other versions of
-zlib or SQLite would write other bytes, and what they would show is whether readers still read the old ones. A state
+The corpus is an input: states as an earlier version wrote them, byte for byte, with the predicates to evaluate on them.
+It is made once, from the examples in the catalogue and from the damaged states below, and from then on only read: other
+versions of zlib or SQLite would write other bytes, and the test is whether readers still read the old ones. A state
 file that is removed is made anew.
 
-Every predicate of a namespace is asked of its own two states, of a few others, of no state at all, and under `not`.
+Every predicate of a namespace is evaluated on its own two states, on a few others, on no state at all, and under
+`not`.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
         thread.join()
     assert len(outcomes) == 4
     assert outcomes.count("made") <= 1
-    if "made" not in outcomes:  # each found something of another's; whoever comes next finishes
+    if "made" not in outcomes:  # each found something of another's; the next process finishes
         create(tmp_path / "home", CHOSEN, None)
     assert usable(tmp_path / "home")
 

@@ -1,8 +1,8 @@
 """Model-based test of random months: whatever happens, in whatever order, the design's promises hold.
 
-Submitters submit, take back and publish; workers play, stall, die and come back from the dead; maintainers withdraw
-tasks, and die over it; the month turns. All of it is the real service over real rows; only the box is one in which
-nothing happens, so that a task is over at once.
+Submitters submit, cancel and publish; workers run jobs, stall, die and return after their lease has ended; maintainers
+withdraw tasks, and are killed while they do; the month turns. All of it is the real service over real rows; only the
+box is one in which nothing happens, so that a task ends at once.
 """
 
 from __future__ import annotations
@@ -338,7 +338,7 @@ def one_that_has_everything(machine):
         lambda: out(0),  # while somebody is at it
         lambda: out(1, "withdraw"),
         story.silence,
-        story.work,  # takes over from whoever is dead
+        story.work,  # takes over from dead workers
         story.return_from_the_dead,
         lambda: ask("bob", "private", counts=True),
         lambda: ask("bob", "private", counts=False),
@@ -391,7 +391,7 @@ def homes(templates, tmp_path, monkeypatch):
 @pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(running, "run_set", nothing_happens)
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))
     machine = type("Story", (Months,), {"homes": homes})
     one_that_has_everything(machine)

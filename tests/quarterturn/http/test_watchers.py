@@ -67,7 +67,7 @@ def test_without_watchers_nothing_is_queried():
     async def story():
         rows, others = Rows(), set(threading.enumerate())
         watchers = Watchers(rows)
-        for _ in range(2):  # whoever comes after that is told again
+        for _ in range(2):  # who comes after that gets the event again
             rows.state = "queued"
             with watchers.watching("a", 1, ("queued", b"a queued")) as heard:
                 rows.state = "done"

@@ -130,7 +130,7 @@ def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(a
     house, present = at(DUE)
     MonthlyClock(house).look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
-    with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
+    with monkeypatch.context() as patch:  # drawing is faster than reviewing
         patch.setattr("quarterturn.tasks.review.decide", lambda *_: None)
         stock(house, 1, first=5)
     MonthlyClock(house).look()

@@ -62,7 +62,7 @@ def house(small, clock, monkeypatch):
     house = Application(small, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 

@@ -79,7 +79,7 @@ def replace(file: Path, text: str) -> None:
 @pytest.mark.slow
 def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
     mine = some("sqlite", tmp_path / "mine", "ask")
-    heeding = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
+    heeding = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
     command = [*heeding, f"{sys.prefix}/bin/quarterturn", "grammar", "check", str(mine), "--watch", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -1,8 +1,8 @@
 """Simulated benchmarks whose truth is known: honest ones, and ones in which something is wrong.
 
-Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. Nothing
-here is what the detectors assume; every knob may be turned. What most worlds lack has dice of its own, so that turning
-such a knob leaves the rest of a world as it was. Not a test: the tests' dice.
+Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. The
+detectors assume none of this, and every parameter may be changed. Most optional effects have a random stream of their
+own, so that changing their parameter leaves the rest of a world as it was. Not a test: the tests' data generator.
 """
 
 import json
@@ -34,10 +34,10 @@ class World:
     swaps: float = 0.08  # the chance of a new model in a month
     wave: int = 0  # the rotation in which everybody has a new model
     bases: int = 8  # base models
-    lab: float = 0.0  # the share of submitters who are one lab: one base model, one ability, hardly leans of their own
-    shared: float = 0.45  # leans of a base model to a task
-    own: float = 0.35  # leans of a submitter to a task
-    of_both: float = 0.0  # leans of a submitter to a family
+    lab: float = 0.0  # the share of submitters who are one lab: one base model, one ability, hardly biases of their own
+    shared: float = 0.45  # biases of a base model on a task
+    own: float = 0.35  # biases of a submitter on a task
+    of_both: float = 0.0  # biases of a submitter on a family
     difficulty: float = 1.2
     of_family: float = 0.45
     tails: float = 0.0  # degrees of freedom of difficulties and abilities; 0 for normal ones

@@ -30,7 +30,7 @@ PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS
 WORLD = runpy.run_path(str(HOSTILE / "compromised_server.py"), run_name="world")["ATTEMPTS"]
 BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
 OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay-in-world", "whisper-labels")
-"""The drills that the box itself stops, one a kind; what stops the others is the same code in front of every box."""
+"""The scenarios that the box itself stops, one of each kind; the others are stopped by code that all boxes share."""
 
 
 # ---- the real thing ----

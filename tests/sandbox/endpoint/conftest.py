@@ -112,7 +112,7 @@ def serve(
         address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
         def handle_error(self, *_: Any) -> None:
-            """Whoever was cut off has nothing to say."""
+            """Ignore clients that were cut off."""
 
     server = Server((address, port), Handler)
     if context is not None:
@@ -190,7 +190,7 @@ def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Received
             self.socket.bind(str(folder / SOCKET_NAME))
 
         def handle_error(self, *_: Any) -> None:
-            """Whoever was cut off has nothing to say."""
+            """Ignore clients that were cut off."""
 
     server = Server(("", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -276,6 +276,6 @@ def test_without_the_filter_the_32_bit_call_is_answered_so_the_kill_was_ours():
         "print(ctypes.CFUNCTYPE(ctypes.c_int)(address)() == os.getpid())"
     )
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if done.returncode == -signal.SIGSEGV:  # this kernel was built without the 32-bit door
+    if done.returncode == -signal.SIGSEGV:  # this kernel was built without 32-bit calls
         return
     assert done.stdout.strip() == "True"

@@ -65,7 +65,7 @@ CLOSED_LIST = {
     "place-not-ready",
     "engine-lost",
 }
-"""What is ours without a check: whoever adds to it has to say why no agent can bring it about."""
+"""What is ours without a check: an addition needs the reason why no agent can cause it."""
 
 
 def every_fact():

@@ -40,7 +40,7 @@ from ..builders import (
     run,
 )
 
-# ---- behind a real wall ----
+# ---- in a real box ----
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
         check(STATE, {"repositories": repositories}, "the state")
 
 
-# -- spoiling --------------------------------------------------------------------------------------------------------
+# -- mutating --------------------------------------------------------------------------------------------------------
 
 
 def verdict(tree, name, **arguments):

@@ -176,7 +176,7 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
 
 
 UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flush=True); time.sleep(600)"
-"""An agent that no longer wants to die with whoever started it."""
+"""An agent that no longer dies with the process that started it."""
 
 
 @pytest.mark.parametrize("killed", ["place", "relay", "wall"])

@@ -293,7 +293,7 @@ import time; time.sleep(600)
 
 
 def folders():
-    """Give the folders of locks on this machine, whoever made them."""
+    """Give all folders of locks on this machine."""
     return [path for path in Path(tempfile.gettempdir()).glob("quarterturn-lock-*") if (path / "runner").exists()]
 
 
