@@ -299,7 +299,7 @@ def test_a_gated_package_is_imported_in_one_place(package: str) -> None:
     assert not astray
 
 
-def test_what_the_auditor_needs_is_the_standard_library_and_cryptography() -> None:
+def test_the_auditor_needs_only_the_standard_library_and_cryptography() -> None:
     astray = [
         str(item)
         for item in imports()
@@ -382,7 +382,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
     assert not astray
 
 
-def test_what_is_imported_is_declared() -> None:
+def test_imported_packages_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}

@@ -2,9 +2,9 @@
 
 The oracle knows the suspect's ability and biases, each task's difficulty and usual effort, the share that would be
 known and the effect of knowing; it does not know which tasks are known. Per task, the likelihood ratio of "known" to
-"not known" over the months in which it was exposed is mixed with the share, and the product over tasks is the most powerful
-statistic (J. Neyman and E. S. Pearson, *Phil. Trans. R. Soc. A* 231, 1933, 289-337). It is compared with the same
-statistic of honest months, at the level that Holm leaves the first of twenty submitters.
+"not known" over the months in which it was exposed is mixed with the share, and the product over tasks is the most
+powerful statistic (J. Neyman and E. S. Pearson, *Phil. Trans. R. Soc. A* 231, 1933, 289-337). It is compared with the
+same statistic of honest months, at the level that Holm leaves the first of twenty submitters.
 
 Worlds are those of `tests/rotation/detection/worlds.py` with two simplifications, both in the oracle's favour: effort
 is neither rounded to whole calls nor capped, and ability does not change.

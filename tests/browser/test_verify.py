@@ -116,7 +116,7 @@ def test_keys_that_do_not_fit_prove_nothing(check_in_page):
         assert words in check_in_page(GOOD, key).locator("li.failed").inner_text()
 
 
-def test_what_is_no_release_is_named(check_in_page, tmp_path):
+def test_a_folder_that_is_no_release_is_named(check_in_page, tmp_path):
     (tmp_path / "two" / "one").mkdir(parents=True)
     (tmp_path / "two" / "one" / "notes.txt").write_text("hello")
     assert "there are 0 manifests" in check_in_page(tmp_path / "two").locator("#steps h2").inner_text()

@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_what_is_done_is_what_was_frozen(made):
+def test_todays_behaviour_is_the_frozen_one(made):
     before = files(FROZEN)
     if before != made:
         pytest.fail("\n".join(differences(before, made)), pytrace=False)

@@ -65,6 +65,6 @@ def test_an_ordinary_user_is_told_what_root_would_install(
     assert ".venv" in environments
 
 
-def test_where_apt_says_nothing_that_is_said(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_silence_of_apt_is_reported(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (bare / "bin" / "apt-get").write_text("#!/bin/sh\nexit 100\n")
     assert said(bare, capsys)[0].endswith("apt does not say how much")

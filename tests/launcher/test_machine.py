@@ -50,7 +50,7 @@ def engine_of_sorts(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return up
 
 
-def test_what_an_ordinary_user_lacks_is_said_in_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_users_missing_packages_are_named_in_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     (bare / "bwrap").unlink()
     (bare / "git").unlink()
@@ -97,7 +97,7 @@ def test_a_failed_install_is_told_in_apts_own_words(bare: Path, monkeypatch: pyt
         machine.need(machine.FOR_THE_DEMO, "the demo")
 
 
-def test_what_is_there_is_not_asked_for(bare: Path) -> None:
+def test_installed_packages_are_not_requested(bare: Path) -> None:
     machine.need(machine.FOR_THE_DEMO, "the demo")
 
 

@@ -26,7 +26,7 @@ def test_a_system_node_that_is_new_enough_is_found_behind_its_wrapper(tmp_path: 
 
 
 @pytest.mark.parametrize("version", ["20.20.2", "v22", "9.0", ""])
-def test_one_that_is_too_old_or_says_nonsense_is_not_taken(tmp_path: Path, version: str) -> None:
+def test_a_node_that_is_too_old_or_gives_no_version_is_not_taken(tmp_path: Path, version: str) -> None:
     assert system_node(pretend(tmp_path, version, "/bin/sh")) is None
 
 

@@ -437,7 +437,7 @@ def test_a_good_bundle_is_yes_with_what_it_does_not_prove(say):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"leaf": 1, "task": 1, "note": 1}', '{"leaf": "%"}'])
-def test_what_plumbing_does_not_understand_is_two(verb, text, say, monkeypatch, tmp_path):
+def test_plumbing_exits_with_2_on_input_it_does_not_understand(verb, text, say, monkeypatch, tmp_path):
     (tmp_path / "in").write_text(text)
     with (tmp_path / "in").open() as given:
         monkeypatch.setattr("sys.stdin", given)

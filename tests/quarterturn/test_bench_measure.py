@@ -119,7 +119,7 @@ def test_a_small_run_prints_one_object_of_ratios():
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_said_in_one_sentence_with_its_code(monkeypatch, tmp_path):
+def test_a_missing_program_is_reported_in_one_sentence_with_its_code(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     done = bench("--json", "--rounds", "1", "docker")
     assert done.returncode == 6

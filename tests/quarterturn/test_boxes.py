@@ -42,13 +42,13 @@ def there(monkeypatch):
     return put
 
 
-def test_what_is_official_comes_first(there):
+def test_the_official_box_comes_first(there):
     there()
     assert choose_box("auto").name == "docker"
     assert choose_box("bwrap").name == "bwrap"
 
 
-def test_where_no_engine_answers_bubblewrap_is_taken(there):
+def test_without_an_engine_bubblewrap_is_taken(there):
     there(docker=NoBox("no engine"))
     assert choose_box("auto").name == "bwrap"
 
@@ -159,7 +159,7 @@ def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
     }
 
 
-def test_what_was_made_before_the_suite_was_lost_is_said(there, say, suite):
+def test_attempts_made_before_the_suite_was_lost_are_reported(there, say, suite):
     there()
     suite(
         Attempt("tcp", "network", "no route", "escaped", "got there"), Lost("the drill x did not end (agent-timeout)")

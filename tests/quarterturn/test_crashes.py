@@ -115,7 +115,7 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_where_the_disk_fails_an_import_says_so_and_the_next_one_keeps_each_task_once(scene, drafts, proven):
+def test_an_import_reports_a_failing_disk_and_the_next_one_stores_each_task_once(scene, drafts, proven):
     def prepare() -> Callable[[], int]:
         copy_of(scene.templates, "empty", scene.home)
         return scene.task_import(drafts, proven)
@@ -214,7 +214,7 @@ def codes(said: list[ChildResult]) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["turn run", "backup", "release path", "keys rotate"])
-def test_of_two_that_do_the_same_one_does_it_or_both_agree(name, scene, unharmed):
+def test_of_two_equal_verbs_at_once_one_acts_or_both_agree(name, scene, unharmed):
     work = scene.set(name)
     assert codes(both(work, work))[0] == 0
     assert state(scene.base) == unharmed(name)

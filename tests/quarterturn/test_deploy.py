@@ -83,7 +83,7 @@ def test_no_password_stands_in_what_is_composed(composition):
         assert [secret["source"] for secret in composition["services"][name]["secrets"]] == ["pgpass"]
 
 
-def test_what_is_composed_is_what_the_command_line_takes(composition, capsys):
+def test_the_composed_command_is_accepted_by_the_command_line(composition, capsys):
     for name in SERVICES:
         verb, *options = composition["services"][name]["command"]
         assert run([verb, "--help"]) == 0

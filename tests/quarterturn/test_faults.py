@@ -45,7 +45,7 @@ def played(tmp_path: Path, templates: Path, name: str, wanted: faults.Wanted) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
-def test_where_the_disk_fails_a_verb_says_so_and_the_next_one_finishes_it(name, tmp_path, templates):
+def test_a_verb_reports_a_failing_disk_and_the_next_one_finishes_it(name, tmp_path, templates):
     found = played(tmp_path, templates, name, OF_A_TURN if name == "turn run" else SHORT)
     assert found.wrong == []
     for kind in KINDS[name]:
@@ -59,7 +59,7 @@ LEFT_SO = re.compile(r"\['fsync home/keys'\]: \S+/home/keys was not forced to th
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
-def test_where_any_of_twelve_calls_of_each_kind_fails_a_verb_says_so_and_the_next_one_finishes_it(
+def test_a_verb_reports_any_of_twelve_failing_calls_of_each_kind_and_the_next_one_finishes_it(
     name, tmp_path, templates
 ):
     found = played(tmp_path, templates, name, LONG)

@@ -249,7 +249,7 @@ def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
 
 
-def test_who_takes_a_run_back_while_its_worker_is_stopped_fails_the_rest(house, played):
+def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, played):
     made, stopping = submitted(house), threading.Event()
 
     def story(agent):

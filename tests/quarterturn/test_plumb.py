@@ -111,7 +111,7 @@ def test_no_is_1_with_a_sentence(plumb, verb, document, why) -> None:
 
 
 @pytest.mark.parametrize(("verb", "document", "why"), WHAT)
-def test_what_is_not_understood_is_2_with_a_sentence(plumb, verb, document, why) -> None:
+def test_malformed_input_is_exit_code_2_with_a_sentence(plumb, verb, document, why) -> None:
     said = plumb(verb, document)
     assert (said.code, said.out) == (2, "")
     assert why in said.err

@@ -152,7 +152,7 @@ def crowd(house, tmp_path) -> Iterator[Crowd]:
 
 
 @pytest.mark.both_databases
-def test_of_a_hundred_runs_none_is_lost_and_none_ended_twice_though_workers_are_killed(crowd):
+def test_no_run_of_a_hundred_is_lost_or_ended_twice_when_workers_are_killed(crowd):
     crowd.submit(100)
     for _ in range(2):
         crowd.start()
@@ -238,7 +238,7 @@ class TestPostgres:
     def backend(self) -> str:
         return "postgresql"
 
-    def test_who_is_cut_off_from_the_database_writes_nothing_and_goes_on_when_it_is_back(self, crowd, wire, house):
+    def test_a_worker_cut_off_from_the_database_writes_nothing_and_resumes_when_it_is_back(self, crowd, wire, house):
         apart = crowd.start(0.05, through(wire, house))
         other = crowd.start(0.05)
         made = 0

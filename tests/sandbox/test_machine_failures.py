@@ -478,7 +478,7 @@ LEFT = ["created", *["running"] * 8]
 
 
 @pytest.mark.slow
-def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
+def test_leftovers_of_a_killed_runner_are_removed_at_the_next_start(tmp_path):
     documents = [a_written_task(number).document for number in range(2, 7)]
     code = RUNNER.format(path=sys.path, documents=documents)
     with subprocess.Popen([sys.executable, "-c", code]) as runner:

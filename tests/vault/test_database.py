@@ -152,7 +152,7 @@ def test_one_reader_sees_one_snapshot_although_others_write_meanwhile(engine):
 
 
 @pytest.mark.slow
-def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, monkeypatch):
+def test_a_client_cut_off_inside_a_transaction_lets_the_others_continue(postgres, monkeypatch):
     def write() -> None:
         other = open_engine(url)
         with transaction(other) as session:

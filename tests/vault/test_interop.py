@@ -110,7 +110,7 @@ def test_a_second_implementation_gives_the_published_answers(case):
 
 
 @pytest.mark.parametrize("text", [b"", b"x", b"x" * 16, TEXT, bytes(range(256))])
-def test_what_the_second_implementation_seals_opens_and_is_what_the_vault_would_seal(text):
+def test_a_second_implementations_seal_opens_and_equals_the_vaults(text):
     ciphertext = gcm(KEY, NONCE, text, b"quarterturn/seal/v1\n" + CONTEXT)
     sealed = Sealed(Bare.key_id, KEY, NONCE, ciphertext)
     assert unseal(sealed, CONTEXT, Bare()) == text

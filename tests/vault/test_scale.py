@@ -41,7 +41,7 @@ def admitted(vault: Vault, add: Callable[..., Any], numbers: range) -> list[Any]
     return [vault.advance(add(number).id, "admit") for number in numbers]
 
 
-def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine, add):
+def test_rows_with_a_leaf_are_found_without_reading_waiting_ones(vault, engine, add):
     def ask() -> list[str]:
         with closing(vault.by_commitment(TaskState.ADMITTED, leaf="commit/")) as found:
             return [task.id for task in found]
@@ -59,7 +59,7 @@ def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine,
 
 
 @pytest.mark.slow
-def test_the_first_in_order_are_found_without_a_look_at_the_rest(vault, engine, add, monkeypatch):
+def test_the_first_rows_are_found_without_reading_the_rest(vault, engine, add, monkeypatch):
     def ask() -> list[bytes]:
         with closing(vault.by_commitment(TaskState.ADMITTED)) as found:
             return [task.commitment for task in islice(found, FEW)]

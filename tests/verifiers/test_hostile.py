@@ -172,7 +172,7 @@ sys.stdout.write(" ".join(sys.modules))
 """
 
 
-def test_who_judges_holds_no_reader():
+def test_a_judge_loads_no_reader():
     done = subprocess.run([sys.executable, "-c", JUDGE], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {*READERS, "xml.etree.ElementTree", "zoneinfo"}
@@ -208,7 +208,7 @@ def test_numbers_of_a_capped_text_cost_steps_that_grow_with_their_digits(shapes)
     assert exact_sum(map(Decimal, texts)) == sum(map(Fraction, texts), Fraction(0))
 
 
-def test_what_a_probe_has_made_of_a_state_is_there_for_the_next():
+def test_a_probes_parse_of_a_state_is_reused_by_the_next():
     states = stock(*["9" * 400] * 50)
     single = cost(ROWS, states)
     assert cost({"all": [ROWS] * 30}, states) < 8 * single
@@ -243,7 +243,7 @@ def test_states_share_a_budget():
 
 
 @pytest.mark.parametrize("text", ["x", "\x7f", "\u00e9", "\U00010000", '"', "\udcff"])
-def test_what_was_read_fits_into_its_text(text):
+def test_the_normal_form_fits_into_its_text(text):
     for letters in (1_900_000, 2_500_000, 26_000_000):
         document = {"keys": {"a": {"type": "string", "value": text * letters, "left": None}}}
         data = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -65,7 +65,7 @@ WRECKAGE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
-def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
+def test_an_invalid_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
     with pytest.raises(CorruptState):
         read_workbook(data)
     views = JudgeInput({"spreadsheet": FileTree({"a.xlsx": Node("file", data)})})

@@ -186,7 +186,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("says", INVALID)
-def test_what_does_not_validate_goes_no_further_than_the_first_gate(draft, prover, changed, says):
+def test_an_invalid_draft_stops_at_the_first_gate(draft, prover, changed, says):
     admission = admit(changed(draft, *INVALID[says]), prover)
     assert [gate.number for gate in admission.gates] == [1]
     assert not admission.ok

@@ -37,7 +37,7 @@ def for_all_skeletons(grammar):
             draw(grammar, skeleton, skeleton.difficulties[0], Random(seed))
 
 
-def test_what_is_free_stays_open_in_goal_predicate_solution_and_mutants_alike(small):
+def test_free_parameters_stay_open_in_goal_predicate_solution_and_mutants_alike(small):
     grammar = variant_of(small, ("of {name}", "of {name} for {desk}"))
     draft = next(d for d in (sample(grammar, Random(seed)) for seed in range(20)) if "low" in d.skeleton)
     assert "for {{desk}}" in draft.task["goal"]
@@ -94,7 +94,7 @@ def test_a_parameter_that_stands_inside_a_word_could_not_be_found_again_and_is_r
         sample(grammar, Random(0))
 
 
-def test_what_a_skeleton_makes_no_use_of_is_no_choice_of_its_tasks(small):
+def test_an_unused_free_parameter_is_no_choice_of_its_tasks(small):
     grammar = variant_of(small, ("out/{desk} {drawer}/{name}.txt", "out/{desk}/{name}.txt"))
     assert list(sample(grammar, Random(0)).task["free"]) == ["desk"]
     assert further(sample(grammar, Random(0))) == []

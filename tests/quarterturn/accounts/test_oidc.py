@@ -166,7 +166,7 @@ def test_one_wrong_claim_is_enough(issuer, provider, wrong):
     ],
     ids=str,
 )
-def test_what_the_specification_allows_is_believed(issuer, provider, right):
+def test_a_token_as_the_specification_allows_is_accepted(issuer, provider, right):
     assert provider.caller(token(issuer, **right)) is not None
 
 

@@ -137,7 +137,7 @@ def test_one_maintainer_who_asks_under_another_name_is_still_one(house):
         (*EXPORT[:2], EXPORT[2] | {"more": 1}),
     ],
 )
-def test_what_was_signed_for_one_thing_is_worth_nothing_for_another(house, what):
+def test_a_signature_for_one_action_is_worth_nothing_for_another(house, what):
     one = asked(house)
     sign(house, one, "ada", "bob")
     other = asked(house, *what)
@@ -216,7 +216,7 @@ def test_two_processes_use_one_approval_once(home, opened):
     assert sum("Unapproved" in one.text for one in said) == 1
 
 
-def test_what_takes_nobody_else_leaves_no_trace(home, opened):
+def test_an_action_without_a_rule_leaves_no_request(home, opened):
     house = opened(home)
     approvals.require(house, *EXPORT)
     assert house.vault.access_log() == []
@@ -452,7 +452,7 @@ def test_rules_that_were_taken_out_of_the_database_are_missed(home, opened):
         approvals.require(opened(home), *EXPORT)
 
 
-def test_what_is_asked_under_old_rules_is_void_under_new_ones(home, opened):
+def test_a_request_under_old_rules_is_void_under_new_ones(home, opened):
     house = opened(guard(home, "ada", "bob"))
     old = asked(house)
     sign(house, old, "ada", "bob")

@@ -160,7 +160,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
     new.ledger.verify()
 
 
-def test_what_is_in_a_backup_and_what_is_not(live, tmp_path, opened, listing):
+def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
     (live / "smtp.password").write_text("test-password")
     before = listing(live)
     report = backup(opened(live), tmp_path / "copy", with_keys=False)
@@ -224,7 +224,7 @@ def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path,
     backup(home, tmp_path / "copies" / "one", with_keys=False)
 
 
-def test_what_a_killed_backup_left_is_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
+def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
     left, others = tmp_path / f".copy.{'ab' * 8}", tmp_path / f".copy-2.{'ab' * 8}"
     for folder in (left, others):
         (folder / "public").mkdir(parents=True)

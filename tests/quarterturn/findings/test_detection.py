@@ -26,7 +26,7 @@ def flagged(live):
     return live
 
 
-def test_what_wants_attention_is_listed_and_too_few_peers_are_said(say, flagged):
+def test_findings_that_want_attention_are_listed_and_too_few_peers_are_reported(say, flagged):
     data = say("watch", "list", "--home", flagged, "--json").data
     assert [(one["subject"], one["status"], one["state"]) for one in data["findings"]] == [
         ("mallory", "review", "open"),
@@ -67,7 +67,7 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
     assert "the goal of a task" not in said.out + said.err + say("watch", "list", "--home", live).out
 
 
-def test_who_was_served_a_task_can_be_read(say, live):
+def test_the_submitters_that_were_served_a_task_can_be_read(say, live):
     assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
     house = Application(live, None)
     task = house.months.cohorts("live")[0].tasks[0]

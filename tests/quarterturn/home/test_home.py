@@ -110,7 +110,7 @@ def test_a_home_is_never_made_over_something_else(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
+def test_of_two_processes_that_make_the_same_home_one_wins(tmp_path):
     outcomes = []
 
     def making() -> None:

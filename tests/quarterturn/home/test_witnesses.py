@@ -220,7 +220,7 @@ def test_a_witness_key_is_a_file_for_nobody_else(say: Callable, tmp_path: Path, 
         witness_keys.read(path)
 
 
-def test_what_is_no_witness_key(say: Callable, tmp_path: Path) -> None:
+def test_malformed_witness_keys_are_refused(say: Callable, tmp_path: Path) -> None:
     assert say("log", "witness-key", "a name", "--out", tmp_path / "k").code == 2
     assert not (tmp_path / "k").exists()
     with pytest.raises(Refused, match="already"):

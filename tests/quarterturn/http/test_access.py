@@ -74,7 +74,7 @@ def test_a_token_of_fewer_scopes_opens_less(site):
     "header",
     ["", "Bearer", "Bearer ", "Basic {}", "bearer {} x", "Bearer qt_", "{}", "Bearer {}x"],
 )
-def test_what_is_no_good_token_is_nobody(site, problem, header):
+def test_a_bad_token_is_nobody(site, problem, header):
     said = site.get("/quota", headers={"authorization": header.format(site.tokens["submitter"])})
     assert (said.status_code, problem(said)) == (401, "unauthenticated")
     assert said.headers["www-authenticate"].startswith("Bearer")

@@ -101,7 +101,7 @@ def test_a_public_page_is_the_same_to_everybody(populated):
         assert populated.get(path).content == populated.get(path, "maintainer").content
 
 
-def test_what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
+def test_not_found_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
     said = populated.get("/leaderboard/2031-01")
     assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
     for path in (

@@ -234,7 +234,7 @@ def test_a_server_error_names_the_place_and_no_content(planted, problem, caplog,
     assert "KeyError in <lambda>" in caplog.text
 
 
-def test_what_has_retired_is_shown_to_its_owner_and_to_everybody_once_they_say_so(turned, problem):
+def test_a_run_on_retired_tasks_is_shown_to_its_owner_and_to_all_once_published(turned, problem):
     site = turned
     ada, bob = site.account("ada"), site.account("bob")
     made, _ = site.house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")

@@ -140,7 +140,7 @@ def test_end_of_input_at_a_prompt_is_an_interrupt(words, locked, split, say, mon
     assert (said.code, "internal error" in said.err) == (130, False)
 
 
-def test_where_a_key_service_is_out_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
+def test_when_a_key_service_is_down_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
     key = tmp_path / "kms.key"
     command = NewCommand((sys.executable, str(KMS), "--key", str(key)))
     FileKeyRing.open(HomePaths(locked).ring, WORD.encode()).add_lock(command)

@@ -73,7 +73,7 @@ def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
     assert january[2]["tasks"] == 6
 
 
-def test_what_is_not_published_yet_is_no_row(house):
+def test_an_unpublished_change_is_no_row(house):
     before = changelog.of_month(house.places.log, FIRST)
     house.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
     assert changelog.of_month(house.places.log, FIRST) == before

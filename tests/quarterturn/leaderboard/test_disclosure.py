@@ -136,7 +136,7 @@ def test_the_leaderboard_and_disclosures_open_each_new_run_once(house):
 
 
 @pytest.mark.slow
-def test_what_a_score_is_bound_to_gives_the_same_figures_in_one_opening(house):
+def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house):
     record = house.runs.get(played(house, 7))
     before = len(house.vault.access_log())
     bound = house.official.closed(record, why="test")

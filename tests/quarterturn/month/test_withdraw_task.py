@@ -224,7 +224,7 @@ def test_the_guide_works_line_by_line(reserved, say):
     assert task in said.out
 
 
-def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved):
+def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
     keys = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob")}
     names = {name: sshsig.public_line(key.public_key().public_bytes_raw()) for name, key in keys.items()}
     file = reserved / "quarterturn.toml"

@@ -52,7 +52,7 @@ def test_a_mistake_in_a_model_s_table_is_named(old, new, sentence, tmp_path):
     assert "word" not in str(error.value)
 
 
-def test_what_is_written_of_models_reads_back(house, tmp_path):
+def test_settings_of_models_read_back(house, tmp_path):
     (tmp_path / "again.toml").write_text(settings.dump(house.settings))
     assert settings.load(tmp_path / "again.toml") == house.settings
     assert house.settings.models["gpt"].tokens == 200_000

@@ -165,7 +165,7 @@ def test_a_new_day_and_a_new_month_begin_anew(house, take):
 
 
 @both
-def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
+def test_a_submission_cancelled_before_its_start_costs_nothing(house, take):
     made = take()
     assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
     gone = house.submissions.cancel(made.id, "ada")
@@ -177,7 +177,7 @@ def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
         house.submissions.cancel(made.id, "bob")
 
 
-def test_what_is_cancelled_while_it_runs_is_paid_for(house, take):
+def test_a_submission_cancelled_while_it_runs_is_charged(house, take):
     made = take()
     house.queue.claim("worker")
     house.submissions.cancel(made.id, "ada")
@@ -246,7 +246,7 @@ def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until
     assert {queue.claim("worker").id, queue.claim("worker").id} == {plain.id, other.id}
 
 
-def test_of_two_that_are_named_the_first_is_played_first(house, take):
+def test_of_two_designated_runs_the_first_is_played_first(house, take):
     take(submission_request=PRIVATE)
     first, second = take(submission_request=NAMED), take(submission_request=NAMED)
     queue = Queue(house.engine, house.now, at_once=3)
@@ -256,7 +256,7 @@ def test_of_two_that_are_named_the_first_is_played_first(house, take):
     assert queue.claim("worker").id == second.id
 
 
-def test_what_waits_or_is_done_is_always_paid_for():
+def test_waiting_running_and_done_submissions_are_always_charged():
     assert charged("queued", None, served=False)
     assert charged("running", None, served=False)
     assert charged("done", None, served=False)

@@ -110,7 +110,7 @@ def test_each_task_has_a_skeleton_of_its_own(house, grammars):
     assert all(record.public_grammar for record in records)
 
 
-def test_what_stays_out_is_kept_as_rejected_and_the_next_takes_its_place(house, grammars):
+def test_a_refused_draft_is_stored_as_rejected_and_the_next_takes_its_place(house, grammars):
     spoilt = []
 
     def first_two(document):
@@ -226,7 +226,7 @@ def test_an_empty_home_wants_four_cohorts(house):
     assert replenish.wanted(house) == dict.fromkeys(DEMO.per_cohort, 4)
 
 
-def test_what_waits_or_is_reviewed_counts_and_a_shared_skeleton_counts_once(house, document):
+def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(house, document):
     for number in (1, 2, 3):
         task = Task.parse(document(EASY, number))
         skeleton = f"s/{min(number, 2)}"

@@ -51,7 +51,7 @@ def openings(say, home) -> list[str]:
     return [row["what"] for row in say("access", "log", "--home", home, "--json").data]
 
 
-def test_what_waits_is_listed_and_nothing_is_opened(waiting, say):
+def test_waiting_tasks_are_listed_and_nothing_is_opened(waiting, say):
     home, ids = waiting
     assert sorted(say("task", "review", "--as", "grace", "--home", home, "--json").data) == sorted(ids)
     assert openings(say, home) == []

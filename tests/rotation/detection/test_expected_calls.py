@@ -54,12 +54,12 @@ def test_a_prediction_says_how_sure_it_is():
         assert np.sqrt((off[rows] ** 2).mean()) == pytest.approx(1, abs=0.2)
 
 
-def test_where_nobody_has_a_way_of_their_own_the_past_changes_little():
+def test_without_individual_habits_the_past_changes_little():
     table, truth = a_table(own=0.0)
     assert np.sqrt((distances(table, truth, MONTHS) ** 2).mean()) < 0.12
 
 
-def test_what_a_run_did_not_pass_counts_for_nothing():
+def test_failed_tasks_count_for_nothing():
     table, _ = a_table()
     table.passed[:, ::7] = np.arange(len(table.runs))[:, None] % 2 == 0
     before = fit(table)

@@ -50,7 +50,7 @@ def test_the_parts_of_a_jump_add_up_to_it(line):
         assert all(row[name]["low"] < row[name]["value"] < row[name]["high"] for name in ("change", "excess"))
 
 
-def test_who_knows_tasks_jumps_by_excess(line):
+def test_a_submitter_who_knows_tasks_jumps_by_excess(line):
     rows = figures.jumps(line, MONTHS)
     excess = {row["submitter"]: row["excess"]["value"] for row in rows}
     assert excess.pop(f"s{KNOWING}") > max(0.1, *excess.values())
@@ -60,7 +60,7 @@ def test_nobody_jumps_in_the_first_month(line):
     assert figures.jumps(line, 1) == []
 
 
-def test_who_knows_tasks_stands_above_the_peers_band(line):
+def test_a_submitter_who_knows_tasks_is_above_the_peers_band(line):
     shown = figures.expected(line, MONTHS)
     band = shown["band"]
     above = [

@@ -79,7 +79,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     assert found.public == ()
 
 
-def test_who_came_after_a_withdrawal_was_not_served_the_task(month):
+def test_a_run_after_a_withdrawal_was_not_served_the_task(month):
     first, alphas = served(month, "alpha")
     (leaked, *_) = varied(alphas)
     withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")

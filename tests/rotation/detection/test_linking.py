@@ -91,7 +91,7 @@ def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says():
 
 
 @pytest.mark.slow
-def test_what_one_submitter_knows_does_not_move_the_others():
+def test_one_submitters_knowledge_does_not_move_the_others():
     weights = []
     for seed in range(6):
         honest, leaked = world(seed), world(seed, known=0.4)

@@ -134,7 +134,7 @@ def test_a_broken_line_is_named_with_its_file_and_number(line, what, tmp_path):
     assert what in str(refused.value)
 
 
-def test_what_is_not_utf_8_is_named_with_its_line(tmp_path):
+def test_invalid_utf_8_is_named_with_its_line(tmp_path):
     path = file(tmp_path, ROW)
     path.write_bytes(path.read_bytes() + b"\xff\n")
     with pytest.raises(Malformed, match="line 2: it is not UTF-8"):
@@ -171,7 +171,7 @@ def test_a_folder_without_cases_and_a_file_that_is_not_there_are_refused(tmp_pat
         case_files.read(tmp_path / "nothing.jsonl")
 
 
-def test_where_the_flags_go_is_no_case(tmp_path):
+def test_the_output_file_is_not_read_as_a_case(tmp_path):
     for name in ("a.jsonl", "flags.jsonl"):
         (tmp_path / name).write_text("")
     assert list(case_files.cases([tmp_path], tmp_path / "flags.jsonl")) == ["a"]

@@ -52,7 +52,7 @@ def test_ordered_z_of_honest_tests_lie_mostly_in_their_band():
     assert sum(row["low"] <= row["z"] <= row["high"] for row in rows) >= len(rows) - 2
 
 
-def test_what_came_later_changes_no_byte_of_a_months_report(document):
+def test_later_months_change_no_byte_of_a_months_report(document):
     table = play(SMALL, 3)
     assert json.dumps(report(table, 2)) == json.dumps(report(table.until(2), 2))
 
@@ -78,7 +78,7 @@ def test_the_visible_leak_is_the_detectors_own_figure():
     assert visible(table, 3) == pytest.approx(smallest(table, 3), abs=1e-6)
 
 
-def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(document):
+def test_several_runs_of_a_submitter_are_shown_with_the_luck_of_the_best(document):
     assert document["views"]["best"], "some of this world submit twice"
     for row in document["views"]["best"]:
         assert row["k"] == 2

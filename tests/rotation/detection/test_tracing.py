@@ -150,7 +150,7 @@ def test_without_recipients_nobody_is_named():
     assert trace(leaked_text(task(), RECIPIENTS[0]), [ServedTask("t-a", GOAL, FREE, {})]).named == ()
 
 
-def test_what_it_says_of_a_text_does_not_depend_on_the_order_of_anything():
+def test_the_result_for_a_text_does_not_depend_on_any_order():
     served = [task(1), task(2)]
     text = leaked_text(served[0], RECIPIENTS[3])
     assert trace(text, served) == trace(text, served[::-1])

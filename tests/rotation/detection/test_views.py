@@ -39,7 +39,7 @@ def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estim
     assert (fit < -2.326).mean() < 0.025
 
 
-def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly():
+def test_passing_hard_tasks_and_failing_easy_ones_is_a_bad_fit():
     chance = np.linspace(0.05, 0.95, 40)[None, :]
     backwards, usual = chance < 0.5, chance >= 0.5
     everything = np.ones(chance.shape, dtype=bool)

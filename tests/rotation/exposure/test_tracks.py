@@ -56,7 +56,7 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
     assert (scored["track"], scored["count"], len(scored["totals"])) == ("endpoint", 6, 1)
 
 
-def test_where_no_cohort_is_at_its_sunset_nothing_is_served(begun_home):
+def test_without_a_sunset_cohort_nothing_is_served(begun_home):
     live = [cohort for cohort in begun_home.books.months.cohorts("live") if cohort.retires != FIRST]
     with pytest.raises(NotAllowed, match="'endpoint'"):
         ENDPOINT.cohorts(live, FIRST)

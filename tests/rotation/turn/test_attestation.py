@@ -97,7 +97,7 @@ def test_the_turn_that_opens_a_benchmark_has_no_release_to_attest(turned):
     assert says["predicate"]["next"] == {"month": "2026-12", "due": "2027-01-01"}
 
 
-def test_what_is_missing_is_made_again_with_the_same_bytes_however_far_the_log_is(turned):
+def test_missing_files_are_made_again_with_the_same_bytes_at_any_size_of_the_log(turned):
     before = files(folder_of(turned))
     signers = (turned.public / "allowed_signers").read_bytes()
     turned.stock(1)

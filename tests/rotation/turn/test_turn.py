@@ -59,7 +59,7 @@ def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
     assert states == {TaskState.LIVE: 24, TaskState.PUBLISHED: 6}
 
 
-def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home):
+def test_the_publication_satisfies_an_auditor_who_trusts_nobody(begun_home):
     begun_home.play("careful", 0.5)
     begun_home.play("null", 0)
     begun_home.rotation.run(FIRST)

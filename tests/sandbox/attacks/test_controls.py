@@ -85,7 +85,7 @@ def test_every_positive_control_is_one_or_says_why_not():
             assert set(row.positive.capabilities) <= CAPABILITIES.keys(), name
 
 
-def test_what_would_change_the_kernel_keeps_its_filter_and_no_capability():
+def test_a_probe_that_would_change_the_kernel_keeps_its_filter_and_no_capability():
     changing = {"set-time", "load-module", "unload-module", "kexec", "reboot", "swap", "accounting", "io-ports"}
     for name in changing:
         positive = ROWS[name].positive

@@ -179,7 +179,7 @@ def test_an_escape_is_handed_on():
     assert [attempt.name for attempt in made if attempt.outcome == "escaped"] == ["tcp"]
 
 
-def test_what_is_got_from_gvisors_own_kernel_is_bounded_and_what_is_got_from_ours_is_not():
+def test_use_of_gvisors_own_kernel_is_bounded_and_use_of_ours_is_an_escape():
     lines = [{**line, "outcome": "escaped"} if line["name"] in ("tcp", "priority") else line for line in ALL]
     box = Reaching(lines)
     together = [name for name in SHORT if name not in HOGS]

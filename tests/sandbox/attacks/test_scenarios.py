@@ -206,7 +206,7 @@ def test_anything_that_should_not_happen_is_an_escape(bad, sentence):
     assert sentence in made.detail
 
 
-def test_what_the_next_run_finds_is_an_escape():
+def test_anything_that_the_next_run_finds_is_an_escape():
     first = played("stay-in-folders", met={"written": ["/tmp"]})
     clean = played(LOOK, met={"places": [], "in_the_world": []})
     full = played(LOOK, met={"places": ["/tmp/word"], "in_the_world": []})

@@ -96,7 +96,7 @@ IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in
     ],
 )
 @pytest.mark.needs("root")
-def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
+def test_an_attempt_in_a_place_of_its_own_reaches_its_limit_and_no_further(box, name):
     outcome, detail = isolated_attempts.make(box(), name)
     assert outcome == "bounded", detail
 
@@ -143,7 +143,7 @@ def test_every_result_is_reported_as_it_ends_with_its_control_where_there_is_one
     assert [one.name for one in attack(None, groups={"gateway", "persistence"})] == ["flood", "stay"]
 
 
-def test_what_was_not_made_is_named(parts):
+def test_attempts_that_were_not_made_are_named(parts):
     one, _ = parts
     del one.ends["flood"]
     with pytest.raises(Lost, match="attack on the fake box stopped before flood"):

@@ -52,7 +52,7 @@ def answer(status, body=b"", **fields):
     return behave
 
 
-def test_what_goes_out_is_exactly_the_request(served, authority, context, monkeypatch):
+def test_exactly_the_request_is_sent(served, authority, context, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://203.0.113.66:3128")
     monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys")
     with served(answer(200, b"thanks"), context) as heard:
@@ -144,7 +144,7 @@ def no_record(handler, _):
 
 
 @pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing, no_record])
-def test_what_is_no_answer_is_their_failure(served, authority, context, behave):
+def test_a_malformed_response_is_the_endpoints_failure(served, authority, context, behave):
     with served(behave, context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours) == (None, False)

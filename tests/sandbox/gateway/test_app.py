@@ -185,12 +185,12 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 READ = {"name": "filesystem__read_text_file", "arguments": {"path": "a"}}
 
 
-def test_what_is_in_flight_is_counted():
+def test_requests_in_flight_are_counted():
     said = flood([mcp({**CALL, "params": READ})] * (MAX_REQUESTS + 9))
     assert (said.count(200), said.count(503)) == (MAX_REQUESTS, 9)
 
 
-def test_what_is_held_is_counted_too():
+def test_held_bytes_are_counted_too():
     fat = mcp({**CALL, "params": {**READ, "arguments": {"path": "x" * (MAX_BODY - 1000)}}})
     said = flood([fat] * (MAX_REQUESTS + 9))
     assert said.count(200) == MAX_HELD // MAX_BODY

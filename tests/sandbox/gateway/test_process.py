@@ -200,7 +200,7 @@ def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_p
     assert gateway.finish(PATIENCE).ended == "agent-exited"
 
 
-def test_what_the_process_gave_up(begin):
+def test_the_privileges_that_the_process_gave_up(begin):
     gateway = begin()
     pid, status = status_of(gateway)
     assert status["NoNewPrivs"] == "1"

@@ -26,7 +26,7 @@ def proc(tmp_path):
     return tmp_path
 
 
-def test_what_is_not_a_process_of_the_place_is_covered_whatever_it_is_called(proc):
+def test_everything_but_the_places_processes_is_covered_under_any_name(proc):
     covered = masks(1 << 29, proc)
     assert covered.files == ("/proc/tomorrow", "/proc/vmstat")
     assert covered.folders == ("/proc/next-year", "/proc/pressure", "/proc/sys")

@@ -140,7 +140,7 @@ def code_of(kind: str, machine: str) -> bytes:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("kind", "named"), FILTERS, ids=[kind for kind, _ in FILTERS])
 @pytest.mark.parametrize("arguments", [(), (1,) * 6, (0xFFFFFFFFFFFFFFFF,) * 6], ids=["none", "ones", "all bits"])
-def test_what_is_not_named_is_refused_whatever_the_arguments(kind, named, machine, arguments):
+def test_an_unlisted_call_is_refused_with_any_arguments(kind, named, machine, arguments):
     code, allowed = code_of(kind, machine), set(numbers_of(named, machine).values())
     refused = {number: decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) for number in range(1024)}
     for number in set(range(1024)) - allowed:
@@ -150,7 +150,7 @@ def test_what_is_not_named_is_refused_whatever_the_arguments(kind, named, machin
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_is_named_without_a_condition_is_allowed(machine):
+def test_a_listed_call_without_a_condition_is_allowed(machine):
     conditional = {rule.call for rule in CONDITIONS}
     for kind, named in LISTS.items():
         code = filter_of(kind, machine)

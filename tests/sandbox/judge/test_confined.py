@@ -122,7 +122,7 @@ def status_of(process):
 
 
 @pytest.mark.needs("root")
-def test_what_it_gave_up(kind, waiting):
+def test_the_privileges_that_it_gave_up(kind, waiting):
     process, ours = waiting
     settled = _until_filtered(process)
     assert settled["NoNewPrivs"].strip() == "1"

@@ -302,7 +302,7 @@ def test_an_address_that_may_be_asked_is(url):
 
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "line\nline", "ü", "x" * 600])
-def test_what_can_be_no_key_is_refused_and_not_quoted(key):
+def test_a_malformed_key_is_refused_and_not_quoted(key):
     with pytest.raises(Malformed) as refusal:
         require_key(key)
     assert not key.strip() or key not in str(refusal.value)

@@ -172,7 +172,7 @@ def asking(agent):
         ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
     ],
 )
-def test_whose_failure_it_is_and_each_try_is_in_the_log(stub, shared, fault, ruling, outcome):
+def test_the_cause_of_a_failure_and_each_try_are_in_the_log(stub, shared, fault, ruling, outcome):
     upstream = stub({"fault": fault})
     box, agent = in_memory(asking)
     with ModelGateway(shared.a_spec(upstream.url), "test-key") as models:

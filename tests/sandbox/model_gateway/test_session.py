@@ -61,7 +61,7 @@ def test_a_stream_that_breaks_ends_in_an_error_and_is_counted_by_us(path, sessio
     assert len(upstream.own()) == 2
 
 
-def test_what_breaks_again_was_the_request(session_for, stub, shared):
+def test_an_error_that_repeats_is_the_requests(session_for, stub, shared):
     upstream = stub({"text": "one two three", "fault": "error"}, {"text": "one two three", "fault": "error"})
     task = session_for(upstream, "anthropic")
     events = task.stream(MESSAGES, shared.a_request(MESSAGES))
@@ -104,7 +104,7 @@ def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(sessio
 
 
 @pytest.mark.slow
-def test_what_passes_by_itself_is_tried_again_unseen(session_for, stub, shared):
+def test_a_transient_error_is_retried_unseen(session_for, stub, shared):
     upstream = stub({"fault": "status:500"}, {"fault": "drop"}, {"text": "It is blue."})
     task = session_for(upstream)
     assert said(task.ask(CHAT, shared.a_request(CHAT)).json()) == "It is blue."
@@ -184,7 +184,7 @@ def test_an_agent_that_goes_away_takes_its_request_with_it(session_for, stub, sh
     assert first.estimated
 
 
-def test_what_is_under_way_at_the_end_is_cut_and_logged(session_for, stub, shared):
+def test_a_request_under_way_at_the_end_is_cut_and_logged(session_for, stub, shared):
     upstream = stub({"fault": "hang"})
     task = session_for(upstream)
 
@@ -238,7 +238,7 @@ def test_bad_requests_do_not_hide_that_the_upstream_went_down(session_for, stub,
     assert [call.outcome for call in task.finish()] == ["refused"] * 5 + ["down"]
 
 
-def test_what_cannot_be_logged_is_not_sent(session_for, stub, shared):
+def test_a_request_that_cannot_be_logged_is_not_sent(session_for, stub, shared):
     """A task's log holds 16 MiB, and the system prompt is in every request."""
     upstream = stub()
     task = session_for(upstream, tokens=100_000_000, requests=100)
@@ -257,7 +257,7 @@ def test_what_cannot_be_logged_is_not_sent(session_for, stub, shared):
 
 
 @pytest.mark.parametrize("other", ['{"a": true, "b": 2}', '{"a": 1.0, "b": 2}', '{"b": 2, "a": 1}'])
-def test_what_is_the_same_to_python_alone_is_written_down_again(other):
+def test_values_equal_in_python_alone_are_logged_again(other):
     asked = [{"messages": [{"content": json.loads(one)}, "x"]} for one in ('{"a": 1, "b": 2}', other)]
     assert repeated(asked[0], asked[0], "messages") == 2
     assert repeated(asked[0], asked[1], "messages") == 0

@@ -129,7 +129,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wire", "more", "place"), REFUSED)
-def test_what_is_not_passed_on_is_refused_by_name(wire, more, place):
+def test_unsupported_fields_are_refused_by_name(wire, more, place):
     with pytest.raises(Unfit) as refusal:
         rebuilt(wire, **more)
     assert str(refusal.value).startswith(place)
@@ -155,7 +155,7 @@ def test_what_is_not_passed_on_is_refused_by_name(wire, more, place):
         ),
     ],
 )
-def test_what_the_table_names_is_passed_on_as_it_is(wire, more):
+def test_listed_fields_are_passed_on_unchanged(wire, more):
     assert rebuilt(wire, **more) == LEAST[wire.name] | more
 
 
@@ -179,7 +179,7 @@ def test_null_is_a_missing_field_and_what_clients_send_back_is_left_out():
 
 
 @pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES])
-def test_what_is_sent_is_under_our_terms(wire):
+def test_requests_are_sent_with_our_own_settings(wire):
     sent = wire.prepared(rebuilt(wire, stream=True), Grant(33, "key-of-this-run"))
     limits = [sent[name] for name in wire.limits if name in sent]
     assert limits == [33]

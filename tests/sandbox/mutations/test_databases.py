@@ -90,7 +90,7 @@ def test_typical_mutations_of_a_graph_follow_from_what_the_solution_changed():
 
 
 @pytest.mark.parametrize("server", MODULES)
-def test_of_a_state_that_nobody_read_back_nothing_is_known(server):
+def test_an_unread_state_gives_no_mutation(server):
     assert list(MODULES[server].mistakes(FileTree({}), FileTree({}))) == []
     seeds = SERVERS[server].seed({})
     assert list(MODULES[server].mistakes(seeds, seeds)) == []

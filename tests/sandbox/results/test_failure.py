@@ -162,7 +162,7 @@ def test_how_the_agent_itself_ended_never_decides(code):
         {"upstream": "broke"},
     ],
 )
-def test_what_is_lost_stands_in_nobodys_way_where_the_task_is_done(lost):
+def test_a_loss_after_the_task_is_done_changes_nothing(lost):
     assert classify(replace(DONE, verdict=Verdict.TRUE, **lost)) == Ruling(None, "finished")
 
 

@@ -357,7 +357,7 @@ def test_a_task_is_written_down_as_served_before_its_agent_is_let_go():
     assert order == ["served", "played"]
 
 
-def test_what_may_not_be_served_ends_the_set_before_an_agent_is_let_go():
+def test_a_task_that_may_not_be_served_ends_the_set_before_its_agent_starts():
     def refuse(task_id):
         raise NotAllowed(f"{task_id} was served already")
 

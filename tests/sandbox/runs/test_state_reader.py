@@ -90,7 +90,7 @@ def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
 
 
 @pytest.mark.box
-def test_what_was_written_is_read_back_and_a_statement_that_fails_leaves_nothing():
+def test_written_rows_are_read_back_and_a_failed_statement_leaves_nothing():
     proved = played(
         "insert into stock (item, price) values ('pen', 0.5); update stock set price = 6 where id = 1",
         "delete from stock; select 1/0",
@@ -164,7 +164,7 @@ LYING = [
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_what_only_looks_like_a_row_of_the_table_is_none():
+def test_lookalike_rows_do_not_count():
     assert played_apart(LYING, {"item": "lie"}) == dict.fromkeys(LYING, Verdict.FALSE)
 
 
@@ -248,7 +248,7 @@ HOSTILE = {
 
 
 @pytest.mark.box
-def test_what_was_written_beside_the_data_is_not_obeyed(left):
+def test_planted_configuration_is_not_obeyed(left):
     tree = FileTree({**left, **{path: Node("file", data) for path, data in HOSTILE.items()}})
     assert said_of(POSTGRES, read(POSTGRES, tree), TRUTH) is Verdict.TRUE
 

@@ -74,7 +74,7 @@ def test_the_same_state_gives_the_same_bytes_and_no_table_is_no_sql():
         {"tables": {"t": {"columns": [["a", "text"]], "rows": [["\ud800"]]}}},
     ],
 )
-def test_what_no_database_can_hold_is_refused_without_its_value(state):
+def test_impossible_values_are_refused_without_being_quoted(state):
     with pytest.raises(Malformed, match="the postgres state"):
         seed(state)
 
@@ -91,7 +91,7 @@ def test_what_no_database_can_hold_is_refused_without_its_value(state):
         {"t": {"columns": [["a", "int"]], "constraints": ["CHECK (a > 0); DROP TABLE t"]}},
     ],
 )
-def test_what_could_be_other_sql_is_refused(tables):
+def test_ambiguous_sql_is_refused(tables):
     with pytest.raises(Malformed):
         check(STATE, {"tables": tables}, "the state")
 

@@ -197,7 +197,7 @@ def test_the_name_of_a_public_head_is_forced_to_the_disk_by_whoever_comes_next(n
 
 
 @pytest.mark.parametrize("garbage", ["x", "x\n", "\n\n", "\u2014 w.example AAA=\n"])
-def test_what_is_no_signature_line_under_the_public_head_is_put_right(five, tmp_path, garbage):
+def test_a_malformed_signature_line_under_the_public_head_is_repaired(five, tmp_path, garbage):
     for path in ("checkpoint", "checkpoints/5"):
         (tmp_path / "log" / path).write_text(five.note() + garbage)
     five.recover()

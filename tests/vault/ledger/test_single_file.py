@@ -75,7 +75,7 @@ def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path):
         ((GOOD, "--key", KEY, "--previous", KEY), 2, "holds no checkpoint"),
     ],
 )
-def test_what_it_cannot_use_is_named(arguments, code, says):
+def test_unusable_arguments_are_named(arguments, code, says):
     said = run(ALONE, *arguments)
     assert (said.returncode, said.stdout) == (code, "")
     assert says in said.stderr

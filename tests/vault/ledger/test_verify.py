@@ -123,7 +123,7 @@ def test_gaps_are_counted_as_what_was_promised(month):
     assert "3 were withdrawn; more than 5 % were withdrawn: review" in report.steps[7].proved
 
 
-def test_what_left_the_reserve_is_opened_with_the_next_cohort_and_is_no_ones_turn(live):
+def test_tasks_that_left_the_reserve_are_opened_with_the_next_cohort_and_skipped_in_its_order(live):
     spare, after = live.spares
     live.withdraw(spare, None)
     live.withdraw(live.cohorts[RETIRED][0], after)

@@ -137,7 +137,7 @@ def test_an_opening_inside_a_transaction_is_refused_because_its_line_could_be_ro
         vault.open(task_id, who="ada", why="review")
 
 
-def test_what_was_committed_to_must_stand_at_its_place(log):
+def test_a_committed_entry_must_stand_at_its_place(log):
     heads = [Head(3, log[2].digest, "march"), Head(0, START, "january"), Head(1, log[0].digest, "february")]
     assert verify(log, heads=heads) == 5
     assert verify(log, heads=[*heads, Head(3, log[2].digest, "april")]) == 5
@@ -148,7 +148,7 @@ def test_what_was_committed_to_must_stand_at_its_place(log):
             verify(log, heads=[*heads, Head(place, digest, "may")])
 
 
-def test_what_was_committed_to_is_missed_where_the_log_is_empty():
+def test_a_committed_entry_is_missed_in_an_empty_log():
     with pytest.raises(Broken, match="has 0 entries; march commits to 3"):
         verify([], heads=[Head(3, "00" * 32, "march")])
 

@@ -96,7 +96,7 @@ def test_a_part_is_small_in_bytes_too(filled, rotation, monkeypatch):
     assert [steps for steps in advanced if steps] == [1] * 11
 
 
-def test_who_did_it_to_which_key_stands_in_the_access_log(filled, ring, rotation):
+def test_the_access_log_names_the_actor_and_the_key(filled, ring, rotation):
     old = ring.key_id
     rotated(rotation)
     entries = [(entry.who, entry.what, entry.why) for entry in filled.access_log()]
@@ -176,7 +176,7 @@ def test_a_service_that_runs_follows_without_being_asked(filled, ring, rotation,
     assert filled.open_blob("trace/newer", who="ada", why="look") == b"newer"
 
 
-def test_what_was_read_just_before_it_was_wrapped_again_opens(engine, filled, ring, rotation):
+def test_a_row_read_just_before_it_was_rewrapped_opens(engine, filled, ring, rotation):
     service = FileKeyRing.open(ring.path, None)
     with Session(engine) as session:
         row = session.get(BlobRow, "trace/1")

@@ -77,7 +77,7 @@ def test_without_a_name_nothing_is_shredded(vault, engine, add):
 
 
 @pytest.mark.parametrize("state", [state for state in TaskState if state not in {TaskState.DRAFT, TaskState.REJECTED}])
-def test_what_is_on_its_way_or_was_promised_is_refused(vault, engine, add, state):
+def test_waiting_and_promised_tasks_are_refused(vault, engine, add, state):
     record = add(0)
     in_state(vault, record.id, state)
     with pytest.raises(Refused, match=f"Task {record.id} is {state.value} and is not shredded: "):

@@ -186,7 +186,7 @@ def test_everything_is_removed(box, engine, sockets):
     assert not {container.id for container in engine.containers.list(all=True, ignore_removed=True)} & set(made)
 
 
-def test_what_an_image_asks_for_does_not_count(box, engine, sockets, image):
+def test_settings_of_an_image_do_not_count(box, engine, sockets, image):
     reference = image(
         "USER root", "ENV WORD=own", "HEALTHCHECK CMD false", f"LABEL {RUNNER_LABEL}=mine", "WORKDIR /usr",
         'ENTRYPOINT ["python3", "-c", "import os; print(os.getuid(), os.environ[\'WORD\'], os.getcwd())"]',

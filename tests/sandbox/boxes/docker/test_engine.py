@@ -90,7 +90,7 @@ def memory_ran_out(path: Path, monkeypatch) -> bool:
     ("noted", "status", "said"),
     [(b"", 200, False), (b'{"Action":"oom"}\n', 200, True), (b'{"message":"x"}', 500, False)],
 )
-def test_what_the_engine_noted_of_memory_is_asked_for(noted, status, said, tmp_path, monkeypatch):
+def test_the_engines_out_of_memory_events_are_read(noted, status, said, tmp_path, monkeypatch):
     with an_engine(tmp_path / "d.sock", noted, status) as asked:
         assert memory_ran_out(tmp_path / "d.sock", monkeypatch) is said
     [query] = asked

@@ -57,7 +57,7 @@ def test_no_secret_and_no_key_stands_in_the_file_or_in_any_repr(path, ring, kept
             assert not any(form in text for text in shown)
 
 
-def test_whatever_is_changed_in_a_lock_it_opens_to_nothing_else(path, ring, kept):
+def test_a_changed_lock_never_opens_to_another_key(path, ring, kept):
     before = path.read_bytes()
     lock = json.loads(before)["locks"][0]
     for name in lock:
@@ -124,7 +124,7 @@ def test_a_passphrase_beside_it_opens_the_same_ring_and_either_can_go(path, ring
 
 
 @pytest.mark.slow
-def test_where_it_alone_is_left_the_root_key_is_made_anew_if_nobody_else_is_needed(path, ring, kept):
+def test_as_the_only_lock_left_it_gets_a_new_root_key_if_nobody_else_is_needed(path, ring, kept):
     if kept.maker.kind == "file-mode":
         return
     blob = ring.wrap(KEY, b"c")
