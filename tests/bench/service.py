@@ -2,7 +2,7 @@
 
 answers    the leaderboard, and a task, beside a bare FastAPI route that returns the same bytes; each server is a
            process of its own, the client is this one. 50 connections stay open.
-queue      10,000 submissions taken in and drained by jobs that do nothing, beside as many plain rows written and
+queue      10,000 submissions accepted and drained by jobs that do nothing, beside as many plain rows written and
            updated in a database of the same settings
 memory     of the serving process, before and after as many requests as one address may make in an hour
 """

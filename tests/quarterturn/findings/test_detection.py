@@ -16,7 +16,7 @@ JANUARY = Month(2027, 1)
 
 @pytest.fixture
 def flagged(live):
-    """Make a home with one finding under review, one with status `watch` and one that is clean."""
+    """Make a home with one finding under review, one with status `watching` and one that is clean."""
     house = Application(live, None)
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))

@@ -143,7 +143,7 @@ def test_invalid_utf_8_is_named_with_its_line(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [1, case_files.BLOCK, case_files.BLOCK + 1, case_files.BLOCK + 3])
-def test_of_many_lines_the_broken_one_is_named(line, tmp_path):
+def test_the_malformed_line_of_many_is_named(line, tmp_path):
     lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(case_files.BLOCK + 3)]
     lines[line - 1] = lines[line - 1].replace("true", "1")
     with pytest.raises(Malformed, match=f"line {line}: 'passed' has to be true or false"):

@@ -77,7 +77,7 @@ def test_without_the_box_the_same_attempts_succeed_so_that_blocked_proves_someth
         assert endings["udp"] == "escaped"
 
 
-def test_what_is_sent_to_is_of_the_documentation_ranges():
+def test_target_addresses_are_documentation_addresses():
     text = "".join((PROBES / name).read_text() for name in ("network.py", "foreign_abis.py", "network_exits.py"))
     four = re.findall(r"(?<![\d.])\d+\.\d+\.\d+\.\d+(?![\d.])", text)
     six = re.findall(r'"([0-9a-f]+:[0-9a-f:]+)"', text)
