@@ -16,7 +16,7 @@ from .freeze import COMMAND, FROZEN, KEPT
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
-    "docs/reference/openapi.yaml": "tests/quarterturn/http/test_describe.py",
+    "docs/reference/openapi.yaml": "tests/quarterturn/http/test_openapi_document.py",
     "docs/reference/statements": "tests/vault/ledger/test_leaf.py",
 }
 ELSE = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "7", "LOGNAME": "test-else", "COLUMNS": "40"}

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "./run demo": "tests/journeys/test_demo.py plays it",
     "./run test": "these are its tests",
     "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
-    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_files.py runs it",
+    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_file_scan.py runs it",
 }
 COMMAND = re.compile(r"(?:\.venv/bin/)?quarterturn |\./run |python3 docs/")
 AUDIT = re.compile(r" (?:docs/)?audit(?:\.py)? ")
