@@ -55,7 +55,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 
 
 @pytest.mark.slow
-def test_what_a_home_has_used_is_counted(home, monkeypatch):
+def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     house = Application(home, None)
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
