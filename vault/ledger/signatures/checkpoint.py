@@ -78,5 +78,10 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
     opened = open_note(note, verifiers)
     checkpoint = Checkpoint.parse(opened.text)
     if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
-        raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no given key of that name")
+        raise Broken(
+            f"the checkpoint of {checkpoint.origin} is signed by no given key of that name",
+            where="line 1 of the checkpoint",
+            expected=[vkey.partition("+")[0] for vkey in opened.verified],
+            found=checkpoint.origin,
+        )
     return checkpoint, opened
