@@ -2328,17 +2328,31 @@ is the origin.
             Malformed: it is no checkpoint; the message says which line.
         """
             if not text.endswith("\n"):
-                raise Malformed("a checkpoint ends in a newline")
+                raise Malformed("a checkpoint ends in a newline", where="the end of the checkpoint")
             lines = text[:-1].split("\n")
             if len(lines) < _LINES or not all(lines):
-                raise Malformed("a checkpoint has at least three lines and none is empty")
+                raise Malformed(
+                    "a checkpoint has at least three lines and none is empty", where="the lines of the checkpoint"
+                )
             if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-                raise Malformed("line 2 of a checkpoint is its size in decimal, without leading zeros")
+                raise Malformed(
+                    "line 2 of a checkpoint is its size in decimal, without leading zeros", where="line 2 of the checkpoint"
+                )
             root = decode_base64(lines[2], "line 3 of the checkpoint")
             if len(root) != HASH_BYTES:
-                raise Malformed(f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}")
+                raise Malformed(
+                    f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}",
+                    where="line 3 of the checkpoint: the number of bytes",
+                    expected=HASH_BYTES,
+                    found=len(root),
+                )
             if int(lines[1]) == 0 and root != EMPTY_ROOT:
-                raise Malformed("a checkpoint of size 0 has the root of an empty tree")
+                raise Malformed(
+                    "a checkpoint of size 0 has the root of an empty tree",
+                    where="line 3 of the checkpoint",
+                    expected=EMPTY_ROOT,
+                    found=root,
+                )
             return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
         def format(self) -> str:
