@@ -108,6 +108,9 @@ def test_no_is_1_with_a_sentence(plumb, verb, document, why) -> None:
     said = plumb(verb, document)
     assert (said.code, json.loads(said.out)["ok"]) == (1, False)
     assert why in json.loads(said.out)["error"]
+    evidence = json.loads(said.out)["evidence"]
+    assert evidence["where"]
+    assert evidence["expected"] != evidence["found"]
 
 
 @pytest.mark.parametrize(("verb", "document", "why"), WHAT)

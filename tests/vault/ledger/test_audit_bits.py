@@ -1,4 +1,4 @@
-"""Tests that each bit of a release counts, and that no mutated line passes, even if the operator binds it anew."""
+"""Tests that each bit of a release counts, that no mutated line passes, and that each refusal carries evidence."""
 
 import random
 import shutil
@@ -15,7 +15,7 @@ from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.leaf import sha256_hex
 
 from ...sampling import sample
-from ..builders import RELEASE, VECTORS, edwards
+from ..builders import BAD, RELEASE, VECTORS, bad_release, carries_evidence, edwards
 
 KEY = (VECTORS / "log.vkey").read_text()
 ON_STEPS = list(STEPS)
@@ -41,13 +41,13 @@ def case_before(folder, step):
 
 
 def refusal(case, *steps):
-    """Give the sentence with which one of these steps refuses, or nothing."""
+    """Give the error with which one of these steps refuses, or None."""
     try:
         for step in steps:
             STEPS[step](case)
     except VaultError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def first_to_look(name):
@@ -70,7 +70,9 @@ def test_each_bit_of_a_release_counts(folder, bits):
                 for bit in range(8) if bits == 8 else [place % 8]:
                     file.seek(place)
                     file.write(bytes([byte ^ 1 << bit]))
-                    assert refusal(case, *steps), (path.name, place, bit)
+                    error = refusal(case, *steps)
+                    assert error, (path.name, place, bit)
+                    assert carries_evidence(error), (error, error.evidence)
                     tried += 1
                 file.seek(place)
                 file.write(bytes([byte]))
@@ -92,6 +94,13 @@ def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder
         proved += report.ok
         assert "were not checked" in report.steps[1].proved if report.ok else report.failed.detail
     assert proved > 50
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_each_structural_change_of_a_release_carries_evidence(name, tmp_path):
+    folder, keys = bad_release(name, tmp_path / "bundle")
+    error = refusal(AuditState(folder, keys.read_text().split(), None), *ON_STEPS)
+    assert carries_evidence(error), (error, error.evidence)
 
 
 def put(path, data):
@@ -119,10 +128,9 @@ def test_ten_thousand_mutations_of_lines_are_refused_with_a_sentence(folder):
         step = READ_IN.get(name, "figures")
         listed = cases[step].bundle.manifest["files"]
         kept, listed[name] = listed[name], {"bytes": len(data), "sha256": sha256_hex(data)}
-        assert refusal(cases[step], *ON_STEPS[ON_STEPS.index(step) : ON_STEPS.index("consistency")]), (
-            name,
-            bytes(data),
-        )
+        error = refusal(cases[step], *ON_STEPS[ON_STEPS.index(step) : ON_STEPS.index("consistency")])
+        assert error, (name, bytes(data))
+        assert carries_evidence(error), (error, error.evidence)
         put(folder / name, whole[name])
         listed[name] = kept
     for step, case in cases.items():
