@@ -10,9 +10,9 @@ import pytest
 from vault.errors import Broken, Disagreement, Malformed
 from vault.ledger.audit.verify import audit
 
-from ..builders import BAD, RELEASE, VECTORS, bad_release
+from .builders import BAD, RELEASE, VECTORS, bad_release
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[2]
 GOOD = VECTORS / "good" / RELEASE
 KEY = (VECTORS / "log.vkey").read_text().strip()
 HASH = bytes(range(32))
