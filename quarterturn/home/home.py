@@ -124,7 +124,7 @@ class HomePaths:
 
     @property
     def view(self) -> Path:
-        """The public view, as files (`quarterturn.leaderboard.public_view`)."""
+        """The public view, as files (`quarterturn.public_view`)."""
         return self.public / "view"
 
     def require(self) -> None:

@@ -18,6 +18,7 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.http import openapi_document
 from quarterturn.http.identity import signin
@@ -42,7 +43,6 @@ from quarterturn.http.routes import (
     public,
     submissions,
 )
-from quarterturn.leaderboard import public_view
 from quarterturn.submissions.queue import Executor
 
 TITLE, VERSION = "Quarterturn", "1"

@@ -12,12 +12,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from quarterturn import wall_clock
+from quarterturn import public_view, wall_clock
 from quarterturn.app import Application
 from quarterturn.approvals import approvals
 from quarterturn.errors import Unavailable
 from quarterturn.findings import detection
-from quarterturn.leaderboard import public_view
 from quarterturn.report import Report
 from quarterturn.runs.running import Progress
 from rotation.calendar import Month

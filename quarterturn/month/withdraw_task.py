@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.approvals import approvals
-from quarterturn.leaderboard import public_view
 from quarterturn.report import Report
 from rotation.runs import withdrawal
 from rotation.runs.withdrawal import Withdrawn

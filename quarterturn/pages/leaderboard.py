@@ -5,7 +5,7 @@
 2. Within a track the best rank comes first; equal ranks are ordered by figure, and lines without a rank come last.
 3. Every change names its leaf of the log.
 
-Everything comes from the public documents of leaderboards and rotations (`quarterturn.leaderboard.public_view`).
+Everything comes from the public documents of leaderboards and rotations (`quarterturn.public_view`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A bar is as long as a cohort lives and gets lower each month; a ring marks its publication. So neither its age nor its
 end is shown by colour alone. Everything comes from the public document of rotations
-(`quarterturn.leaderboard.public_view`).
+(`quarterturn.public_view`).
 """
 
 from __future__ import annotations

@@ -22,15 +22,16 @@ from typing import Any
 
 from sqlmodel import Session
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed
-from quarterturn.leaderboard import disclosure, public_view
 from quarterturn.runs import models, running, submission_service
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.runs.running import LeaseStatus, RunControl, RunRequest
 from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.queue import LEASE, TRIES, Claim, pause
 from quarterturn.submissions.requests import SubmissionRecord
+from rotation.leaderboard import disclosure
 from sandbox.runs.store import RunRecord, RunState
 from vault.errors import Unavailable
 

@@ -9,16 +9,17 @@ from typing import Any, Literal, Protocol
 
 from sqlmodel import Session
 
+from quarterturn import public_view
 from quarterturn.app import Application, shipped_grammars
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
 from quarterturn.findings import detection
-from quarterturn.leaderboard import caveats, disclosure, public_view, scores, standings
 from quarterturn.report import Report
 from quarterturn.runs import models
 from quarterturn.runs.hosted_endpoint import Hosting, ephemeral
 from quarterturn.tasks import dev_sets
+from rotation.leaderboard import caveats, disclosure, figures, standings
 from rotation.month.sets import DEMO, SetSpec
 from rotation.runs.official import OpenRun
 from sandbox.attacks import selfcheck
@@ -191,7 +192,7 @@ def private(house: Application, chosen: RunRequest, out: Progress, hold: RunCont
         require_wall(box)
         opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
     learnt = disclosure.figures(house, opened.record.number) or {}
-    line = standings.lines([(opened.record, {part: scores.score_of(learnt[part]) for part in scores.PARTS})])
+    line = standings.lines([(opened.record, {part: figures.score_of(learnt[part]) for part in figures.PARTS})])
     public = caveats.public_cohorts(house, month)
     data = {"run": opened.record.number, "month": opened.record.month, "box": box.name} | line[0].as_json()
     del data["runs"], data["sunset"]  # the leaderboard counts the ones and shows the other

@@ -1,7 +1,7 @@
 """Submission service: everything that submitters can ask for, and everything that they are told.
 
 Of a private run they see its state, its place in the queue, one code if it failed, and its figures as
-`quarterturn.leaderboard.disclosure` discloses them; not its progress, its duration, or its result on any task. A
+`rotation.leaderboard.disclosure` discloses them; not its progress, its duration, or its result on any task. A
 private task's result comes with the task's retirement, and the dev set's at once.
 """
 
@@ -19,13 +19,13 @@ from sqlmodel import Session
 
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed, NotFound, Refused
-from quarterturn.leaderboard import disclosure
 from quarterturn.runs import running
 from quarterturn.submissions.codes import CODES
 from quarterturn.submissions.requests import Quota, SubmissionRecord, SubmissionRequest
 from quarterturn.submissions.tables import TraceRow
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
+from rotation.leaderboard import disclosure
 from rotation.runs import withdrawal
 from sandbox.runs.store import RunState
 from vault.database import transaction

@@ -29,14 +29,14 @@ from measure import Comparison
 from report import Failed, Found, Line, Table, rounded
 from sqlalchemy import insert, text
 
-from quarterturn import settings
+from quarterturn import public_view, settings
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.app import Application
-from quarterturn.leaderboard import public_view, scores
-from quarterturn.leaderboard.tables import ScoreRow
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.submissions.requests import SubmissionRequest
 from quarterturn.submissions.tables import SubmissionRow
+from rotation.leaderboard import figures
+from rotation.leaderboard.tables import ScoreRow
 from sandbox.results.interval import Figure
 from sandbox.results.score import Score
 from sandbox.runs.tables import RunRow
@@ -259,7 +259,7 @@ def _run(number: int, name: str) -> dict[str, Any]:
 def _score(number: int) -> dict[str, Any]:
     rate = (number * 37 % 181) / 200
     mine = replace(SCORE, success_rate=Figure(rate, 24, max(0, rate - 0.1), min(1, rate + 0.1)))
-    return {"run": number, "month": "2026-12", "figures": dict.fromkeys(scores.KEPT, scores.rounded(mine))}
+    return {"run": number, "month": "2026-12", "figures": dict.fromkeys(figures.KEPT, figures.rounded(mine))}
 
 
 def _submission(number: int, name: str) -> dict[str, Any]:

@@ -23,10 +23,10 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.http.app import create
-from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month

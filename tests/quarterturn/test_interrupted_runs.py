@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound, Refused
-from quarterturn.leaderboard import public_view, standings
 from quarterturn.runs import jobs, running, submission_service
 from quarterturn.runs.running import RunControl, RunRequest
 from quarterturn.submissions.queue import TRIES, pause
 from quarterturn.submissions.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
+from rotation.leaderboard import standings
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.runs.store import RunState

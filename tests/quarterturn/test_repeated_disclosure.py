@@ -12,8 +12,8 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from quarterturn.app import Application
-from quarterturn.leaderboard import disclosure, scores
-from quarterturn.leaderboard.tables import ScoreRow
+from rotation.leaderboard import disclosure, figures
+from rotation.leaderboard.tables import ScoreRow
 from sandbox.boxes.box import Program
 from sandbox.results.score import Figure, score
 from sandbox.runs.submission import Submission
@@ -46,7 +46,7 @@ def rate(house: Application) -> Callable[..., float]:
         submitted = Submission("image", "agent", submitter, Program(), "sha256:" + "0" * 64)
         number = house.runs.open(submitted, month=month, track=track, tasks=1, box=Box()).number
         figure = Figure(value, 20, value - 1.96 * ERROR, value + 1.96 * ERROR)
-        figures = dict.fromkeys(scores.KEPT, scores.rounded(replace(score([]), success_rate=figure, attempted=20)))
+        figures = dict.fromkeys(figures.KEPT, figures.rounded(replace(score([]), success_rate=figure, attempted=20)))
         with transaction(house.engine) as session:
             session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
             session.add(ScoreRow(run=number, month=month, figures=figures))

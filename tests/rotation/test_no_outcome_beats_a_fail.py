@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from quarterturn.accounts.accounts import Accounts
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
-from quarterturn.leaderboard.standings import counting
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.queue import LEASE, Queue
 from quarterturn.submissions.requests import SubmissionRequest, Submissions
 from rotation.errors import NotAllowed
+from rotation.leaderboard.standings import counting
 from sandbox import errors as sandbox_errors
 from sandbox.boxes.box import ExitFacts
 from sandbox.results.failure import RETRIES, STOPS, UNSERVED, AttemptFacts, Stage, classify

@@ -23,8 +23,8 @@ def leaderboard(
 ) -> None:
     """Show a month's runs with figures, intervals and ranks."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.leaderboard import caveats, linked_scores, standings
     from rotation.calendar import Month
+    from rotation.leaderboard import caveats, linked_scores, standings
 
     asked = Month.parse(month) if month else None
     with open_app(home) as house:

@@ -29,12 +29,12 @@ from quarterturn.choices import BoxName
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
-from quarterturn.leaderboard import caveats, standings
-from quarterturn.leaderboard.scores import FIGURES, of_results
 from quarterturn.runs import running
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from quarterturn.tasks import replenish, review
 from rotation.calendar import Month
+from rotation.leaderboard import caveats, standings
+from rotation.leaderboard.figures import FIGURES, of_results
 from rotation.turn.turn import STEPS
 from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box

@@ -19,10 +19,10 @@ from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
-from quarterturn.leaderboard import caveats
 from quarterturn.month import automatic_turn
 from quarterturn.report import Report
 from quarterturn.runs.running import Progress
+from rotation.leaderboard import caveats
 from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import network_link

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.leaderboard.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS
+from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS

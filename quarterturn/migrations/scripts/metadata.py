@@ -7,11 +7,11 @@ from sqlmodel import SQLModel
 import grammars.admission.tables
 import quarterturn.accounts.tables
 import quarterturn.approvals.tables
-import quarterturn.leaderboard.tables
 import quarterturn.notices.tables
 import quarterturn.submissions.tables
 import rotation.exposure.tables
 import rotation.findings.tables
+import rotation.leaderboard.tables
 import rotation.month.tables
 import sandbox.runs.tables
 import vault.store.tables
@@ -25,7 +25,7 @@ TABLES = (
     rotation.findings.tables,
     quarterturn.accounts.tables,
     quarterturn.submissions.tables,
-    quarterturn.leaderboard.tables,
+    rotation.leaderboard.tables,
     quarterturn.notices.tables,
     quarterturn.approvals.tables,
 )

@@ -21,12 +21,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.findings import detection
 from quarterturn.home.home import HomePaths, create
-from quarterturn.leaderboard import disclosure, public_view, standings
 from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
+from rotation.leaderboard import disclosure, standings
 from rotation.month.sets import DEMO, Stratum
 from rotation.runs import withdrawal
 from rotation.runs.official import OfficialRuns

@@ -16,10 +16,10 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 
+from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.http.app import create
-from quarterturn.leaderboard import public_view
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month

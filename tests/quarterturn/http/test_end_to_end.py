@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from quarterturn.leaderboard import scores
 from quarterturn.runs import jobs
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.settings import RunSettings
+from rotation.leaderboard import figures
 from sandbox.runs.store import RunState
 
 from ...patience import PATIENCE, until
@@ -59,7 +59,7 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
         subprocess.run(["docker", "image", "rm", f"{ada}/rulebook:1"], check=True, stdout=subprocess.DEVNULL)
     assert (record.state, record.box, record.official, record.track) == (RunState.DONE, "docker", True, "docker")
     assert (line["track"], line["rank"], line["name"]) == ("docker", 1, "rulebook")
-    assert {part: line[part] for part in scores.PARTS} == end["figures"]
+    assert {part: line[part] for part in figures.PARTS} == end["figures"]
     assert (line["whole"]["attempted"], line["whole"]["unknown"]) == (8, 0)
     assert site.house.ledger.find(f"score/{end['run']}") is not None
 

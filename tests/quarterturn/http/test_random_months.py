@@ -29,13 +29,13 @@ from hypothesis.stateful import (
 )
 from sqlmodel import Session, select
 
-from quarterturn.leaderboard import standings
-from quarterturn.leaderboard.tables import DisclosedScore, ScoreRow
 from quarterturn.month import monthly_turn, withdraw_task
 from quarterturn.report import Report
 from quarterturn.runs import jobs, running
 from quarterturn.submissions.queue import LEASE
 from rotation.calendar import Month
+from rotation.leaderboard import standings
+from rotation.leaderboard.tables import DisclosedScore, ScoreRow
 from rotation.month import sets
 from rotation.runs import withdrawal
 from sandbox.errors import NotAllowed

@@ -8,8 +8,8 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.cli.setup import doctor_checks
-from quarterturn.leaderboard import caveats
 from rotation.calendar import Month
+from rotation.leaderboard import caveats
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quarterturn import public_view
 from quarterturn.app import Application
-from quarterturn.leaderboard import changelog, public_view
 from rotation.calendar import Month
+from rotation.leaderboard import changelog
 from vault.ledger.statements import leaf
 from vault.ledger.statements.statement import Statement
 

@@ -9,8 +9,8 @@ import pytest
 from sqlmodel import Session
 
 from quarterturn.app import Application
-from quarterturn.leaderboard import disclosure, standings
-from quarterturn.leaderboard.tables import DisclosedScore
+from rotation.leaderboard import disclosure, standings
+from rotation.leaderboard.tables import DisclosedScore
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Figure, score
 from sandbox.runs import submission as submissions

@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.approvals import signatures
 from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
-from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
 from quarterturn.month import automatic_turn, withdraw_task
 from quarterturn.pages import leaderboard
 from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings.store import NewFinding, ScanRecord
+from rotation.leaderboard import changelog, disclosure, figures, linked_scores
 from rotation.month import sets
 from rotation.runs import withdrawal
 from sandbox.results.outcome import TaskRun
@@ -98,20 +99,20 @@ def gone(house, *tasks, reason="it leaked"):
 def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     task = of_fresh(house)
     run = played(house, task)
-    before = scores.of_run(house, run)["sealed"]
+    before = figures.of_run(house, run)["sealed"]
     assert (before.attempted, before.passed) == (18, 17)
     first = disclosure.figures(house, run.number)
     with monkeypatch.context() as patch:
         patch.setattr(house.ledger, "publish", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             gone(house, task)
-    assert scores.of_run(house, run)["sealed"] == before, "nobody has seen the leaf yet"
+    assert figures.of_run(house, run)["sealed"] == before, "nobody has seen the leaf yet"
     gone(house, task)
-    after = scores.of_run(house, run)["sealed"]
+    after = figures.of_run(house, run)["sealed"]
     assert (after.attempted, after.passed) == (17, 17)
-    assert scores.of_runs(house, [run])[run.number]["sealed"] == after
+    assert figures.of_runs(house, [run])[run.number]["sealed"] == after
     opened = len(house.vault.access_log())
-    scores.of_run(house, run)
+    figures.of_run(house, run)
     assert len(house.vault.access_log()) == opened, "made anew once, and kept"
     assert disclosure.figures(house, run.number) == first, "what was told was told"
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn.leaderboard import scores, standings
+from rotation.leaderboard import figures, standings
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, RunState
 from verifiers.language.verdict import Verdict
@@ -51,7 +51,7 @@ def results(number, passes, *, sunset=0, unknown=0):
 
 def lines(scored):
     """Give the leaderboard of runs with these results."""
-    return standings.lines([(run, scores.of_results(found, SUNSET)) for run, found in scored])
+    return standings.lines([(run, figures.of_results(found, SUNSET)) for run, found in scored])
 
 
 def test_those_surely_better_come_first_and_equals_share_a_rank():
@@ -104,8 +104,8 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
     assert figure["n"] == 24
     assert figure["low"] < figure["value"] < figure["high"]
     assert line["whole"]["hallucinated_tool_rate"]["n"] in {*range(10), *range(10, 100, 10), *range(100, 1000, 100)}
-    assert line["sealed"] == scores.rounded(scores.score_of(line["sealed"])), "rounding again changes nothing"
-    for name in scores.FIGURES:
+    assert line["sealed"] == figures.rounded(figures.score_of(line["sealed"])), "rounding again changes nothing"
+    for name in figures.FIGURES:
         for bound in ("value", "low", "high"):
             value = line["whole"][name][bound]
             assert value is None or value * 200 == pytest.approx(round(value * 200))

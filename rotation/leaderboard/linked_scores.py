@@ -11,9 +11,9 @@ from typing import Any
 
 from quarterturn.app import Application
 from quarterturn.findings.detection import scanner
-from quarterturn.leaderboard.scores import half_point
-from quarterturn.leaderboard.standings import LeaderboardLine
 from rotation.calendar import Month
+from rotation.leaderboard.figures import half_point
+from rotation.leaderboard.standings import LeaderboardLine
 from rotation.runs import withdrawal
 
 Scores = Mapping[int, Mapping[str, Any]]

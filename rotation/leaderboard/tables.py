@@ -12,7 +12,7 @@ from vault.store.tables import Counter
 
 
 class ScoreRow(SQLModel, table=True):
-    """The figures of a closed run, rounded as the leaderboard shows them (`quarterturn.leaderboard.scores`)."""
+    """The figures of a closed run, rounded as the leaderboard shows them (`rotation.leaderboard.figures`)."""
 
     __tablename__ = "quarterturn_score"
 

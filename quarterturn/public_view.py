@@ -21,10 +21,10 @@ from typing import Any
 from grammars.language.load import LIBRARY, library
 from quarterturn import wall_clock
 from quarterturn.app import Application, shipped_grammar
-from quarterturn.leaderboard import caveats, changelog, standings
 from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
 from rotation.findings.store import counts_by_kind
+from rotation.leaderboard import caveats, changelog, standings
 from rotation.month import draw
 from rotation.month.sets import COHORTS, SetSpec
 from vault.canonical import canonical

@@ -1,1 +1,0 @@
-"""The leaderboard: scores, ranks, what is disclosed of them, and the public view."""
