@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
@@ -19,26 +19,46 @@ from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
 from quarterturn.boxes import choose_box
-from quarterturn.choices import BoxName
+from quarterturn.choices import BoxName, WorkerClass
+from quarterturn.findings import detection
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths, endpoint_sender, month_key
+from quarterturn.progress import NullProgress
+from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter, dev_set
 from quarterturn.redactor import REDACTOR
+from quarterturn.runs import models
+from quarterturn.runs.dev_runs import dev
+from quarterturn.runs.hosted_endpoint import Hosting
+from quarterturn.runs.jobs import JobWorker, RunKinds
+from quarterturn.runs.private_runs import AfterRun, PrivateRuns, RunPlayer
+from quarterturn.runs.request import Facilities, RunControl, RunRequest
 from quarterturn.settings import Settings
-from quarterturn.submissions.queue import Queue
-from quarterturn.submissions.requests import Submissions
+from quarterturn.submissions.service import OwnerView, SubmissionPolicy, SubmissionService
+from quarterturn.submissions.store.queue import Executor, Queue
+from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+from quarterturn.submissions.store.traces import TraceStore
+from quarterturn.submissions.traces import TraceRelease, Traces
+from quarterturn.tasks import dev_sets
+from rotation.calendar import Month
 from rotation.exposure.store import Exposures
 from rotation.findings.store import Findings
+from rotation.leaderboard.caveats import Caveats
+from rotation.leaderboard.leaderboard import Leaderboard
+from rotation.leaderboard.scorekeeper import Scorekeeper
+from rotation.leaderboard.store import ScoreStore
 from rotation.month.sets import SetSpec, named
 from rotation.month.store import MonthStore
+from rotation.runs import withdrawal
 from rotation.runs.books import Books
 from rotation.runs.official import OfficialRuns
+from rotation.runs.withdrawal import Withdrawn
 from rotation.turn.attestation import Attester
 from rotation.turn.turn import Plan, Rotation
 from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
 from sandbox.isolation.run_classes import RunClass
 from sandbox.runs.rejudge import JudgeAgain
-from sandbox.runs.store import Runs
+from sandbox.runs.store import Runs, RunState
 from sandbox.servers.registry import tool_table
 from vault.database import open_engine
 from vault.keys import signing
@@ -53,6 +73,7 @@ from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
+from vault.task.lifecycle import TaskState
 from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
@@ -204,6 +225,11 @@ class Application:
         return Exposures(self.engine)
 
     @cached_property
+    def findings(self) -> Findings:
+        """What the detectors found, and what people said of it."""
+        return Findings(self.engine)
+
+    @cached_property
     def books(self) -> Books:
         """The stores and the log that the rotation works on."""
         return Books(
@@ -214,14 +240,67 @@ class Application:
             months=self.months,
             runs=self.runs,
             exposures=self.exposures,
-            findings=Findings(self.engine),
+            findings=self.findings,
             clock=self.now,
         )
 
     @cached_property
     def official(self) -> OfficialRuns:
         """Runs that are bound to the ledger."""
-        return OfficialRuns(self.books)
+        return OfficialRuns(self.books, self.scorekeeper.close)
+
+    # -- the leaderboard ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def scores(self) -> ScoreStore:
+        """The figures of closed runs, and what was disclosed of them."""
+        return ScoreStore(self.engine)
+
+    @cached_property
+    def scorekeeper(self) -> Scorekeeper:
+        """What makes and discloses the figures of a run when it is closed."""
+        return Scorekeeper(self.scores, self.months, self.withdrawals, self.accounts.party)
+
+    @cached_property
+    def leaderboard(self) -> Leaderboard:
+        """The leaderboards."""
+        return Leaderboard(self.scores, self.runs, self.exposures, self.accounts.parties)
+
+    @cached_property
+    def caveats(self) -> Caveats:
+        """What makes a score say less."""
+        return Caveats(self.engine, self.months)
+
+    @cached_property
+    def public_view(self) -> PublicViewWriter:
+        """The writer of the public view."""
+        benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month"})
+        next_turn = partial(wall_clock.next_turn, self.months, self.settings)
+        facts = HomeFacts(benchmark, self.places.releases, self.places.log, next_turn)
+        documents = PublicDocuments(facts, self.months, self.leaderboard, self.caveats, self.findings)
+        return PublicViewWriter(self.places.view, documents, self.months, self._recount)
+
+    def refresh_public_view(self) -> None:
+        """Write the whole public view, the dev set included."""
+        servers = [server for server in self.spec.servers if server in library()]
+        grammars = lambda: {server: shipped_grammar(server) for server in servers}  # noqa: E731 - drawn seldom
+        self.public_view.refresh(partial(dev_set, self.spec, grammars))
+
+    def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
+        """Give the raw and the linked scores of a month's runs, by their numbers."""
+        from quarterturn.findings.detection import scanner  # noqa: PLC0415 - likewise
+        from rotation.leaderboard.linked_scores import linked_scores  # noqa: PLC0415 - few verbs compare months
+
+        return linked_scores(scanner(self), self.months, self.withdrawals, month)
+
+    def withdrawals(self) -> list[Withdrawn]:
+        """List the withdrawals that the published log has."""
+        return withdrawal.listed(self.books)
+
+    def _recount(self, month: Month) -> None:
+        closed = self.runs.list(month=str(month), state=RunState.DONE)
+        opened = lambda record: self.official.closed(record, why=f"figures of run {record.number}")  # noqa: E731
+        self.scorekeeper.recount(self.engine, month, closed, opened)
 
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:
@@ -274,6 +353,95 @@ class Application:
     def queue(self) -> Queue:
         """The job queue."""
         return Queue(self.engine, self.now, self.settings.service.at_once)
+
+    @cached_property
+    def submission_service(self) -> SubmissionService:
+        """What takes and cancels submissions."""
+        policy = SubmissionPolicy(self.settings.service.images, self.settings.models)
+        return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
+
+    @cached_property
+    def owner_view(self) -> OwnerView:
+        """What shows submissions to their owners."""
+        at_once = self.settings.service.at_once
+        return OwnerView(self.queue, self.scores.disclosed, self._running_of, self.now, at_once)
+
+    @cached_property
+    def trace_store(self) -> TraceStore:
+        """Where traces are kept."""
+        return TraceStore(self.engine)
+
+    @cached_property
+    def traces(self) -> Traces:
+        """What shows traces."""
+        return Traces(self.trace_store, self.submissions, self.now)
+
+    def release_traces(self) -> None:
+        """Add to the traces of private runs their results on tasks that have retired."""
+        release = TraceRelease(self.trace_store, self.runs, self.vault, self._retired)
+        for submission in self.submissions.played():
+            release.release(submission)
+
+    # -- runs ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def facilities(self) -> Facilities:
+        """What runs are given."""
+        return Facilities(self.spec.name, self.box, lambda: self.sender, partial(models.gateway, self))
+
+    @cached_property
+    def run_player(self) -> RunPlayer:
+        """What plays official runs."""
+        after = AfterRun(self._after_closed, self.public_view.update)
+        return RunPlayer(self.official, self.runs, self.settings.run, after)
+
+    @cached_property
+    def private_runs(self) -> PrivateRuns:
+        """What runs submissions on the private set."""
+        return PrivateRuns(self.run_player, self.official, self.runs, self.facilities, self.submissions.unfinished)
+
+    @cached_property
+    def job_worker(self) -> JobWorker:
+        """What runs claimed submissions."""
+        kinds = RunKinds(self.private_runs, self._run_public, self.run_request, self._settle)
+        return JobWorker(self.submissions, self.queue, self.runs, kinds)
+
+    def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
+        """Give what runs submissions in the background, `workers` at a time."""
+        from quarterturn.runs.postgres_executor import executor  # noqa: PLC0415 - only the service works in the background
+
+        return executor(self.engine, self.queue, self.job_worker.work, workers, only)
+
+    def run_request(self, submission: SubmissionRecord) -> RunRequest:
+        """Give what a submission asks to be run."""
+        service, endpoint = self.settings.service, submission.kind == "endpoint"
+        hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None) if endpoint else None
+        image = submission.reference if submission.kind == "image" else None
+        box = None if image is not None else self.settings.run.box
+        return RunRequest(image, None, submission.account, box, hosting, submission.model)
+
+    def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
+        tasks = dev_sets.tasks(shipped_grammars(), self.spec, first=1 if submission.tasks == "check" else None)
+        with self.facilities.model(submission.model, "dev") as model:
+            run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, hold=hold)
+        self.trace_store.keep(submission.id, run.as_json())
+
+    def _after_closed(self, number: int) -> None:
+        detection.after(self, f"results of run {number}")
+        self.public_view.update()
+
+    def _settle(self) -> None:
+        self.ledger.publish()
+        self.public_view.update()
+
+    def _running_of(self, account: str) -> int:
+        party = self.accounts.party(account)
+        return sum(one.state == "running" and one.account in party for one in self.submissions.unfinished())
+
+    def _retired(self, tasks: Collection[str]) -> list[str]:
+        released = {cohort.id for cohort in self.months.cohorts("published")}
+        gone = {task.task for task in self.withdrawals() if task.cohort in released}
+        return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]
 
 
 @cache

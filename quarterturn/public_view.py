@@ -5,28 +5,36 @@
     public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
 
-1. What is written here is public from then on, so each file is made by the function that the command line uses too.
+1. What is written here is public from then on, so each file is made by the service that the command line uses too.
 2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
 3. A file is written whole, and only where it differs: its bytes are its version.
+4. A file that could not be written undoes nothing. It is logged, and `doctor` and `/readyz` say which files are behind.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from grammars.language.load import LIBRARY, library
-from quarterturn import wall_clock
-from quarterturn.app import Application, shipped_grammar
+from grammars.language.grammar import Grammar
+from grammars.language.load import LIBRARY
+from quarterturn.errors import where
 from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
-from rotation.findings.store import counts_by_kind
-from rotation.leaderboard import caveats, changelog, standings
+from rotation.findings.store import Findings, counts_by_kind
+from rotation.leaderboard import changelog
+from rotation.leaderboard.caveats import Caveats
+from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.month import draw
 from rotation.month.sets import COHORTS, SetSpec
+from rotation.month.store import MonthStore
 from vault.canonical import canonical
 from vault.file_lock import locked
 from vault.files import write_atomically
@@ -34,46 +42,167 @@ from vault.files import write_atomically
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS = "dev.json", "rotations.json", "findings.json", "board"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
-
-def after(house: Application, *, withdrawn: bool = False) -> None:
-    """Rewrite what a run, a turn or a withdrawal changes; an error here does not undo what was done."""
-    with suppress(Exception):
-        _changing(house, withdrawn=withdrawn)
+log = logging.getLogger("quarterturn.public_view")
 
 
-def refresh(house: Application) -> None:
-    """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
-    folder = house.places.view
-    _write(folder / DEV, dev_set(house.spec, folder / DEV))
-    _changing(house, withdrawn=True)
+@dataclass(frozen=True, slots=True)
+class HomeFacts:
+    """Public facts of a home that no store holds.
 
-
-def _changing(house: Application, *, withdrawn: bool) -> None:
-    """Write all but the dev set.
-
-    A leaderboard is written until the turn after its month is made, and where it is missing. Where a task was
-    withdrawn, those of all months are written in which a live cohort was served.
+    Attributes:
+        benchmark: its origin and its first month.
+        releases: the folder of the releases.
+        log: the folder of the public log.
+        next_turn: gives the month whose turn comes next, and when it is due.
     """
-    folder, turns = house.places.view, house.months.turns()
-    months = COHORTS - 1 if withdrawn else 1
-    _write(folder / ROTATIONS, rotations(house))
-    _write(folder / FINDINGS, findings(house))
-    for turn in turns:
-        month = turn.month.plus(1)
-        path = folder / LEADERBOARDS / f"{month}.json"
-        if month > turns[-1].month.plus(-months) or not path.exists():
-            _write(path, leaderboard(house, month))
+
+    benchmark: Mapping[str, Any]
+    releases: Path
+    log: Path
+    next_turn: Callable[[], tuple[Month, datetime]]
 
 
-def dev_set(spec: SetSpec, written: Path) -> bytes:
+class PublicDocuments:
+    """Makes the documents of the view.
+
+    Args:
+        facts: the home's own facts.
+        months: cohorts and turns.
+        leaderboard: the leaderboards.
+        caveats: what makes a score say less.
+        findings: what the detectors found.
+    """
+
+    def __init__(
+        self, facts: HomeFacts, months: MonthStore, leaderboard: Leaderboard, caveats: Caveats, findings: Findings
+    ) -> None:
+        self._facts, self._months, self._leaderboard = facts, months, leaderboard
+        self._caveats, self._findings = caveats, findings
+
+    def rotations(self) -> bytes:
+        """Give the turns that were made, the cohorts, and when the next turn is due."""
+        turns, cohorts = self._months.turns(), self._months.cohorts()
+        public = {name for cohort in cohorts for name in self._caveats.public_cohorts(cohort.entered)}
+        coming, due = self._facts.next_turn()
+        releases = self._facts.releases
+        return _plain(
+            {
+                "benchmark": dict(self._facts.benchmark),
+                "live": str(turns[-1].month.plus(1)) if turns and turns[-1].finished else None,
+                "next": {"turn": str(coming), "due": f"{due:%Y-%m-%dT%H:%M:%SZ}"},
+                "turns": [
+                    {
+                        "month": str(turn.month),
+                        "started_at": turn.started_at.isoformat(),
+                        "finished": turn.finished,
+                        "release": turn.month.release if (releases / turn.month.release).is_dir() else None,
+                    }
+                    for turn in turns
+                ],
+                "cohorts": [
+                    {
+                        "id": cohort.id,
+                        "state": cohort.state,
+                        "entered": str(cohort.entered),
+                        "retires": str(cohort.retires),
+                        "tasks": len(cohort.tasks),
+                        "public_grammar": cohort.id in public,
+                    }
+                    for cohort in cohorts
+                ],
+            }
+        )
+
+    def findings(self) -> bytes:
+        """Count the findings of the months whose turn was made; the live month is left out."""
+        over = [turn.month for turn in self._months.turns() if turn.finished]
+        found = self._findings.all()
+        return _plain(
+            {"months": {str(m): counts_by_kind([finding for finding in found if finding.month == m]) for m in over}}
+        )
+
+    def leaderboard(self, month: Month) -> bytes:
+        """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
+        return _plain(
+            {
+                "month": str(month),
+                "sunset": month.cohort,
+                "public_grammar": self._caveats.public_cohorts(month),
+                "lines": [line.as_json() for line in self._leaderboard.of_month(month)],
+                "changes": changelog.of_month(self._facts.log, month),
+            }
+        )
+
+
+class PublicViewWriter:
+    """Writes the view.
+
+    Args:
+        folder: where it is.
+        documents: what stands in it.
+        months: the turns, which say of which months there are leaderboards.
+        recount: makes a month's figures again that still count a withdrawn task.
+    """
+
+    def __init__(
+        self, folder: Path, documents: PublicDocuments, months: MonthStore, recount: Callable[[Month], None]
+    ) -> None:
+        self._folder, self._documents, self._months, self._recount = folder, documents, months, recount
+
+    def update(self, *, withdrawn: bool = False) -> None:
+        """Write what a run, a turn or a withdrawal changes; an error is logged, and does not undo what was done."""
+        try:
+            self._write(withdrawn=withdrawn)
+        except Exception as error:
+            log.error("the public view is behind: %s", where(error))  # noqa: TRY400 - its words may quote a task
+
+    def refresh(self, dev_set: Callable[[Path], bytes]) -> None:
+        """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
+        _write(self._folder / DEV, dev_set(self._folder / DEV))
+        self._write(withdrawn=True)
+
+    def behind(self) -> list[str]:
+        """Name the files whose bytes are not what the home's rows say."""
+        current = self._current(COHORTS - 1)
+        return [path.relative_to(self._folder).as_posix() for path, data in current if not _is(path, data)]
+
+    def _write(self, *, withdrawn: bool) -> None:
+        """Write all but the dev set.
+
+        A leaderboard is written until the turn after its month is made, and where it is missing. Where a task was
+        withdrawn, those of all months are written in which a live cohort was served.
+        """
+        back = COHORTS - 1 if withdrawn else 1
+        for month in self._open_months(back):
+            self._recount(month)
+        for path, data in self._current(back):
+            _write(path, data)
+
+    def _current(self, back: int) -> Iterator[tuple[Path, bytes]]:
+        yield self._folder / ROTATIONS, self._documents.rotations()
+        yield self._folder / FINDINGS, self._documents.findings()
+        for month in self._open_months(back):
+            yield self._path(month), self._documents.leaderboard(month)
+
+    def _open_months(self, back: int) -> list[Month]:
+        """Give the months whose leaderboard may still change, or is missing."""
+        turns = self._months.turns()
+        oldest = turns[-1].month.plus(-back) if turns else None
+        months = [turn.month.plus(1) for turn in turns]
+        return [month for month in months if (oldest and month > oldest) or not self._path(month).exists()]
+
+    def _path(self, month: Month) -> Path:
+        return self._folder / LEADERBOARDS / f"{month}.json"
+
+
+def dev_set(spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], written: Path) -> bytes:
     """Give the dev set's tasks; what was written by the same grammars and the same code is not drawn again."""
     version = _version()
     with suppress(OSError, ValueError):
         known = json.loads(written.read_bytes())
         if (known["set"], known["version"]) == (spec.name, version):
             return written.read_bytes()
-    grammars = {server: shipped_grammar(server) for server in spec.servers if server in library()}
-    tasks = [draft.task for draft in dev_sets.draw(grammars, spec)]
+    tasks = [draft.task for draft in dev_sets.draw(grammars(), spec)]
     return canonical({"set": spec.name, "version": version, "tasks": tasks})
 
 
@@ -86,69 +215,16 @@ def _version() -> str:
     return state.hexdigest()
 
 
-def rotations(house: Application) -> bytes:
-    """Give the turns that were made, the cohorts, and when the next turn is due."""
-    turns, cohorts = house.months.turns(), house.months.cohorts()
-    public = {name for cohort in cohorts for name in caveats.public_cohorts(house, cohort.entered)}
-    coming, due = wall_clock.next_turn(house.months, house.settings)
-    return _plain(
-        {
-            "benchmark": house.settings.benchmark.model_dump(include={"origin", "first_month"}),
-            "live": str(turns[-1].month.plus(1)) if turns and turns[-1].finished else None,
-            "next": {"turn": str(coming), "due": f"{due:%Y-%m-%dT%H:%M:%SZ}"},
-            "turns": [
-                {
-                    "month": str(turn.month),
-                    "started_at": turn.started_at.isoformat(),
-                    "finished": turn.finished,
-                    "release": turn.month.release if (house.places.releases / turn.month.release).is_dir() else None,
-                }
-                for turn in turns
-            ],
-            "cohorts": [
-                {
-                    "id": cohort.id,
-                    "state": cohort.state,
-                    "entered": str(cohort.entered),
-                    "retires": str(cohort.retires),
-                    "tasks": len(cohort.tasks),
-                    "public_grammar": cohort.id in public,
-                }
-                for cohort in cohorts
-            ],
-        }
-    )
-
-
-def findings(house: Application) -> bytes:
-    """Count the findings of the months whose turn was made; the live month is left out."""
-    over = [turn.month for turn in house.months.turns() if turn.finished]
-    all_findings = house.books.findings.all()
-    return _plain(
-        {"months": {str(m): counts_by_kind([finding for finding in all_findings if finding.month == m]) for m in over}}
-    )
-
-
-def leaderboard(house: Application, month: Month) -> bytes:
-    """Give a month's leaderboard, as `quarterturn leaderboard` shows it, and its changelog."""
-    lines = [line.as_json() for line in standings.of_month(house, month)]
-    return _plain(
-        {
-            "month": str(month),
-            "sunset": month.cohort,
-            "public_grammar": caveats.public_cohorts(house, month),
-            "lines": lines,
-            "changes": changelog.of_month(house.places.log, month),
-        }
-    )
-
-
 def _plain(document: Any) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
+def _is(path: Path, data: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == data
+
+
 def _write(path: Path, data: bytes) -> None:
-    if not path.is_file() or path.read_bytes() != data:
+    if not _is(path, data):
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent, _PATIENCE, "drawing the view", folder=True):
             write_atomically(path, data, path.with_name(".new"))

@@ -167,11 +167,11 @@ WRITE_ROWS = {
     "quarterturn.approvals.approvals",
     "quarterturn.runs.submission_service",
     "quarterturn.notices.outbox",
-    "quarterturn.submissions.queue",
+    "quarterturn.submissions.store.queue",
     "quarterturn.approvals.rules",
     "rotation.leaderboard.figures",
     "quarterturn.approvals.signatures",
-    "quarterturn.submissions.requests",
+    "quarterturn.submissions.store.requests",
     "rotation.leaderboard.disclosure",
 }
 

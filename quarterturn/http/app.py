@@ -18,7 +18,6 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.http import openapi_document
 from quarterturn.http.identity import signin
@@ -43,7 +42,7 @@ from quarterturn.http.routes import (
     public,
     submissions,
 )
-from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.store.queue import Executor
 
 TITLE, VERSION = "Quarterturn", "1"
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
@@ -115,7 +114,7 @@ def create(house: Application, executor: Executor, clock: Callable[[], float] = 
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(public_view.refresh, house)
+        await run_in_threadpool(house.refresh_public_view)
         executor.start()
         try:
             yield

@@ -11,7 +11,7 @@ from quarterturn.app import Application
 from quarterturn.http.app import create
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
-from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.store.queue import Executor
 
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
 

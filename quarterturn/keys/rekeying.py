@@ -19,9 +19,9 @@ from quarterturn.app import Application
 from quarterturn.backup.backup import files
 from quarterturn.errors import Refused
 from quarterturn.home.home import HomePaths
+from quarterturn.progress import Progress
 from quarterturn.report import Report
 from quarterturn.runs import models
-from quarterturn.runs.running import Progress
 from vault.errors import Malformed
 from vault.keys import private_files, signing
 from vault.keys.ring import KeyRing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quarterturn.app import Application
+from quarterturn.progress import Progress
 from quarterturn.report import Report
-from quarterturn.runs.running import Progress
 from vault.store.shredding import erase
 
 _ERASED = {

@@ -12,13 +12,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from quarterturn import public_view, wall_clock
+from quarterturn import wall_clock
 from quarterturn.app import Application
 from quarterturn.approvals import approvals
 from quarterturn.errors import Unavailable
 from quarterturn.findings import detection
+from quarterturn.progress import Progress
 from quarterturn.report import Report
-from quarterturn.runs.running import Progress
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.month.store import Turn
@@ -142,7 +142,7 @@ def make(house: Application, month: Month, on_step: Callable[[str], None]) -> Tu
     """Make a turn and what comes after it; the caller holds the home `alone`."""
     turn = house.rotation.run(month, on_step)
     detection.after(house, f"turn of {month}")
-    public_view.after(house)
+    house.public_view.update()
     return turn
 
 

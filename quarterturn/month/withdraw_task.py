@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.approvals import approvals
 from quarterturn.report import Report
@@ -37,7 +36,7 @@ def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str)
         for task in left:
             house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
     withdrawal.withdraw(house.books, tasks, reason, who=who)
-    public_view.after(house, withdrawn=True)
+    house.public_view.update(withdrawn=True)
     withdrawn = {entry.task: entry for entry in withdrawal.listed(house.books)}
     rows = [_row(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)]
     return Report(rows, [_line(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)])

@@ -17,22 +17,20 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import NamedTuple
 
 from sqlmodel import Session
 
-from quarterturn import public_view
-from quarterturn.app import Application
 from quarterturn.errors import NotAllowed
-from quarterturn.runs import models, running, submission_service
-from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.runs.running import LeaseStatus, RunControl, RunRequest
+from quarterturn.progress import NullProgress
+from quarterturn.runs.private_runs import PrivateRuns
+from quarterturn.runs.request import LeaseStatus, RunControl, RunRequest
 from quarterturn.submissions.codes import code_of
-from quarterturn.submissions.queue import LEASE, TRIES, Claim, pause
-from quarterturn.submissions.requests import SubmissionRecord
-from rotation.leaderboard import disclosure
-from sandbox.runs.store import RunRecord, RunState
+from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, pause
+from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
@@ -48,15 +46,15 @@ class _Turned(NotAllowed):
 class LeaseHeartbeat:
     """Heartbeat of a lease: renews the claim in a thread, and gives its status."""
 
-    def __init__(self, house: Application, claim: Claim, stopping: threading.Event) -> None:
-        self._house, self._claim, self._stopping = house, claim, stopping
+    def __init__(self, submissions: Submissions, queue: Queue, claim: Claim, stopping: threading.Event) -> None:
+        self._submissions, self._queue, self._claim, self._stopping = submissions, queue, claim, stopping
         self._ended = threading.Event()
 
     def status(self) -> LeaseStatus:
         """Say whether the job is still this worker's, and whether the worker goes on."""
         stopped, held = self._stopping.is_set(), ("running", self._claim.attempt)
         try:
-            submission = self._house.submissions.get(self._claim.id)
+            submission = self._submissions.get(self._claim.id)
         except Unavailable:
             return "stopped" if stopped else "held"  # as far as anybody can tell: whatever is written is fenced
         if submission.state == "cancelled":
@@ -79,103 +77,95 @@ class LeaseHeartbeat:
     def _renew(self) -> None:
         while not self._ended.wait(RENEW):
             with suppress(Unavailable):
-                self._house.queue.renew(self._claim)
+                self._queue.renew(self._claim)
 
 
-class NullProgress:
-    """Discards progress: how far a submission is must not be disclosed."""
+class RunKinds(NamedTuple):
+    """How each kind of submission is run.
 
-    def say(self, text: str) -> None:
-        """Swallow it."""
+    Attributes:
+        private: the private set.
+        public: public tasks; keeps the trace.
+        request: makes the request of a submission.
+        settle: publishes what an ended run left unpublished, if the disk failed or too few witnesses were there.
+    """
 
-    def progress(self, what: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG002
-        """Swallow it."""
-        return nullcontext(lambda _steps: None)
-
-
-def work(house: Application, claim: Claim, stopping: threading.Event) -> None:
-    """Run a job and record its end."""
-    submission, beat = house.submissions.get(claim.id), LeaseHeartbeat(house, claim, stopping)
-    code: str | None = None
-    lack: Exception | None = None
-    failed = False
-    with beat.kept():
-        try:
-            _play(house, submission, claim, beat)
-        except Unavailable as error:
-            lack = error
-        except Exception as error:
-            code = _why(house, submission.id, error)
-            if _goes_on(house, submission, claim, code):
-                lack, failed, code = error, code != "machine", None
-    if lack is None and (code is None or not stopping.is_set()):
-        house.queue.finish(claim, code)
-    elif lack is None or stopping.is_set():
-        house.queue.give_back(claim)
-    else:
-        reason = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
-        log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
-        house.queue.give_back(claim, pause(claim.attempt), failed=failed)
+    private: PrivateRuns
+    public: Callable[[RunRequest, SubmissionRecord, RunControl], None]
+    request: Callable[[SubmissionRecord], RunRequest]
+    settle: Callable[[], None]
 
 
-def _play(house: Application, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
-    chosen = _choice(house, submission)
-    if submission.run is not None and house.runs.get(submission.run).state is RunState.DONE:
-        house.ledger.publish()  # what closed it may not have been, if the disk failed or too few witnesses were there
-        disclosure.figures(house, submission.run)
-        public_view.after(house)
-        return
-    if submission.tasks == "private":
-        hold = RunControl(
-            submission.run, lambda own, run: _opened(house, submission, claim, own, run), beat.status, again=True
-        )
-        running.private(house, chosen, NullProgress(), hold)
-        return
-    hold, first = RunControl(lease_status=beat.status), 1 if submission.tasks == "check" else None
-    with models.gateway(house, submission.model, "dev") as model:
-        report = running.dev(chosen, NullProgress(), lambda: house.sender, model, house.spec, first=first, hold=hold)
-    trace: dict[str, Any] = report.data
-    submission_service.keep_trace(house, submission.id, trace)
+class JobWorker:
+    """Runs claimed submissions.
 
+    Args:
+        submissions: the submissions.
+        queue: their claims.
+        runs: the rows of official runs.
+        kinds: how each kind of submission is run.
+    """
 
-def _choice(house: Application, submission: SubmissionRecord) -> RunRequest:
-    service = house.settings.service
-    hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None)
-    return RunRequest(
-        image=submission.reference if submission.kind == "image" else None,
-        agent=None,
-        submitter=submission.account,
-        box=None if submission.kind == "image" else house.settings.run.box,
-        hosting=hosting if submission.kind == "endpoint" else None,
-        model=submission.model,
-    )
+    def __init__(self, submissions: Submissions, queue: Queue, runs: Runs, kinds: RunKinds) -> None:
+        self._submissions, self._queue, self._runs, self._kinds = submissions, queue, runs, kinds
 
+    def work(self, claim: Claim, stopping: threading.Event) -> None:
+        """Run a job and record its end."""
+        submission = self._submissions.get(claim.id)
+        beat = LeaseHeartbeat(self._submissions, self._queue, claim, stopping)
+        code: str | None = None
+        lack: Exception | None = None
+        failed = False
+        with beat.kept():
+            try:
+                self._play(submission, claim, beat)
+            except Unavailable as error:
+                lack = error
+            except Exception as error:
+                code = self._why(submission.id, error)
+                if self._goes_on(submission, claim, code):
+                    lack, failed, code = error, code != "machine", None
+        if lack is None and (code is None or not stopping.is_set()):
+            self._queue.finish(claim, code)
+        elif lack is None or stopping.is_set():
+            self._queue.give_back(claim)
+        else:
+            reason = str(lack) if isinstance(lack, Unavailable) else f"{code_of(lack)}; quarterturn doctor may say why"
+            log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
+            self._queue.give_back(claim, pause(claim.attempt), failed=failed)
 
-def _why(house: Application, name: str, error: Exception) -> str | None:
-    """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
-    record = _run(house, name)
-    if record is not None and record.state is RunState.DONE:
-        return None
-    aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
-    return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
+    def _play(self, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
+        chosen = self._kinds.request(submission)
+        if submission.run is not None and self._runs.get(submission.run).state is RunState.DONE:
+            self._kinds.settle()
+        elif submission.tasks == "private":
+            hold = RunControl(submission.run, partial(self._opened, submission, claim), beat.status, again=True)
+            self._kinds.private.run(chosen, NullProgress(), hold)
+        else:
+            self._kinds.public(chosen, submission, RunControl(lease_status=beat.status))
 
+    def _why(self, name: str, error: Exception) -> str | None:
+        """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
+        record = self._run(name)
+        if record is not None and record.state is RunState.DONE:
+            return None
+        aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
+        return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 
-def _goes_on(house: Application, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
-    """Say whether a submission that failed with a code is tried again."""
-    if code == "machine":
-        return claim.attempt < PATIENCE
-    record = _run(house, submission.id)
-    return record is not None and record.state is RunState.RUNNING and submission.failed_attempts + 1 < TRIES
+    def _goes_on(self, submission: SubmissionRecord, claim: Claim, code: str | None) -> bool:
+        """Say whether a submission that failed with a code is tried again."""
+        if code == "machine":
+            return claim.attempt < PATIENCE
+        record = self._run(submission.id)
+        return record is not None and record.state is RunState.RUNNING and submission.failed_attempts + 1 < TRIES
 
+    def _run(self, name: str) -> RunRecord | None:
+        number = self._submissions.get(name).run
+        return self._runs.get(number) if number is not None else None
 
-def _run(house: Application, name: str) -> RunRecord | None:
-    number = house.submissions.get(name).run
-    return house.runs.get(number) if number is not None else None
-
-
-def _opened(house: Application, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
-    """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
-    if house.runs.get(run, session).month != submission.month:
-        raise _Turned(f"submission {submission.id} is one of {submission.month}, which is over; submit it again")
-    if not house.queue.opened(claim, run, session):
-        raise RuntimeError("the claim was lost before the run was opened")
+    def _opened(self, submission: SubmissionRecord, claim: Claim, session: Session, run: int) -> None:
+        """Write down which run a job opens, within the transaction that opens it; what this raises opens none."""
+        if self._runs.get(run, session).month != submission.month:
+            raise _Turned(f"submission {submission.id} is one of {submission.month}, which is over; submit it again")
+        if not self._queue.opened(claim, run, session):
+            raise RuntimeError("the claim was lost before the run was opened")

@@ -16,30 +16,26 @@ from functools import partial
 from sqlalchemy import event
 from sqlmodel import Session
 
-from quarterturn.app import Application
 from quarterturn.choices import WorkerClass
 from quarterturn.retry_loop import RetryLoop
-from quarterturn.runs import jobs
-from quarterturn.submissions.queue import Claim
+from quarterturn.submissions.store.queue import Claim, Queue
 
 POLL, REAP = 1.0, 15.0  # seconds between looks, and between reaps
-Work = Callable[[Application, Claim, threading.Event], None]
+Work = Callable[[Claim, threading.Event], None]
 
 
 class LocalExecutor:
-    """Works on the jobs of one home in this process (`quarterturn.submissions.queue.Executor`).
+    """Works on the jobs of one home in this process (`quarterturn.submissions.store.queue.Executor`).
 
     Args:
-        house: the home, open and unlocked; its stores are used by all threads.
+        queue: the jobs of the home.
+        work: runs one job and records its end; called by all threads.
         workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
-        work: plays one job and ends it.
         only: the class of runs that are worked on here; all of them by default.
     """
 
-    def __init__(
-        self, house: Application, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None
-    ) -> None:
-        self._house, self._work, self._count, self._only = house, work, workers, only
+    def __init__(self, queue: Queue, work: Work, workers: int = 1, only: WorkerClass | None = None) -> None:
+        self._queue, self._work, self._count, self._only = queue, work, workers, only
         self._name, self._reap_at = named(), 0.0
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._threads: list[threading.Thread] = []
@@ -70,18 +66,16 @@ class LocalExecutor:
         """Work until nothing may be taken, then wait to be woken, or a moment."""
         if place == 0 and time.monotonic() >= self._reap_at:
             self._reap_at = time.monotonic() + REAP
-            self._house.queue.reap()
-        take(self._house, f"{self._name}/{place}", self._work, self._stopping, self._only)
+            self._queue.reap()
+        take(self._queue, f"{self._name}/{place}", self._work, self._stopping, self._only)
         self._wake.wait(POLL)
         self._wake.clear()
 
 
-def take(
-    house: Application, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None
-) -> None:
+def take(queue: Queue, worker: str, work: Work, stopping: threading.Event, only: WorkerClass | None = None) -> None:
     """Claim jobs (of a class) and run them, until none may be claimed or this worker stops."""
-    while not stopping.is_set() and (claim := house.queue.claim(worker, only)) is not None:
-        work(house, claim, stopping)
+    while not stopping.is_set() and (claim := queue.claim(worker, only)) is not None:
+        work(claim, stopping)
 
 
 def named() -> str:

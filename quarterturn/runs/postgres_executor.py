@@ -2,7 +2,8 @@
 
 1. A notification is a procrastinate job that says "row N waits" and nothing else. It is enqueued in the row's own
    transaction; its priority is minus the row's place in its party's backlog.
-2. A worker that receives one claims what comes first by the rows (`quarterturn.submissions.queue`), and goes on until
+2. A worker that receives one claims what comes first by the rows (`quarterturn.submissions.store.queue`), and goes on
+until
    nothing may be claimed. So a notification that is lost, late, doubled or received by two workers changes only the
    timing.
 3. Every REAP seconds each process reaps, and notifies of every claimable row that has no notification. Two processes
@@ -22,15 +23,13 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 from sqlmodel import Session
 
-from quarterturn.app import Application
 from quarterturn.choices import WorkerClass
 from quarterturn.retry_loop import RetryLoop
-from quarterturn.runs import jobs
 from quarterturn.runs.local_executor import REAP, LocalExecutor, Work, named, take
-from quarterturn.submissions.queue import Executor
+from quarterturn.submissions.store.queue import Executor, Queue
 from vault.database import driver_address, transaction
 from vault.errors import Unavailable
 
@@ -49,26 +48,28 @@ _LEFT = text(
 )
 
 
-def executor(house: Application, workers: int, only: WorkerClass | None = None) -> Executor:
+def executor(engine: Engine, queue: Queue, work: Work, workers: int, only: WorkerClass | None = None) -> Executor:
     """Give the executor of a home: that of PostgreSQL where the database is PostgreSQL, else the local one."""
-    kind = PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor
-    return kind(house, workers, only=only)
+    if engine.dialect.name == "postgresql":
+        return PostgresExecutor(engine, queue, work, workers, only)
+    return LocalExecutor(queue, work, workers, only)
 
 
 class PostgresExecutor:
-    """Works on the jobs of one home, with others on other machines (`quarterturn.submissions.queue.Executor`).
+    """Works on the jobs of one home, with others on other machines (`quarterturn.submissions.store.queue.Executor`).
 
     Args:
-        house: the home, open and unlocked; its stores are used by all threads.
+        engine: the database.
+        queue: the jobs of the home.
+        work: runs one job and records its end; called by all threads.
         workers: how many jobs are worked on at a time; none, where others work and this process only takes jobs in.
-        work: plays one job and ends it.
         only: the class of runs that are worked on here; all of them by default.
     """
 
     def __init__(
-        self, house: Application, workers: int = 1, work: Work = jobs.work, only: WorkerClass | None = None
+        self, engine: Engine, queue: Queue, work: Work, workers: int = 1, only: WorkerClass | None = None
     ) -> None:
-        self._house, self._work, self._count, self._only = house, work, workers, only
+        self._engine, self._queue, self._work, self._count, self._only = engine, queue, work, workers, only
         self._stopping = threading.Event()
         self._steady = RetryLoop(self._stopping)
         self._threads: list[threading.Thread] = []
@@ -77,7 +78,7 @@ class PostgresExecutor:
 
     def enqueue(self, session: Session, number: int) -> None:
         """Notify workers of a row, once its transaction is committed."""
-        _ring(session, number, self._house.queue.place(session, number), self._house.queue.class_of(session, number))
+        _ring(session, number, self._queue.place(session, number), self._queue.class_of(session, number))
 
     def start(self) -> None:
         """Begin to listen."""
@@ -94,18 +95,18 @@ class PostgresExecutor:
             thread.join()
 
     def _tend(self) -> None:
-        self._house.queue.reap()
-        with transaction(self._house.engine) as session:
+        self._queue.reap()
+        with transaction(self._engine) as session:
             session.connection().execute(_LEFT)
             rung = set(session.connection().execute(_TODO).scalars())
             for own in QUEUES:
-                for number, place in self._house.queue.claimable(session, own)[:AT_ONCE]:
+                for number, place in self._queue.claimable(session, own)[:AT_ONCE]:
                     if str(number) not in rung:
                         _ring(session, number, place, own)
         self._stopping.wait(REAP)
 
     def _listen(self) -> None:
-        with self._house.engine.connect():
+        with self._engine.connect():
             pass  # where it does not answer, this says so in our words
         try:
             asyncio.run(self._hear())
@@ -135,7 +136,7 @@ class PostgresExecutor:
     def _listener(self) -> App:
         from procrastinate import App, PsycopgConnector  # noqa: PLC0415 - an extra
 
-        address, options = driver_address(self._house.engine)
+        address, options = driver_address(self._engine)
         app = App(connector=PsycopgConnector(conninfo=address, kwargs=options, min_size=1, max_size=4))
         app.task(name=TASK)(self._answer)
         return app
@@ -143,7 +144,7 @@ class PostgresExecutor:
     def _answer(self, number: int) -> None:  # noqa: ARG002 - what comes first is taken, be it this row or another
         """Handle a notification; errors are kept from procrastinate, which would log their text."""
         try:
-            take(self._house, f"{named()}/{threading.get_ident()}", self._work, self._stopping, self._only)
+            take(self._queue, f"{named()}/{threading.get_ident()}", self._work, self._stopping, self._only)
         except Exception as error:
             self._steady.say(error)
 

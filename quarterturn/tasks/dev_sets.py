@@ -17,6 +17,7 @@ from grammars.language.grammar import Draft, Grammar
 from rotation.errors import NotFound
 from rotation.month.draw import drafts
 from rotation.month.sets import SETS, SetSpec, Stratum
+from vault.task.document import Task
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
 
@@ -30,6 +31,15 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
     """
     spec.require_grammars(grammars)
     return list(_drawn(tuple(grammars[server] for server in spec.servers), tuple(sorted(spec.dev.items()))))
+
+
+def tasks(grammars: Mapping[str, Grammar], spec: SetSpec, *, first: int | None = None) -> list[Task]:
+    """Give a set's dev tasks, or only so many of them.
+
+    Raises:
+        NotFound, Exhausted: as for `draw`.
+    """
+    return [Task.parse(draft.task) for draft in draw(grammars, spec)[:first]]
 
 
 def public(grammars: Mapping[str, Grammar]) -> list[Draft]:

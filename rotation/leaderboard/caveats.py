@@ -1,4 +1,4 @@
-"""Caveats on live scores: public grammar, untraceable tasks.
+"""Caveats on private scores: public grammar, untraceable tasks.
 
 Anybody can draw tasks from a public grammar, so a score on a cohort drawn from one says less. This is shown beside
 every such score; in the log the `set` statement says it. `doctor` shows both caveats; no key is needed.
@@ -6,32 +6,44 @@ every such score; in the log the `set` statement says it. `doctor` shows both ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
-from quarterturn.app import Application
+from sqlalchemy import Engine
+
 from rotation.calendar import Month
+from rotation.month.store import MonthStore
 from vault.store.tasks import from_public_grammars, served_plain
 
 
-def public_cohorts(house: Application, month: Month | None = None) -> list[str]:
-    """Name the cohorts of a month (of now) that hold a task of a public grammar, the next to retire first."""
-    public = from_public_grammars(house.engine)
-    cohorts = [
-        cohort
-        for cohort in house.months.cohorts()
-        if (cohort.state == "live" if month is None else cohort.entered <= month <= cohort.retires)
-    ]
-    return [cohort.id for cohort in cohorts if public & set(cohort.tasks)]
+class Untraceable(NamedTuple):
+    """Count of the tasks whose leak could not be traced, among the private tasks."""
+
+    tasks: int
+    among: int
 
 
-def untraceable(house: Application) -> list[str]:
-    """Count the live tasks whose leak could not be traced, as a line; nothing where there is none."""
-    live = {task for cohort in house.months.cohorts("live") for task in cohort.tasks}
-    plain = len(live & served_plain(house.engine))
-    caveat = f"not traceable: {plain} of {len(live)} live tasks; a leak of these tasks cannot be traced to a run"
-    return [caveat] if plain else []
+class Caveats:
+    """Looks up what makes a score say less.
 
+    Args:
+        engine: the database with the tasks' rows.
+        months: the cohorts.
+    """
 
-def lines(cohorts: Sequence[str]) -> list[str]:
-    """Write the caveat about public grammars as a line; nothing where no cohort has one."""
-    return [f"public grammar: anybody can draw tasks like those of {', '.join(cohorts)}"] if cohorts else []
+    def __init__(self, engine: Engine, months: MonthStore) -> None:
+        self._engine, self._months = engine, months
+
+    def public_cohorts(self, month: Month | None = None) -> list[str]:
+        """Name the cohorts of a month (of now) that hold a task of a public grammar, the next to retire first."""
+        public = from_public_grammars(self._engine)
+        cohorts = [
+            cohort
+            for cohort in self._months.cohorts()
+            if (cohort.state == "live" if month is None else cohort.entered <= month <= cohort.retires)
+        ]
+        return [cohort.id for cohort in cohorts if public & set(cohort.tasks)]
+
+    def untraceable(self) -> Untraceable:
+        """Count the private tasks whose leak could not be traced."""
+        live = {task for cohort in self._months.cohorts("live") for task in cohort.tasks}
+        return Untraceable(len(live & served_plain(self._engine)), len(live))

@@ -6,57 +6,33 @@ leaderboard's `whole` figure, and rounded like everything that is shown of priva
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from quarterturn.app import Application
-from quarterturn.findings.detection import scanner
 from rotation.calendar import Month
+from rotation.detection.scan_results import Scanner
 from rotation.leaderboard.figures import half_point
-from rotation.leaderboard.standings import LeaderboardLine
-from rotation.runs import withdrawal
+from rotation.month.store import MonthStore
+from rotation.runs.withdrawal import Withdrawn
 
 Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
 
 
-def of_month(house: Application, month: Month) -> Scores:
+def linked_scores(
+    scanner: Scanner, months: MonthStore, withdrawals: Callable[[], Iterable[Withdrawn]], month: Month
+) -> Scores:
     """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
     from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
     from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
 
-    if not house.months.cohorts():
+    if not months.cohorts():
         return {}
-    looking = scanner(house)
-    rotation = month.since(looking.start()) + 1
-    withdrawn = {entry.task for entry in withdrawal.listed(house.books)}
-    table = looking.table(f"linked board of {month}", withdrawn).until(rotation)
+    rotation = month.since(scanner.start()) + 1
+    withdrawn = {entry.task for entry in withdrawals()}
+    table = scanner.table(f"linked board of {month}", withdrawn).until(rotation)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
         for row in (scores(link(table)) if table.last == rotation else [])
         if row["rotation"] == rotation
     }
-
-
-def lines(leaderboard: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
-    """Draw the scores as text, the best linked one first."""
-    rows = [(line, linked[line.run]) for line in leaderboard if line.run is not None and line.run in linked]
-    if not rows:
-        return ["no run of this month can be linked"]
-    ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
-    head = f"{'agent':<14} {'linked':<24} raw"
-    return [
-        head,
-        *(
-            f"{line.name:<14} {_cell(figures['linked']):<24} {_cell(figures['raw'])}".rstrip()
-            for line, figures in ordered
-        ),
-    ]
-
-
-def _cell(figure: Mapping[str, float | None]) -> str:
-    value, low, high = (figure[name] for name in ("value", "low", "high"))
-    if value is None:
-        return "-"
-    between = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return f"{100 * value:5.1f} %{between}"

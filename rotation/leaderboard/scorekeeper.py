@@ -51,6 +51,10 @@ class Scorekeeper:
         withdrawn = self._withdrawn(month)
         scores = _scores(results, month, withdrawn)
         self._store.keep(session, record, scores, len(withdrawn))
+        self.disclose(session, record, scores)
+
+    def disclose(self, session: Session, record: RunRecord, scores: Scores) -> None:
+        """Disclose a run's figures to its owner, as far as they differ from those that their party was shown before."""
         before = self._store.disclosed_before(session, record, self._party(record.submitter))
         self._store.disclose(session, record, ladder(before, scores))
 

@@ -3,7 +3,8 @@
 Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
 reference agent have no rank. What it shows of live tasks is rounded: figures to half a point, counts that an agent can
-move to their first digit. Ranks are made from the rounded figures alone, so whoever has a leaderboard can rank it again.
+move to their first digit. Ranks are made from the rounded figures alone, so whoever has a leaderboard can rank it
+again.
 
 Of a party's runs in a track the first that was served a task counts, however it ends; the number of its runs is shown
 beside it. Choosing among several runs, or leaving out one that went badly, would measure luck.

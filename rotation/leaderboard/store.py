@@ -46,9 +46,7 @@ class ScoreStore:
             row = session.get(DisclosedScore, run)
             return row.figures if row else None
 
-    def disclosed_before(
-        self, session: Session, record: RunRecord, party: Collection[str]
-    ) -> Mapping[str, Any] | None:
+    def disclosed_before(self, session: Session, record: RunRecord, party: Collection[str]) -> Mapping[str, Any] | None:
         """Give the figures disclosed last of a party's earlier runs in the month and track of a run; None for none."""
         query = select(DisclosedScore).where(
             DisclosedScore.month == record.month,

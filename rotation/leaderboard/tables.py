@@ -14,7 +14,7 @@ from vault.store.tables import Counter
 class ScoreRow(SQLModel, table=True):
     """The figures of a closed run, rounded as the leaderboard shows them (`rotation.leaderboard.figures`)."""
 
-    __tablename__ = "quarterturn_score"
+    __tablename__ = "rotation_score"
 
     run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
     month: str = Field(max_length=7, index=True)
@@ -25,7 +25,7 @@ class ScoreRow(SQLModel, table=True):
 class DisclosedScore(SQLModel, table=True):
     """The figures of a private run as disclosed to its owner: rounded, and new only where they differ from noise."""
 
-    __tablename__ = "quarterturn_disclosed_score"
+    __tablename__ = "rotation_disclosed_score"
 
     run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
     month: str = Field(max_length=7)

@@ -96,10 +96,19 @@ class _Bound:
 
 
 class OfficialRuns:
-    """Service for official runs: opens, serves, resumes, records, closes and ends them."""
+    """Service for official runs: opens, serves, resumes, records, closes and ends them.
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    Args:
+        books: the stores and services of the home.
+        scored: makes and discloses the figures of a run, within the transaction that closes it.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        scored: Callable[[Session, RunRecord, Sequence[Result]], None] = lambda _session, _record, _results: None,
+    ) -> None:
+        self._books, self._scored = books, scored
 
     def month(self) -> Month:
         """Give the month whose set is live.
@@ -302,7 +311,8 @@ class OfficialRuns:
         """Commit to the results in a `score` leaf and publish it (step 4); give the results for scoring."""
         number, month = run.record.number, run.record.month
         played = self._books.runs.results(number, who=openings.WHO, why=f"score run {number}")
-        bound = [self._bind(self._result(number, task_run)) for task_run in played]
+        results = tuple(self._result(number, task_run) for task_run in played)
+        bound = [self._bind(result) for result in results]
         ordered = in_order((item.task_commitment, item.commitment) for item in bound)
         totals = {
             cohort.id: (self._totals(number, cohort.id, bound), new_salt(self._books.entropy)) for cohort in run.cohorts
@@ -329,8 +339,13 @@ class OfficialRuns:
             self._books.runs.finish(number, run.attempt, session=session)
             openings.seal(self._books, f"closing/{number}", sealed, session)
             self._books.ledger.record(f"score/{number}", statement, session=session)
+            self._scored(session, run.record, results)
         self._books.ledger.publish()
-        return tuple(item.result for item in bound)
+        return results
+
+    def served(self, number: int) -> bool:
+        """Say whether a run was served a task."""
+        return bool(self._books.exposures.of_run(number))
 
     def end(self, number: int, code: str) -> RunRecord:
         """End a run that nobody goes on with, for a reason of `failure.STOPS`, whoever holds it (step 5).
@@ -338,7 +353,7 @@ class OfficialRuns:
         One that was served nothing is aborted. Else what it did not finish is failed, or unknown where what stopped it
         last is on the closed list and its owner did not take it back; and it is closed.
         """
-        if self._books.exposures.of_run(number) or not self._aborted(number, code):
+        if self.served(number) or not self._aborted(number, code):
             run = self._taken_over(number)
             waits = run.record.cause is not None and code != "cancelled"
             failure: Failure = "ours" if waits else "theirs"

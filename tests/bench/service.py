@@ -29,12 +29,12 @@ from measure import Comparison
 from report import Failed, Found, Line, Table, rounded
 from sqlalchemy import insert, text
 
-from quarterturn import public_view, settings
+from quarterturn import settings
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.app import Application
 from quarterturn.runs.local_executor import LocalExecutor
-from quarterturn.submissions.requests import SubmissionRequest
-from quarterturn.submissions.tables import SubmissionRow
+from quarterturn.submissions.store.requests import SubmissionRequest
+from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.leaderboard import figures
 from rotation.leaderboard.tables import ScoreRow
 from sandbox.results.interval import Figure
@@ -163,7 +163,7 @@ def drained(home: Path, count: int) -> list[Line]:
     with transaction(house.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
     took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)])
-    embedded = LocalExecutor(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
+    embedded = LocalExecutor(house.queue, lambda claim, _: _require(house.queue.finish(claim, None)), 2)
     left = lambda: len(house.queue.waiting())  # noqa: E731
 
     def drain() -> None:
@@ -281,7 +281,7 @@ def _token(home: Path) -> str:
 
 def _refresh(home: Path) -> float:
     house = Application(home, None, lambda: NOW)
-    public_view.refresh(house)
-    seconds = _timed(lambda: public_view.after(house))
+    house.refresh_public_view()
+    seconds = _timed(house.public_view.update)
     house.close()
     return rounded(seconds)

@@ -122,7 +122,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
     )
     tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
-    app = create(house, LocalExecutor(house, 0))
+    app = create(house, LocalExecutor(house.queue, house.job_worker.work, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -10,16 +10,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import NotFound, Refused
-from quarterturn.runs import jobs, running, submission_service
-from quarterturn.runs.running import RunControl, RunRequest
-from quarterturn.submissions.queue import TRIES, pause
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.progress import NullProgress
+from quarterturn.runs import private_runs
+from quarterturn.runs.request import RunControl, RunRequest
+from quarterturn.submissions.store.queue import TRIES, pause
+from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused as NotServed
-from rotation.leaderboard import standings
 from sandbox.endpoint.address import Unresolved
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.runs.store import RunState
@@ -43,7 +42,7 @@ def solve(made):
 def house(playable, clock, monkeypatch):
     house = Application(playable, None, clock)
     house.accounts.create("ada", "submitter")
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
+    monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 
@@ -55,13 +54,13 @@ def played(house, monkeypatch):
     def give(story=solve):
         box, agent = in_memory(story)
         monkeypatch.setattr(house, "box", lambda _name: box)
-        monkeypatch.setattr(running.RunRequest, "submission", lambda *_: (agent, box))
+        monkeypatch.setattr(RunRequest, "submission", lambda *_: (agent, box))
         return box, agent
 
     return give
 
 
-class Heard(jobs.NullProgress):
+class Heard(NullProgress):
     """Records progress messages."""
 
     def __init__(self):
@@ -73,7 +72,7 @@ class Heard(jobs.NullProgress):
 
 def submitted(house):
     submission_request = SubmissionRequest("private", image="ada/agent:1")
-    return submission_service.submit(house, "ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
+    return house.submission_service.submit("ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:
@@ -108,11 +107,11 @@ def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch
         broken.setattr(house.official, "record", after(3, KeyboardInterrupt())(house.official.record))
         heard = Heard()
         with pytest.raises(KeyboardInterrupt):
-            running.play(house, agent, box, heard)
+            house.run_player.play(agent, box, heard)
     assert len(heard.said) == 1
     assert "--resume 1" in heard.said[0]
     assert (house.runs.get(1).state, house.runs.get(1).cause) == (RunState.RUNNING, "worker-stopped")
-    opened, results = running.play(house, agent, box, heard, hold=RunControl(1))
+    opened, results = house.run_player.play(agent, box, heard, hold=RunControl(1))
     assert (opened.record.number, len(results)) == (1, house.spec.size)
     assert came_to(house) == {"true finished": house.spec.size}
     assert times(house)[1] >= house.spec.size - 4, "few were in play, and served again"
@@ -125,11 +124,11 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     made = submitted(house)
     with monkeypatch.context() as broken:
         broken.setattr(house.official, "record", after(2, ValueError("a word of a task"))(house.official.record))
-        jobs.work(house, house.queue.claim("w"), threading.Event())
+        house.job_worker.work(house.queue.claim("w"), threading.Event())
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.charged, house.runs.get(1).state) == ("queued", True, RunState.RUNNING)
     clock.now += pause(1)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
     assert set(times(house)) == {1}, "nothing is served twice"
     found = came_to(house)
@@ -146,7 +145,7 @@ def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(h
         broken.setattr(house.official, "close", fails)
         for attempt in range(1, TRIES + 1):
             assert house.submissions.get(made.id).state == "queued"
-            jobs.work(house, house.queue.claim("w"), threading.Event())
+            house.job_worker.work(house.queue.claim("w"), threading.Event())
             clock.now += pause(attempt)
     given_up = house.submissions.get(made.id)
     assert (given_up.state, given_up.code, given_up.charged) == ("failed", "mistake", True)
@@ -162,7 +161,7 @@ def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(hou
         stopped(house, made, played)
     played()
     monkeypatch.setattr(house.official, "record", after(0, ValueError("a word of a task"))(house.official.record))
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "queued"
 
 
@@ -171,7 +170,7 @@ def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(
     submitted(house)
     with monkeypatch.context() as broken:
         broken.setattr(house.official, "record", after(2, Unavailable("away"))(house.official.record))
-        jobs.work(house, house.queue.claim("w"), threading.Event())
+        house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.runs.get(1).cause == "machine"
     house.rotation.run(house.official.month())
     found = came_to(house)
@@ -190,7 +189,7 @@ def test_cancelling_a_run_that_was_served_something_fails_the_rest_and_costs(hou
 
     played(story)
     made = submitted(house)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     gone = house.submissions.get(made.id)
     assert (gone.state, gone.charged) == ("cancelled", True)
     assert house.runs.get(1).state is RunState.DONE
@@ -209,11 +208,11 @@ def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
 
     played(story)
     made = submitted(house)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert came_to(house).keys() <= {"false turn", "false worker-lost"}
-    public_view.after(house)
+    house.public_view.update()
 
 
 def test_another_worker_cannot_serve_what_was_taken_over(house, played):
@@ -235,7 +234,7 @@ def stopped(house, made, played):
         agent.hang()
 
     played(story)
-    jobs.work(house, house.queue.claim("w"), stopping)
+    house.job_worker.work(house.queue.claim("w"), stopping)
     assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", "worker-stopped")
 
 
@@ -243,11 +242,11 @@ def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     """Left open, it would stay off the leaderboard, and be unknown instead of failed when the month turns."""
     made = submitted(house)
     stopped(house, made, played)
-    gone = submission_service.cancel(house, made.id, "ada")
+    gone = house.submission_service.cancel(made.id, "ada")
     assert (gone.state, gone.charged, house.runs.get(1).state) == ("cancelled", True, RunState.DONE)
     assert came_to(house) == {"false cancelled": house.spec.size}
-    assert submission_service.owner_view(house, gone)["figures"]["whole"]["success_rate"]["value"] == 0
-    assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
+    assert house.owner_view.of(gone)["figures"]["whole"]["success_rate"]["value"] == 0
+    assert [line.run for line in house.leaderboard.of_month(house.official.month())] == [1]
 
 
 def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, played):
@@ -260,7 +259,7 @@ def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, play
         agent.hang()
 
     played(story)
-    jobs.work(house, house.queue.claim("w"), stopping)
+    house.job_worker.work(house.queue.claim("w"), stopping)
     assert (house.submissions.get(made.id).state, house.runs.get(1).state) == ("cancelled", RunState.DONE)
     assert came_to(house).keys() <= {"false cancelled", "false worker-lost"}
 
@@ -272,7 +271,7 @@ def test_a_run_cancelled_before_anything_was_served_costs_nothing_and_is_aborted
     box, agent = played()
     house.official.open(agent, box, noted=lambda own, run: house.queue.opened(claim, run, own))
     house.queue.give_back(claim)
-    gone = submission_service.cancel(house, made.id, "ada")
+    gone = house.submission_service.cancel(made.id, "ada")
     assert (gone.charged, house.runs.get(1).state) == (False, RunState.ABORTED)
 
 
@@ -281,7 +280,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
     stopped(house, made, played)
     house.queue.finish(house.queue.claim("w"), "machine")
     house.rotation.run(house.official.month())
-    shown = submission_service.owner_view(house, house.submissions.get(made.id))
+    shown = house.owner_view.of(house.submissions.get(made.id))
     assert (shown["state"], shown["charged"]) == ("failed", True)
     assert shown["figures"]["whole"]["unknown"] > 0
 
@@ -305,8 +304,8 @@ def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
 
     made = submitted(house)
     stopped(house, made, played)
-    monkeypatch.setattr(running.RunRequest, "submission", gone)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    monkeypatch.setattr(RunRequest, "submission", gone)
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     house.rotation.run(house.official.month())
     assert came_to(house) == {unserved: house.spec.size}
 
@@ -316,8 +315,8 @@ def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypat
     stopped(house, made, played)
     box, agent = played()
     other = replace(agent, digest="sha256:" + "0" * 64)
-    monkeypatch.setattr(running.RunRequest, "submission", lambda *_: (other, box))
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    monkeypatch.setattr(RunRequest, "submission", lambda *_: (other, box))
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     house.rotation.run(house.official.month())
     assert came_to(house) == {"false turn": house.spec.size}
 
@@ -327,7 +326,7 @@ def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(hous
     played()
     made = submitted(house)
     house.rotation.run(house.official.month())
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
     assert house.runs.list() == ()
@@ -339,15 +338,15 @@ def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
     stopped(house, made, played)
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=f"run 1 is that of submission {made.id}, which is queued"):
-        running.private(house, chosen, jobs.NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), RunControl(1))
 
 
 def test_a_run_that_has_ended_is_not_resumed(house, played):
     box, agent = played()
-    running.play(house, agent, box, jobs.NullProgress())
+    house.run_player.play(agent, box, NullProgress())
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
     with pytest.raises(NotTaken, match=r"run 1 has ended \(done\)"):
-        running.private(house, chosen, jobs.NullProgress(), RunControl(1))
+        house.private_runs.run(chosen, NullProgress(), RunControl(1))
 
 
 @pytest.mark.parametrize(
@@ -377,7 +376,7 @@ def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_wai
     """An agent may be the cause, so nothing is served again; tasks that did not call it lose nothing."""
     played()
     made = submitted(house)
-    attempt, first = running.run_set, threading.Lock()
+    attempt, first = private_runs.run_set, threading.Lock()
 
     def down(*args, on_done, **how):
         def stop_after(outcome):
@@ -389,11 +388,11 @@ def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_wai
     def unplayed_of(outcome):
         return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")
 
-    monkeypatch.setattr(running, "run_set", down)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    monkeypatch.setattr(private_runs, "run_set", down)
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert (house.submissions.get(made.id).state, house.runs.get(1).cause) == ("queued", None)
     clock.now += pause(1)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
     found = came_to(house)
     assert found["false upstream-down"] == 1

@@ -11,8 +11,8 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.runs import jobs
-from quarterturn.submissions.queue import LEASE, pause
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.submissions.store.queue import LEASE, pause
+from quarterturn.submissions.store.requests import SubmissionRequest
 from sandbox.boxes.box import Program
 from sandbox.errors import Unavailable
 from sandbox.runs.submission import Submission
@@ -55,7 +55,9 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    assert [jobs.LeaseHeartbeat(house, one, threading.Event()).status() for one in (dead, alive)] == ["lost", "held"]
+    assert [
+        jobs.LeaseHeartbeat(house.submissions, house.queue, one, threading.Event()).status() for one in (dead, alive)
+    ] == ["lost", "held"]
 
 
 def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):
@@ -69,7 +71,7 @@ def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_op
     claim = house.queue.claim("worker")
     agent = Submission("image", "agent", "ada", Program(image="agent:1"), "sha256:" + "0" * 64)
     assert house.queue.opened(claim, house.official.open(agent, Box()).record.number)
-    jobs.work(house, claim, threading.Event())
+    house.job_worker.work(claim, threading.Event())
     waits = house.submissions.get(claim.id)
     house.close()
     assert (waits.state, waits.code, waits.not_before) == ("queued", None, clock() + pause(1))

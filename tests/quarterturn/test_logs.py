@@ -17,7 +17,7 @@ from quarterturn import logs
 from quarterturn.app import Application
 from quarterturn.redactor import DROPPED, KEYS, Redactor
 from quarterturn.runs.local_executor import LocalExecutor
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.submissions.store.requests import SubmissionRequest
 from vault.task.document import Task
 
 from ..patience import PATIENCE, until
@@ -88,11 +88,11 @@ def test_people_on_a_terminal_get_lines_to_read(written):
 def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypatch):
     """A real private run fails in many ways, and every error quotes the opened tasks."""
     house, opened, tried = Application(live, None), [], threading.Event()
-    monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
+    monkeypatch.setattr("quarterturn.submissions.store.queue.LEASE", timedelta(hours=1))  # the job is met once
     house.accounts.create("ada", "submitter")
     house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
 
-    def work(house, claim, stopping) -> None:
+    def work(_claim, _stopping) -> None:
         tasks = [house.vault.open(record.id, who="runner", why="run 1").task for record in house.vault.records("live")]
         opened.extend(house.vault.served(task, "ada", "2026-12") for task in tasks)
         try:
@@ -106,7 +106,7 @@ def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypa
             tried.set()
             raise
 
-    executor = LocalExecutor(house, 1, work)
+    executor = LocalExecutor(house.queue, work, 1)
     executor.start()
     assert tried.wait(PATIENCE)
     until(lambda: any(line["logger"] == "quarterturn.worker" for line in written()), "a worker's line")

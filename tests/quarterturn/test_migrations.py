@@ -15,8 +15,7 @@ from quarterturn import migrations
 from quarterturn.app import Application
 from quarterturn.errors import Refused
 from quarterturn.migrations.scripts.metadata import METADATA
-from quarterturn.runs import submission_service
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.submissions.store.requests import SubmissionRequest
 from vault.database import open_engine, transaction
 
 from .children import Child, Gate
@@ -81,8 +80,8 @@ def test_a_home_with_data_goes_down_and_up(live):
     try:
         assert house.vault.records("live")
         house.accounts.create("ada", "submitter")
-        submission_service.submit(
-            house, "ada", SubmissionRequest("private", image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
+        house.submission_service.submit(
+            "ada", SubmissionRequest("private", image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
         )
         migrations.downgrade(house.engine)
         assert tables(house.engine) == set()

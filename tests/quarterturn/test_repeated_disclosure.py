@@ -12,8 +12,7 @@ from sqlalchemy import update
 from sqlmodel import col
 
 from quarterturn.app import Application
-from rotation.leaderboard import disclosure, figures
-from rotation.leaderboard.tables import ScoreRow
+from rotation.leaderboard import figures
 from sandbox.boxes.box import Program
 from sandbox.results.score import Figure, score
 from sandbox.runs.submission import Submission
@@ -46,11 +45,12 @@ def rate(house: Application) -> Callable[..., float]:
         submitted = Submission("image", "agent", submitter, Program(), "sha256:" + "0" * 64)
         number = house.runs.open(submitted, month=month, track=track, tasks=1, box=Box()).number
         figure = Figure(value, 20, value - 1.96 * ERROR, value + 1.96 * ERROR)
-        figures = dict.fromkeys(figures.KEPT, figures.rounded(replace(score([]), success_rate=figure, attempted=20)))
+        scores = dict.fromkeys(figures.KEPT, replace(score([]), success_rate=figure, attempted=20))
+        record = house.runs.get(number)
         with transaction(house.engine) as session:
             session.exec(update(RunRow).where(col(RunRow.number) == number).values(state="done"))
-            session.add(ScoreRow(run=number, month=month, figures=figures))
-        found = disclosure.figures(house, number)
+            house.scorekeeper.disclose(session, record, scores)
+        found = house.scores.disclosed(number)
         assert found is not None
         return found["whole"]["success_rate"]["value"]
 

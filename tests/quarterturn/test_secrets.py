@@ -102,7 +102,7 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("quarterturn.month.monthly_turn.status", look)
-    monkeypatch.setattr("quarterturn.runs.running.dev", look)
+    monkeypatch.setattr("quarterturn.runs.dev_runs.dev", look)
     monkeypatch.setattr("quarterturn.cli.setup.doctor_checks.machine", look)
     for words in (["turn", "status", "--home", locked], ["run", "--as", "me", "--agent", "true"], ["doctor"]):
         monkeypatch.setenv(PASSPHRASE, WORD)

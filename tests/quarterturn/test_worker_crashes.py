@@ -17,11 +17,11 @@ import pytest
 
 from quarterturn import retry_loop
 from quarterturn.app import Application
-from quarterturn.runs import local_executor, postgres_executor, submission_service
+from quarterturn.runs import local_executor, postgres_executor
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions import queue
-from quarterturn.submissions.queue import Claim
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.queue import Claim
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault import database as db
 from vault.errors import Unavailable
 
@@ -60,7 +60,7 @@ class Crowd:
             with Path(f"{ledger}{file}").open("a") as lines:
                 lines.write(f"{line}\n")
 
-        def work(house: Application, claim: Claim, stopping: threading.Event) -> None:
+        def work(claim: Claim, stopping: threading.Event) -> None:
             stopping.wait(pause)
             if house.queue.finish(claim, None):
                 noted("", claim.number)
@@ -71,12 +71,7 @@ class Crowd:
 
         say, retry_loop.RetryLoop.say = retry_loop.RetryLoop.say, failed
         house = Application(self.house.home, None, database=database or None)
-        executor = (
-            postgres_executor.PostgresExecutor
-            if house.engine.dialect.name == "postgresql"
-            else local_executor.LocalExecutor
-        )
-        executor(house, 2, work).start()
+        postgres_executor.executor(house.engine, house.queue, work, 2).start()
         ready.open()
         threading.Event().wait()
 
@@ -106,12 +101,12 @@ class Crowd:
 
     def submit(self, count: int) -> None:
         for number in range(count):
-            submission_service.submit(
-                self.house, ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
+            self.house.submission_service.submit(
+                ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
             )
 
     def enqueue(self, session, number) -> None:
-        postgres_executor.executor(self.house, 0).enqueue(session, number)
+        self.house.executor(0).enqueue(session, number)
 
     def waiting(self) -> int:
         with suppress(Unavailable):

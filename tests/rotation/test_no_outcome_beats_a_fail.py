@@ -22,8 +22,8 @@ from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import code_of
-from quarterturn.submissions.queue import LEASE, Queue
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.queue import LEASE, Queue
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from rotation.errors import NotAllowed
 from rotation.leaderboard.standings import counting
 from sandbox import errors as sandbox_errors

@@ -22,18 +22,18 @@ def leaderboard(
     as_json: Json = False,
 ) -> None:
     """Show a month's runs with figures, intervals and ranks."""
+    from quarterturn.cli.daily import leaderboard_text
     from quarterturn.cli.terminal.secrets import open_app
     from rotation.calendar import Month
-    from rotation.leaderboard import caveats, linked_scores, standings
 
     asked = Month.parse(month) if month else None
-    with open_app(home) as house:
-        chosen = asked or house.official.month()
-        lines, public = standings.of_month(house, chosen), caveats.public_cohorts(house, chosen)
-        scores = linked_scores.of_month(house, chosen) if linked else None
+    with open_app(home) as app:
+        chosen = asked or app.official.month()
+        lines, public = app.leaderboard.of_month(chosen), app.caveats.public_cohorts(chosen)
+        scores = app.linked_scores(chosen) if linked else None
     data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
-    text = [*standings.table(lines), *caveats.lines(public)]
+    text = [*leaderboard_text.table(lines), *leaderboard_text.public_grammar(public)]
     if scores is not None:
         data = [line | {"compared": scores.get(line["run"])} for line in data]
-        text += ["", *linked_scores.lines(lines, scores)]
+        text += ["", *leaderboard_text.linked_lines(lines, scores)]
     Output(as_json=as_json).result(data, *text)

@@ -26,14 +26,15 @@ from quarterturn import wall_clock
 from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
+from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
-from quarterturn.runs import running
+from quarterturn.runs.reference_run import reference
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from quarterturn.tasks import replenish, review
 from rotation.calendar import Month
-from rotation.leaderboard import caveats, standings
+from rotation.leaderboard import standings
 from rotation.leaderboard.figures import FIGURES, of_results
 from rotation.turn.turn import STEPS
 from sandbox.attacks import Attempt, selfcheck
@@ -152,16 +153,27 @@ class _Play:
         leaderboard = []
         for name in ("null", "rulebook"):
             submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
-            opened, results = running.play(self.house, submitted, self.box, self.out)
+            opened, results = self.house.run_player.play(submitted, self.box, self.out)
             scores[name] = score(results)
             leaderboard.append((opened.record, of_results(results, self.month.cohort)))
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
-        answers = running.reference(self.house, oracle, self.box, self.out)
+        answers = reference(
+            self.house.vault,
+            self.house.months,
+            oracle,
+            self.box,
+            self.out,
+            terms=self.house.run_player.terms(),
+            workers=self.house.settings.run.workers,
+        )
         scores["oracle"] = score(answers)
         self.say("The leaderboard", "Every figure has its interval; runs in a box that is not official have no rank.")
         lines = standings.lines(leaderboard)
         lines.append(standings.reference_line("oracle", answers))
-        for line in (*standings.table(lines), *caveats.lines(caveats.public_cohorts(self.house, self.month))):
+        for line in (
+            *leaderboard_text.table(lines),
+            *leaderboard_text.public_grammar(self.house.caveats.public_cohorts(self.month)),
+        ):
             self.out.say(f"  {line}")
         return scores
 

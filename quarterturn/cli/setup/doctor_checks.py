@@ -15,14 +15,14 @@ from quarterturn.app import Application
 from quarterturn.approvals import approvals
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
+from quarterturn.cli.daily import leaderboard_text
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.month import automatic_turn
+from quarterturn.progress import Progress
 from quarterturn.report import Report
-from quarterturn.runs.running import Progress
-from rotation.leaderboard import caveats
 from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import network_link
@@ -182,7 +182,10 @@ def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callab
 def _home(house: Application) -> Finding:
     benchmark, known = (
         house.settings.benchmark,
-        [*caveats.lines(caveats.public_cohorts(house)), *caveats.untraceable(house)],
+        [
+            *leaderboard_text.public_grammar(house.caveats.public_cohorts()),
+            *leaderboard_text.untraceable(house.caveats.untraceable()),
+        ],
     )
     summary = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
     return True, "; ".join([summary, *known])

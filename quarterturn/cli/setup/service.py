@@ -37,12 +37,11 @@ def serve(
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
     from quarterturn.month.automatic_turn import MonthlyClock
-    from quarterturn.runs.postgres_executor import executor
 
     with open_app(home) as house:
         approvals.in_force(house)
         logs.configure()
-        works = executor(house, workers, only)
+        works = house.executor(workers, only)
         _say_which(workers, only)
         works = Together(works, MonthlyClock(house)) if clock else works
         run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
@@ -56,7 +55,6 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     from quarterturn import logs
     from quarterturn.approvals import approvals
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.runs.postgres_executor import executor
 
     ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -64,7 +62,7 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     with open_app(home) as house:
         approvals.in_force(house)
         logs.configure()
-        works = executor(house, workers, only)
+        works = house.executor(workers, only)
         _say_which(workers, only)
         works.start()
         logs.log.info("working on %s", house.home)

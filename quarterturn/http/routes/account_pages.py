@@ -19,7 +19,6 @@ from quarterturn.http.responses import html, json_responses
 from quarterturn.http.routes.submissions import Home, Id, listed
 from quarterturn.pages import findings, submission
 from quarterturn.pages.drawing.grid import Grid
-from quarterturn.runs import submission_service
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
 
@@ -32,14 +31,14 @@ def mine(house: Home, who: Who, cursor: Cursor = None) -> Response:
     """Show the caller's submissions and quotas."""
     records, more = _mine(house, who.account, cursor)
     queries = [f"?cursor={position}" if position else "" for position in (cursor, more)]
-    return html.own(submission.overview(who.account, records, submission_service.quotas(house, who.account), *queries))
+    return html.own(submission.overview(who.account, records, house.submission_service.quotas(who.account), *queries))
 
 
 @router.get("/mine/{file}", name="submissions_table")
 def mine_table(house: Home, who: Who, file: str, cursor: Cursor = None) -> Response:
     """Give a table of that page."""
     records, _ = _mine(house, who.account, cursor)
-    tables = (submission.submissions(records), submission.budget(submission_service.quotas(house, who.account)))
+    tables = (submission.submissions(records), submission.budget(house.submission_service.quotas(who.account)))
     return _table({grid.name: grid for grid in tables}, file)
 
 
@@ -47,24 +46,24 @@ def mine_table(house: Home, who: Who, file: str, cursor: Cursor = None) -> Respo
 def one(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Show a submission's state, and what its owner may see of it."""
     record = house.submissions.get(id, who.account)
-    document = submission_service.owner_view(house, record) | {"agent": record.reference}
-    quotas, trace = submission_service.quotas(house, who.account), _trace(house, id, who.account)
-    return html.own(submission.page(who.account, document, submission_service.waits(house, record), quotas, trace))
+    document = house.owner_view.of(record) | {"agent": record.reference}
+    quotas, trace = house.submission_service.quotas(who.account), _trace(house, id, who.account)
+    return html.own(submission.page(who.account, document, house.owner_view.waits(record), quotas, trace))
 
 
 @router.get("/submission/{id}/{file}", name="submission_table")
 def one_table(house: Home, who: Who, id: Id, file: str) -> Response:  # noqa: A002 - likewise
     """Give a table of that page."""
-    document = submission_service.owner_view(house, house.submissions.get(id, who.account))
+    document = house.owner_view.of(house.submissions.get(id, who.account))
     return _table(
-        submission.grids(document, submission_service.quotas(house, who.account), _trace(house, id, who.account)), file
+        submission.grids(document, house.submission_service.quotas(who.account), _trace(house, id, who.account)), file
     )
 
 
 @router.post("/submission/{id}/cancel", name="cancel_by_form")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission, and show its page."""
-    submission_service.cancel(house, id, who.account)
+    house.submission_service.cancel(id, who.account)
     return RedirectResponse(f"/submission/{id}", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
@@ -84,15 +83,13 @@ def findings_table(house: Home, file: str, *, everything: Everything = False) ->
 def _mine(house: Application, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
     records, more = listed(house, account, cursor)
     line = house.queue.waiting()
-    return [
-        submission_service.owner_view(house, record, line) | {"agent": record.reference} for record in records
-    ], more
+    return [house.owner_view.of(record, line) | {"agent": record.reference} for record in records], more
 
 
 def _trace(house: Application, name: str, account: str) -> dict[str, Any] | None:
     """Give what may be shown of a run, or None where that is nothing."""
     try:
-        trace: dict[str, Any] = submission_service.own_run(house, name, account)["trace"]
+        trace: dict[str, Any] = house.traces.own(name, account)["trace"]
     except NotFound:
         return None
     return trace

@@ -18,9 +18,8 @@ from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.event_streams import Look, Watchers
 from quarterturn.http.responses.json_responses import MOST, PAGE
 from quarterturn.http.responses.problems import Problem
-from quarterturn.runs import submission_service
-from quarterturn.submissions.queue import Executor
-from quarterturn.submissions.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
+from quarterturn.submissions.store.queue import Executor
+from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
 from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
@@ -61,8 +60,8 @@ def _taken(
 ) -> Response:
     executor: Executor = request.app.state.executor
     try:
-        made, new = submission_service.submit(
-            house, account, wish, idempotency_key=idempotency_key, enqueue=executor.enqueue
+        made, new = house.submission_service.submit(
+            account, wish, idempotency_key=idempotency_key, enqueue=executor.enqueue
         )
     except NotLive:
         raise Problem("not-now") from None
@@ -70,9 +69,7 @@ def _taken(
         raise Problem("not-yours") from None
     except NotAllowed:
         raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
-    return json_responses.plain(
-        submission_service.owner_view(house, made), 201 if new else 200, {"location": f"/submissions/{made.id}"}
-    )
+    return json_responses.plain(house.owner_view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
 
 
 @router.get("/submissions", response_model=models.SubmissionPage, name="list_submissions")
@@ -84,9 +81,9 @@ def submissions(
 ) -> Response:
     """List the caller's submissions, the newest first."""
     records, more = listed(house, who.account, cursor, limit)
-    line = submission_service.line(house, records)
+    line = house.owner_view.line(records)
     return json_responses.plain(
-        {"submissions": [submission_service.owner_view(house, record, line) for record in records], "next": more}
+        {"submissions": [house.owner_view.of(record, line) for record in records], "next": more}
     )
 
 
@@ -108,7 +105,7 @@ def listed(
 @router.get("/submissions/{id}", response_model=models.SubmissionShape, name="get_submission")
 def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Give a submission's state, and its figures once it is done."""
-    return json_responses.plain(submission_service.owner_view(house, house.submissions.get(id, who.account)))
+    return json_responses.plain(house.owner_view.of(house.submissions.get(id, who.account)))
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
@@ -142,31 +139,28 @@ def _event(look: Look) -> bytes:
 def looks(house: Application, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
     records = house.submissions.some(names)
-    line = submission_service.line(house, records)
-    return {
-        record.id: (record.state, json_responses.written(submission_service.owner_view(house, record, line)))
-        for record in records
-    }
+    line = house.owner_view.line(records)
+    return {record.id: (record.state, json_responses.written(house.owner_view.of(record, line))) for record in records}
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
 def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    return json_responses.plain(submission_service.owner_view(house, submission_service.cancel(house, id, who.account)))
+    return json_responses.plain(house.owner_view.of(house.submission_service.cancel(id, who.account)))
 
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
 def quota(house: Home, who: Who) -> Response:
     """Give the use and the rest of each quota."""
-    return json_responses.plain(submission_service.quotas(house, who.account))
+    return json_responses.plain(house.submission_service.quotas(who.account))
 
 
 @router.get("/runs/{id}", response_model=models.RunShape, name="get_run", tags=["public"])
 def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
     """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
-    document = submission_service.published_run(house, id)
+    document = house.traces.published(id)
     if document is None and who is not None:
-        document = submission_service.own_run(house, id, who.account)
+        document = house.traces.own(id, who.account)
     if document is None:
         raise Problem("not-found")
     return json_responses.plain(document)
@@ -175,10 +169,10 @@ def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
 @router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")
 def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Publish one of the caller's runs, as far as its tasks are public now."""
-    return json_responses.plain(submission_service.publish(house, id, who.account, public=True))
+    return json_responses.plain(house.traces.publish(id, who.account, public=True))
 
 
 @router.delete("/runs/{id}/publication", response_model=models.RunShape, name="withdraw_run")
 def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Withdraw the publication of one of the caller's runs."""
-    return json_responses.plain(submission_service.publish(house, id, who.account, public=False))
+    return json_responses.plain(house.traces.publish(id, who.account, public=False))

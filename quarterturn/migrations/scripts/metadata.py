@@ -8,7 +8,7 @@ import grammars.admission.tables
 import quarterturn.accounts.tables
 import quarterturn.approvals.tables
 import quarterturn.notices.tables
-import quarterturn.submissions.tables
+import quarterturn.submissions.store.tables
 import rotation.exposure.tables
 import rotation.findings.tables
 import rotation.leaderboard.tables
@@ -24,7 +24,7 @@ TABLES = (
     rotation.exposure.tables,
     rotation.findings.tables,
     quarterturn.accounts.tables,
-    quarterturn.submissions.tables,
+    quarterturn.submissions.store.tables,
     rotation.leaderboard.tables,
     quarterturn.notices.tables,
     quarterturn.approvals.tables,

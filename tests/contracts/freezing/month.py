@@ -21,13 +21,11 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.findings import detection
 from quarterturn.home.home import HomePaths, create
 from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
-from rotation.leaderboard import disclosure, standings
 from rotation.month.sets import DEMO, Stratum
 from rotation.runs import withdrawal
 from rotation.runs.official import OfficialRuns
@@ -196,7 +194,7 @@ class Played:
             left = place >= len(tasks) - unknown
             self.official.record(run, outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left))
         self.official.close(run)
-        disclosure.figures(self.house, run.record.number)
+        self.house.scores.disclosed(run.record.number)
 
     def abort(self, name: str) -> None:
         """Open a run and abort it."""
@@ -209,12 +207,12 @@ class Played:
         self.clock.forward(hours=1)
         task = self.books.months.cohorts("live")[-1].tasks[0]
         withdrawal.withdraw(self.books, [task], "it was read aloud in a talk", who="test-ada")
-        public_view.after(self.house, withdrawn=True)
+        self.house.public_view.update(withdrawn=True)
 
     def look(self, why: str) -> None:
         """Scan the results, and write the public view again."""
         detection.after(self.house, why)
-        public_view.after(self.house)
+        self.house.public_view.update()
 
     @property
     def live(self) -> list[str]:
@@ -279,9 +277,9 @@ def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
     done = [record.number for record in runs if record.state is RunState.DONE]
     results = {number: made.official.closed(made.books.runs.get(number), why="freeze") for number in done}
     shown = {
-        "board": [line.as_json() for line in standings.of_month(made.house, month)],
+        "board": [line.as_json() for line in made.house.leaderboard.of_month(month)],
         "runs": {record.number: record.state.value for record in runs},
-        "told": {number: disclosure.figures(made.house, number) for number in done},
+        "told": {number: made.house.scores.disclosed(number) for number in done},
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)

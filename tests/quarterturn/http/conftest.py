@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
-from quarterturn.app import Application
+from quarterturn.app import Application, shipped_grammars
 from quarterturn.http.app import create
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
@@ -82,7 +82,9 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     limits = how.pop("limits", None)
     if limits:
         house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
-    app = create(house, LocalExecutor(house, workers, **how), clock=lambda: 0.0)
+    app = create(
+        house, LocalExecutor(house.queue, how.pop("work", house.job_worker.work), workers, **how), clock=lambda: 0.0
+    )
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)
@@ -108,7 +110,7 @@ def with_dev_set(home: Path, templates: Path) -> Path:
     kept = templates / "dev.json"
     house = Application(home, None)
     if not kept.exists():
-        kept.write_bytes(public_view.dev_set(house.spec, kept))
+        kept.write_bytes(public_view.dev_set(house.spec, shipped_grammars, kept))
     house.places.view.mkdir(parents=True, exist_ok=True)
     shutil.copy(kept, house.places.view / public_view.DEV)
     house.close()
@@ -145,7 +147,7 @@ def play(house: Application, passes: int, submitter: str = "ada", says: str = ""
     for place, task in enumerate(serve_tasks(house.official, opened)):
         house.official.record(opened, outcome(task, passed=place < passes, says=says))
     house.official.close(opened)
-    public_view.refresh(house)
+    house.refresh_public_view()
     return opened.record.number
 
 
@@ -161,7 +163,7 @@ def turned_from(live: Path, templates: Path) -> Path:
         house = Application(home, None, lambda: NOW)
         play(house, 12, says="what the agent said")
         house.rotation.run(Month.parse("2026-12"))
-        public_view.refresh(house)
+        house.refresh_public_view()
         house.close()
         shutil.copytree(home, templates / "turned")
         return home

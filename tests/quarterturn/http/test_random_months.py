@@ -29,12 +29,12 @@ from hypothesis.stateful import (
 )
 from sqlmodel import Session, select
 
+from quarterturn import app
 from quarterturn.month import monthly_turn, withdraw_task
-from quarterturn.report import Report
-from quarterturn.runs import jobs, running
-from quarterturn.submissions.queue import LEASE
+from quarterturn.runs import jobs, private_runs
+from quarterturn.runs.dev_runs import DevRun
+from quarterturn.submissions.store.queue import LEASE
 from rotation.calendar import Month
-from rotation.leaderboard import standings
 from rotation.leaderboard.tables import DisclosedScore, ScoreRow
 from rotation.month import sets
 from rotation.runs import withdrawal
@@ -74,7 +74,7 @@ class Worker(threading.Thread):
 
     def run(self):
         try:
-            jobs.work(self.house, self.claim, threading.Event())
+            self.house.job_worker.work(self.claim, threading.Event())
         finally:
             self.dead.set()
 
@@ -262,7 +262,7 @@ class Months(RuleBasedStateMachine):
             return
         gone = {one.task for one in withdrawal.listed(self.house.books)}
         left = Counter(run for run, task in self.results() if task not in gone)
-        for line in standings.of_month(self.house, Month.parse(self.month())):
+        for line in self.house.leaderboard.of_month(Month.parse(self.month())):
             assert line.whole.attempted == left[line.run]
 
     @invariant()
@@ -390,9 +390,9 @@ def homes(templates, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
-    monkeypatch.setattr(running, "run_set", nothing_happens)
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))
+    monkeypatch.setattr(private_runs, "run_set", nothing_happens)
+    monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
+    monkeypatch.setattr(app, "dev", lambda *_, **__: DevRun("memory", [], []))
     machine = type("Story", (Months,), {"homes": homes})
     one_that_has_everything(machine)
     run_state_machine_as_test(

@@ -20,7 +20,7 @@ from quarterturn.home.home import create
 from quarterturn.http.responses.access import ACCESS
 from quarterturn.http.responses.json_responses import sealed
 from quarterturn.settings import BenchmarkSettings, ServiceSettings, Settings
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from quarterturn.runs import submission_service
+from quarterturn.submissions import service
 from quarterturn.submissions.codes import CODES
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.submissions.store.requests import SubmissionRequest
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +90,7 @@ def test_a_submission_that_cannot_be_run_is_refused_before_it_waits(site, ada, p
     ],
 )
 def test_submitters_may_name_their_own_images_or_unguessable_ones(image, may):
-    assert submission_service.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
+    assert service.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
 
 
 def test_another_ones_image_is_not_run(live, serve, problem):
@@ -195,11 +195,10 @@ def test_a_check_costs_nothing_of_the_other_quotas(site, ada):
 
 
 def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, problem):
-    from quarterturn.runs import submission_service
 
     made = site.post("/submissions", AGENT, ada).json()["id"]
     assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
-    submission_service.keep_trace(site.house, made, {"tasks": [{"run": {"task_id": "t-x"}}]})
+    site.house.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x"}}]})
     assert site.get(f"/runs/{made}", ada).json()["trace"]["tasks"]
     assert site.get(f"/runs/{made}").status_code == 404
     assert site.ask("PUT", f"/runs/{made}/publication", ada).status_code == 200

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.setup import doctor_checks
 from rotation.calendar import Month
-from rotation.leaderboard import caveats
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def promised(house, month):
 def test_the_set_statement_the_leaderboard_and_the_doctor_show_it(house, say):
     names = [FIRST.plus(n).cohort for n in range(4)]
     assert promised(house, FIRST)["public_grammar"] is True
-    assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST) == names
+    assert house.caveats.public_cohorts() == house.caveats.public_cohorts(FIRST) == names
     said = "public grammar: anybody can draw tasks like those of " + ", ".join(names)
     assert said in say("leaderboard", "--month", FIRST, "--home", house.home).out
     assert said in doctor_checks.machine(house.home).data["home"]["detail"]
@@ -46,7 +46,7 @@ def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     assert said in doctor_checks.machine(house.home).data["home"]["detail"]
     with house.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE vault_task SET traceable = 1")
-    assert caveats.untraceable(house) == []
+    assert leaderboard_text.untraceable(house.caveats.untraceable()) == []
 
 
 def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
@@ -54,11 +54,11 @@ def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
         stock(house, 1, first=10 + number)
         house.rotation.run(FIRST.plus(number))
         left = [FIRST.plus(n).cohort for n in range(number + 1, 4)]
-        assert caveats.public_cohorts(house) == caveats.public_cohorts(house, FIRST.plus(number + 1)) == left
+        assert house.caveats.public_cohorts() == house.caveats.public_cohorts(FIRST.plus(number + 1)) == left
         assert promised(house, FIRST.plus(number + 1))["public_grammar"] is bool(left)
-    assert caveats.lines(caveats.public_cohorts(house)) == []
+    assert leaderboard_text.public_grammar(house.caveats.public_cohorts()) == []
     assert "public grammar" not in doctor_checks.machine(house.home).data["home"]["detail"]
-    assert len(caveats.public_cohorts(house, FIRST)) == 4  # as it was then
+    assert len(house.caveats.public_cohorts(FIRST)) == 4  # as it was then
 
 
 def test_the_doctor_needs_no_key_for_it(house, say):

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from rotation.calendar import Month
 from rotation.leaderboard import changelog
@@ -93,8 +92,8 @@ def test_a_log_that_is_not_there_has_none(tmp_path):
 
 
 def test_the_leaderboard_of_an_ended_month_lists_what_its_turn_did(house):
-    public_view.refresh(house)
+    house.refresh_public_view()
     append_leaves(house, withdrawn(house, "2026-12", "late"))
     house.rotation.run(FIRST)
-    public_view.after(house)
+    house.public_view.update()
     assert b'"why":"late"' in (house.places.view / "board" / "2026-12.json").read_bytes()

@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import Session
 
 from quarterturn.app import Application
-from rotation.leaderboard import disclosure, standings
+from rotation.leaderboard import disclosure
 from rotation.leaderboard.tables import DisclosedScore
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Figure, score
@@ -96,10 +96,10 @@ def played(house, passes, submitter="ada"):
 @pytest.mark.both_databases
 def test_runs_are_disclosed_in_their_order_and_once(house):
     first, second = played(house, 12), played(house, 13)
-    later = disclosure.figures(house, second)
-    assert later == disclosure.figures(house, first), "one task more is within the noise"
+    later = house.scores.disclosed(second)
+    assert later == house.scores.disclosed(first), "one task more is within the noise"
     opened = len(house.vault.access_log())
-    assert disclosure.figures(house, second) == later
+    assert house.scores.disclosed(second) == later
     assert len(house.vault.access_log()) == opened, "what was told is a row; nothing is opened for it again"
     with Session(house.engine) as session:
         assert session.get(DisclosedScore, first).figures["whole"]["attempted"] == 24
@@ -109,14 +109,14 @@ def test_runs_are_disclosed_in_their_order_and_once(house):
 def test_a_run_that_is_not_scored_has_no_disclosure(house):
     submitted = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
-    assert disclosure.figures(house, opened.record.number) is None
+    assert house.scores.disclosed(opened.record.number) is None
 
 
 @pytest.mark.slow
 def test_the_leaderboard_has_one_line_a_submitter_with_the_number_of_their_runs(house):
     first, second = played(house, 3), played(house, 20)
     other = played(house, 10, "bob")
-    lines = standings.of_month(house, house.official.month())
+    lines = house.leaderboard.of_month(house.official.month())
     assert {line.run: line.runs for line in lines} == {first: 2, other: 1}
     assert second not in {line.run for line in lines}
 
@@ -125,12 +125,12 @@ def test_the_leaderboard_has_one_line_a_submitter_with_the_number_of_their_runs(
 def test_the_leaderboard_and_disclosures_open_each_new_run_once(house):
     played(house, 3), played(house, 10, "bob")
     before = len(house.vault.access_log())
-    first = standings.of_month(house, house.official.month())
+    first = house.leaderboard.of_month(house.official.month())
     assert len(house.vault.access_log()) == before + 2
     third = played(house, 20, "eve")
-    disclosure.figures(house, third)
+    house.scores.disclosed(third)
     before = len(house.vault.access_log())
-    later = standings.of_month(house, house.official.month())
+    later = house.leaderboard.of_month(house.official.month())
     assert len(house.vault.access_log()) == before
     assert [line for line in later if line.run != third] == [replace(line, rank=2) for line in first]
 

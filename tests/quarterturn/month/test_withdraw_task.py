@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn import public_view
 from quarterturn.app import Application
 from quarterturn.approvals import signatures
 from quarterturn.errors import Unapproved
@@ -25,7 +24,7 @@ from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings.store import NewFinding, ScanRecord
-from rotation.leaderboard import changelog, disclosure, figures, linked_scores
+from rotation.leaderboard import changelog, figures
 from rotation.month import sets
 from rotation.runs import withdrawal
 from sandbox.results.outcome import TaskRun
@@ -101,7 +100,7 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     run = played(house, task)
     before = figures.of_run(house, run)["sealed"]
     assert (before.attempted, before.passed) == (18, 17)
-    first = disclosure.figures(house, run.number)
+    first = house.scores.disclosed(run.number)
     with monkeypatch.context() as patch:
         patch.setattr(house.ledger, "publish", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
@@ -114,7 +113,7 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     opened = len(house.vault.access_log())
     figures.of_run(house, run)
     assert len(house.vault.access_log()) == opened, "made anew once, and kept"
-    assert disclosure.figures(house, run.number) == first, "what was told was told"
+    assert house.scores.disclosed(run.number) == first, "what was told was told"
 
 
 def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
@@ -122,7 +121,7 @@ def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     played(house, task)
     house.rotation.run(FIRST)
     january = played(house, task, submitter="bob")
-    public_view.refresh(house)
+    house.refresh_public_view()
     leaf = gone(house, task, reason="its goal <cannot> be met").data[0]["leaf"]
     for month, attempted in (("2026-12", 23), ("2027-01", 23)):
         shown = json.loads((house.places.view / "board" / f"{month}.json").read_bytes())
@@ -133,7 +132,7 @@ def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     assert "A task was withdrawn: it no longer counts" in page
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}
-    assert linked_scores.of_month(house, FIRST.plus(1))
+    assert house.linked_scores(FIRST.plus(1))
 
 
 def test_the_leaderboard_of_a_month_that_never_had_it_does_not(house):

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.runs import jobs, running, submission_service
-from quarterturn.runs.running import RunControl
-from quarterturn.submissions.queue import LEASE, pause
-from quarterturn.submissions.requests import SubmissionRequest
+from quarterturn.progress import NullProgress
+from quarterturn.runs import jobs, private_runs
+from quarterturn.runs.request import RunControl, RunRequest
+from quarterturn.submissions.store.queue import LEASE, pause
+from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.errors import Refused
 from sandbox.boxes import box
 from sandbox.errors import NotAllowed, Unavailable
@@ -62,7 +63,7 @@ def house(small, clock, monkeypatch):
     house = Application(small, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
+    monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 
@@ -76,8 +77,8 @@ def kinds(house) -> list[str]:
 
 
 def submit(house, tasks="private"):
-    return submission_service.submit(
-        house, "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
+    return house.submission_service.submit(
+        "ada", SubmissionRequest(tasks, image="agent:1"), idempotency_key=None, enqueue=lambda *_: None
     )[0]
 
 
@@ -99,11 +100,11 @@ def test_a_lost_run_is_left_as_it_is_and_resumed(house):
         numbers.append(number)
 
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(None, note, After(0, "lost")))
+        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(None, note, After(0, "lost")))
     (number,) = numbers
     assert house.runs.get(number).state is RunState.RUNNING
     before = house.runs.finished(number)
-    opened, results = running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(number))
+    opened, results = house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(number))
     assert (opened.record.number, opened.attempt, opened.done) == (number, 2, before)
     assert len(results) == house.spec.size
     assert house.runs.get(number).state is RunState.DONE
@@ -174,7 +175,7 @@ def test_a_run_is_not_resumed_with_another_submission(house):
 
 def test_a_run_that_its_owner_cancelled_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
-        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(lease_status=After(0, "cancelled")))
+        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(lease_status=After(0, "cancelled")))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
 
 
@@ -185,7 +186,7 @@ def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
 
     size = house.ledger.size
     with pytest.raises(RuntimeError, match="lost"):
-        running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(opened=refuses))
+        house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(opened=refuses))
     assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
     assert house.books.exposures.servings() == []
 
@@ -221,19 +222,19 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
         claim = own.queue.claim("one")
         place, name = DYING[step](own)
         setattr(place, name, die)
-        jobs.work(own, claim, threading.Event())
+        own.job_worker.work(claim, threading.Event())
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     clock.now += LEASE + timedelta(seconds=1)
     assert house.queue.reap() == 1
-    jobs.work(house, house.queue.claim("two"), threading.Event())
+    house.job_worker.work(house.queue.claim("two"), threading.Event())
     ended = house.submissions.get(made.id)
     (run,) = house.runs.list(month=MONTH)
     assert (ended.state, ended.run, run.state) == ("done", run.number, RunState.DONE)
     said = Counter(kinds(house))
     assert (said["run-open"], said["score"], said["abort"]) == (1, 1, 0)
     assert house.ledger.published.size == house.ledger.size
-    assert submission_service.owner_view(house, ended)["figures"]["whole"]["attempted"]
+    assert house.owner_view.of(ended)["figures"]["whole"]["attempted"]
 
 
 @pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
@@ -245,11 +246,11 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
 
     with monkeypatch.context() as broken:
         broken.setattr(getattr(house, place), name, gone)
-        jobs.work(house, house.queue.claim("one"), threading.Event())
+        house.job_worker.work(house.queue.claim("one"), threading.Event())
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.attempt) == ("queued", 1)
     clock.now += pause(1)
-    jobs.work(house, house.queue.claim("two"), threading.Event())
+    house.job_worker.work(house.queue.claim("two"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
     (run,) = house.runs.list(month=MONTH)
     assert run.state is RunState.DONE
@@ -257,7 +258,7 @@ def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, 
 
 def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monkeypatch):
     submit(house)
-    beat = jobs.LeaseHeartbeat(house, house.queue.claim("w"), threading.Event())
+    beat = jobs.LeaseHeartbeat(house.submissions, house.queue, house.queue.claim("w"), threading.Event())
 
     def gone(*_args):
         raise NoDatabase("The database does not answer.")
@@ -269,11 +270,11 @@ def test_while_the_database_is_gone_nobody_says_that_a_job_was_lost(house, monke
 @pytest.mark.both_databases
 def test_a_private_job_is_played_disclosed_and_ended(house):
     made = submit(house)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("done", None, True)
     assert house.runs.get(ended.run).state is RunState.DONE
-    shown = submission_service.owner_view(house, ended)
+    shown = house.owner_view.of(ended)
     assert shown["figures"]["whole"]["attempted"] == house.spec.size
     assert (house.places.view / "board" / f"{MONTH}.json").exists()
 
@@ -281,11 +282,11 @@ def test_a_private_job_is_played_disclosed_and_ended(house):
 def test_a_worker_that_stops_gives_its_job_back_and_the_next_one_ends_it(house):
     made, stopping = submit(house), threading.Event()
     stopping.set()
-    jobs.work(house, house.queue.claim("w"), stopping)
+    house.job_worker.work(house.queue.claim("w"), stopping)
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.attempt) == ("queued", 1)
     assert house.runs.get(waits.run).state is RunState.RUNNING
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.run) == ("done", waits.run)
     assert [run.number for run in house.runs.list(month=MONTH)] == [ended.run]
@@ -300,13 +301,13 @@ def test_a_score_that_could_not_be_published_is_published_by_the_next_attempt(ho
         raise NoDatabase("too few witnesses are there")
 
     monkeypatch.setattr(house.ledger, "publish", now_and_then)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     waits = house.submissions.get(made.id)
     assert (waits.state, house.runs.get(waits.run).state) == ("queued", RunState.DONE)
     score = house.ledger.find(f"score/{waits.run}")
     assert score >= house.ledger.published.size
     clock.now += pause(1)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert (house.submissions.get(made.id).state, score < house.ledger.published.size) == ("done", True)
 
 
@@ -316,9 +317,9 @@ def test_a_worker_that_comes_back_from_the_dead_ends_nothing(house, clock):
     clock.now += LEASE + timedelta(seconds=1)
     house.queue.reap()
     alive = house.queue.claim("two")
-    jobs.work(house, dead, threading.Event())
+    house.job_worker.work(dead, threading.Event())
     assert house.submissions.get(made.id).state == "running"
-    jobs.work(house, alive, threading.Event())
+    house.job_worker.work(alive, threading.Event())
     ended = house.submissions.get(made.id)
     assert ended.state == "done"
     states = [run.state for run in house.runs.list(month=MONTH)]
@@ -331,7 +332,7 @@ def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
     opened = house.official.open(AGENT, NoWorld())
     house.queue.opened(claim, opened.record.number)
     house.official.end(opened.record.number, "turn")
-    jobs.work(house, claim, threading.Event())
+    house.job_worker.work(claim, threading.Event())
     ended = house.submissions.get(made.id)
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
 
@@ -345,14 +346,14 @@ def test_a_job_that_this_machine_cannot_run_is_set_aside_and_ends_with_a_code_an
     monkeypatch.setattr(house, "box", fails)
     made = submit(house)
     for attempt in range(1, jobs.PATIENCE):
-        jobs.work(house, house.queue.claim("w"), threading.Event())
+        house.job_worker.work(house.queue.claim("w"), threading.Event())
         waits = house.submissions.get(made.id)
-        assert (waits.state, submission_service.waits(house, waits)) == ("queued", "again")
+        assert (waits.state, house.owner_view.waits(waits)) == ("queued", "again")
         clock.now += pause(attempt)
     assert "word" not in caplog.text
     assert caplog.text.count(f"{made.id} waits; next try") == jobs.PATIENCE - 1
-    jobs.work(house, house.queue.claim("w"), threading.Event())
-    shown = submission_service.owner_view(house, house.submissions.get(made.id))
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
+    shown = house.owner_view.of(house.submissions.get(made.id))
     assert (shown["state"], shown["failure"]["code"], shown["charged"]) == ("failed", "machine", False)
     assert "word" not in repr(shown)
 
@@ -361,7 +362,7 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
     made = submit(house)
     claim = house.queue.claim("w")
     house.submissions.cancel(made.id, "ada")
-    jobs.work(house, claim, threading.Event())
+    house.job_worker.work(claim, threading.Event())
     assert house.submissions.get(made.id).state == "cancelled"
     assert house.runs.list(month=MONTH) == ()
 
@@ -371,12 +372,12 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
 @pytest.mark.parametrize(("tasks", "count"), [("check", 1)])
 def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
-    chosen = running.RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
+    chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
     monkeypatch.setattr(jobs, "_choice", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
     made = submit(house, tasks)
-    jobs.work(house, house.queue.claim("w"), threading.Event())
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"
-    trace = submission_service.own_run(house, made.id, "ada")["trace"]
+    trace = house.traces.own(made.id, "ada")["trace"]
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]

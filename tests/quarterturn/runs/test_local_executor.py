@@ -12,12 +12,12 @@ from typing import Protocol
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.runs import postgres_executor, submission_service
+from quarterturn.runs import postgres_executor
 from quarterturn.runs.local_executor import LocalExecutor, Work
 from quarterturn.runs.postgres_executor import PostgresExecutor
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.queue import Executor
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.queue import Executor
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault.errors import Unavailable
 
 from ...patience import PATIENCE, until
@@ -48,10 +48,10 @@ def house(home):
 
 @pytest.fixture
 def workers(house) -> Iterator[Workers]:
-    kind, made = PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor, []
+    made = []
 
-    def make(*how):
-        made.append(kind(house, *how))
+    def make(count=1, work=None):
+        made.append(postgres_executor.executor(house.engine, house.queue, work or house.job_worker.work, count))
         return made[-1]
 
     yield make
@@ -60,7 +60,7 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return submission_service.submit(house, account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
+    return house.submission_service.submit(account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
@@ -74,7 +74,7 @@ def waits_in(thread: threading.Thread, name: str) -> bool:
 def test_a_job_is_taken_once_it_is_there(house, workers):
     done: Counter[int] = Counter()
 
-    def work(house, claim, _stopping):
+    def work(claim, _stopping):
         done[claim.number] += 1
         house.queue.finish(claim, None)
 
@@ -87,9 +87,9 @@ def test_a_job_is_taken_once_it_is_there(house, workers):
 
 
 def test_a_job_that_fails_ends_no_worker(house, workers, caplog, monkeypatch):
-    monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))
+    monkeypatch.setattr("quarterturn.submissions.store.queue.LEASE", timedelta(hours=1))
 
-    def work(house, claim, _stopping):
+    def work(claim, _stopping):
         if claim.number == 1:
             raise ValueError("a word of a task")
         house.queue.finish(claim, None)
@@ -115,7 +115,7 @@ def test_without_workers_jobs_are_only_taken_in(house, workers):
 def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers):
     begun, released = threading.Event(), threading.Event()
 
-    def work(house, claim, stopping):
+    def work(claim, stopping):
         begun.set()
         assert stopping.wait(PATIENCE)
         assert released.wait(PATIENCE)
@@ -135,9 +135,7 @@ def test_stopping_waits_for_what_is_played_and_takes_nothing_more(house, workers
 
 
 def test_the_database_says_which_executor_a_home_has(house):
-    assert type(postgres_executor.executor(house, 1)) is (
-        PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor
-    )
+    assert type(house.executor(1)) is (PostgresExecutor if house.engine.dialect.name == "postgresql" else LocalExecutor)
 
 
 def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, caplog):
@@ -153,7 +151,7 @@ def test_trouble_is_said_once_and_so_is_its_end(house, workers, monkeypatch, cap
         raise Unavailable("The database is away.")
 
     monkeypatch.setattr(house.queue, "claim", fails)
-    executor = workers(2, lambda house, claim, _: house.queue.finish(claim, None))
+    executor = workers(2, lambda claim, _: house.queue.finish(claim, None))
     executor.start()
     made = submit(house, executor)
     for _ in range(3):

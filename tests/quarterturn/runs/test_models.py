@@ -10,7 +10,8 @@ import pytest
 from quarterturn import settings
 from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.runs import models, running
+from quarterturn.runs import models
+from quarterturn.runs.request import RunRequest
 from sandbox.boxes.box import ResourceLimits
 from sandbox.errors import Unavailable
 from sandbox.model_gateway.process import ModelGateway
@@ -101,7 +102,7 @@ def test_without_a_model_or_its_key_no_run_begins(house):
 
 def test_a_hosted_endpoint_brings_its_own_model():
     with pytest.raises(Malformed, match="leave --model out"):
-        running.RunRequest(None, None, "ada", None, hosting=object(), model="gpt")
+        RunRequest(None, None, "ada", None, hosting=object(), model="gpt")
 
 
 def test_the_verbs_take_a_key_from_a_private_file_and_never_say_it(say, house, tmp_path):
@@ -157,14 +158,14 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     with models.gateway(house, "gpt", "private") as gateway:
         opened = house.official.open(image, NoWorld(), gateway.spec.name)
         house.official.serve(opened, *opened.tasks)
-    assert running.terms(house, gateway).models is gateway
-    assert running.terms(house).agent == ResourceLimits(wall=120.0)
+    assert house.run_player.terms(gateway).models is gateway
+    assert house.run_player.terms().agent == ResourceLimits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     channels: dict[str, int] = {}
     for _, who, channel, times in house.books.exposures.totals():
         assert who == "ada"
         channels[channel] = channels.get(channel, 0) + times
     assert channels == {"docker": 24, "upstream:gpt": 24}
-    running.play(house, image, NoWorld(), Quiet())
+    house.run_player.play(image, NoWorld(), Quiet())
     assert {run.track for run in house.runs.list()} == {"docker", "docker-model-gateway"}
     house.close()

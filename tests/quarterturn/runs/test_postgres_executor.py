@@ -10,10 +10,9 @@ from sqlalchemy import inspect, text
 
 from quarterturn import migrations
 from quarterturn.app import Application
-from quarterturn.runs import submission_service
 from quarterturn.runs.postgres_executor import PostgresExecutor
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault.database import transaction
 
 pytestmark = pytest.mark.slow
@@ -39,10 +38,14 @@ def house(home):
     house.close()
 
 
+def executor_of(house, workers=1, work=None, only=None) -> PostgresExecutor:
+    return PostgresExecutor(house.engine, house.queue, work or house.job_worker.work, workers, only)
+
+
 def submit(house, account="ada") -> int:
-    return submission_service.submit(
-        house, account, REQUEST, idempotency_key=None, enqueue=PostgresExecutor(house).enqueue
-    )[0].number
+    return house.submission_service.submit(account, REQUEST, idempotency_key=None, enqueue=executor_of(house).enqueue)[
+        0
+    ].number
 
 
 def queued_notifications(house) -> list[tuple[int, int]]:
@@ -56,7 +59,7 @@ def sql(house, statement: str) -> None:
 
 
 def maintain(house) -> None:
-    executor = PostgresExecutor(house, 1)
+    executor = executor_of(house, 1)
     executor._stopping.set()  # once, and without a pause
     executor._tend()
 
@@ -74,7 +77,7 @@ def test_a_notification_is_committed_with_its_row_or_not_at_all(house):
             "ada",
             REQUEST,
             month="2026-12",
-            enqueue=lambda session, n: (PostgresExecutor(house).enqueue(session, n), 1 // 0),
+            enqueue=lambda session, n: (executor_of(house).enqueue(session, n), 1 // 0),
         )
     assert (queued_notifications(house), house.submissions.unfinished()) == ([], [])
 
@@ -105,7 +108,7 @@ def test_runs_of_each_class_are_rung_for_in_a_queue_of_their_own_and_in_nobodys_
         SubmissionRequest("private", image="agent:1"),
         SubmissionRequest("private", image="agent:1", model="anthropic"),
     )
-    enqueue = PostgresExecutor(house).enqueue
+    enqueue = executor_of(house).enqueue
     numbers = [
         house.submissions.take("ada", one, month="2026-12", enqueue=enqueue)[0].number for one in submission_requests
     ]
@@ -123,8 +126,8 @@ def test_a_worker_of_one_class_answers_with_that_class_alone(house, only, heard)
         house.submissions.take("bob", SubmissionRequest("private", image="a:1"), month="2026-12")[0].number,
     ]
     taken = []
-    work = lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None)  # noqa: E731
-    PostgresExecutor(house, 1, work, only)._answer(numbers[0])
+    work = lambda claim, _: taken.append(claim.number) or house.queue.finish(claim, None)  # noqa: E731
+    executor_of(house, 1, work, only)._answer(numbers[0])
     assert taken == [numbers[heard]]
 
 
@@ -142,9 +145,7 @@ def test_a_notification_of_a_row_that_no_longer_waits_takes_one_that_does(house)
     sql(house, f"DELETE FROM procrastinate_jobs WHERE queueing_lock = '{second}'")
     house.queue.finish(house.queue.claim("somebody"), None)
     taken = []
-    executor = PostgresExecutor(
-        house, 1, lambda house, claim, _: taken.append(claim.number) or house.queue.finish(claim, None)
-    )
+    executor = executor_of(house, 1, lambda claim, _: taken.append(claim.number) or house.queue.finish(claim, None))
     executor._answer(first)
     assert taken == [second]
     executor._answer(first)

@@ -11,8 +11,8 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.errors import Malformed, Refused
-from quarterturn.runs import running
-from quarterturn.runs.running import RunRequest
+from quarterturn.runs import private_runs, running
+from quarterturn.runs.request import RunRequest
 from sandbox.attacks import Attempt
 from sandbox.errors import NotAllowed, Unavailable
 from sandbox.errors import Refused as NotGiven
@@ -82,7 +82,7 @@ def last(house) -> Statement:
 
 def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
     out = Quiet()
-    opened, results = running.play(house, AGENT, NoWorld(), out)
+    opened, results = house.run_player.play(AGENT, NoWorld(), out)
     assert (len(results), out.steps) == (house.spec.size,) * 2
     assert {result.verdict.value for result in results} == {"unknown"}
     assert house.runs.get(opened.record.number).state is RunState.DONE
@@ -91,14 +91,14 @@ def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
 
 
 def test_a_task_without_a_world_was_served_to_nobody(house):
-    running.play(house, AGENT, NoWorld(), Quiet())
+    house.run_player.play(AGENT, NoWorld(), Quiet())
     assert house.books.exposures.totals() == []
 
 
 @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "worker-stopped"), (RuntimeError("x"), "mistake")])
 def test_a_run_that_breaks_off_before_anything_was_served_is_aborted_in_public(house, error, reason):
     with pytest.raises(type(error)):
-        running.play(house, AGENT, NoWorld(stop=error, after=5), Quiet())
+        house.run_player.play(AGENT, NoWorld(stop=error, after=5), Quiet())
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
     assert last(house).kind == "abort"
     assert last(house).predicate["reason"] == reason
@@ -130,7 +130,7 @@ def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypa
 
     monkeypatch.setattr(house.runs, "held", look)
     with pytest.raises(NotAllowed, match="ended from outside"):
-        running.play(house, AGENT, box, Quiet())
+        house.run_player.play(AGENT, box, Quiet())
     assert house.runs.get(1).state is RunState.ABORTED
     assert house.runs.finished(1) == set()
     assert kinds(house).count("abort") == 1
@@ -147,14 +147,14 @@ def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
         broken.setattr(house.official, "close", unbindable)
         broken.setattr(house.official, "end", no_abort)
         with pytest.raises(RuntimeError, match="the disk is full"):
-            running.play(house, AGENT, NoWorld(), Quiet())
+            house.run_player.play(AGENT, NoWorld(), Quiet())
     house.rotation.run(house.official.month())
     assert [run.state for run in house.runs.list()] == [RunState.ABORTED]
 
 
 def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
-    monkeypatch.setattr(running, "selfcheck", lambda box: [hole])
+    monkeypatch.setattr(private_runs, "selfcheck", lambda box: [hole])
     monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 8
@@ -163,7 +163,7 @@ def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
 
 
 def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
-    monkeypatch.setattr(running, "selfcheck", lambda box: [])
+    monkeypatch.setattr(private_runs, "selfcheck", lambda box: [])
     monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
@@ -180,7 +180,7 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
 def test_the_reference_agent_cannot_be_submitted(house):
     oracle = submissions.reference("true")
     with pytest.raises(NotGiven, match="cannot be submitted"):
-        running.play(house, oracle, NoWorld(), Quiet())
+        house.run_player.play(oracle, NoWorld(), Quiet())
     assert house.runs.list() == ()
 
 
@@ -208,12 +208,12 @@ def test_an_image_is_known_by_what_the_engine_calls_its_content():
 
 def test_a_box_that_holds_lets_a_run_begin(monkeypatch):
     blocked = Attempt("tcp", "network", "no route", "blocked", "")
-    monkeypatch.setattr(running, "selfcheck", lambda box: [blocked])
-    running.require_wall(NoWorld())
+    monkeypatch.setattr(private_runs, "selfcheck", lambda box: [blocked])
+    private_runs.require_wall(NoWorld())
     escaped = Attempt("tcp", "network", "no route", "escaped", "")
-    monkeypatch.setattr(running, "selfcheck", lambda box: [blocked, escaped])
+    monkeypatch.setattr(private_runs, "selfcheck", lambda box: [blocked, escaped])
     with pytest.raises(Refused, match="No private task is run in it"):
-        running.require_wall(NoWorld())
+        private_runs.require_wall(NoWorld())
 
 
 @pytest.mark.box

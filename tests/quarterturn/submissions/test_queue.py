@@ -10,8 +10,8 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.queue import LEASE, TRIES, Claim, Queue, pause
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, pause
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault.database import transaction
 
 both = pytest.mark.both_databases

@@ -11,9 +11,9 @@ from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import CODES, charged, code_of
-from quarterturn.submissions.queue import Queue
-from quarterturn.submissions.requests import SubmissionRequest, Submissions
-from quarterturn.submissions.tables import SubmissionRow
+from quarterturn.submissions.store.queue import Queue
+from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
+from quarterturn.submissions.store.tables import SubmissionRow
 from sandbox.errors import Malformed as NoImage
 from sandbox.errors import Refused
 from sandbox.runs import submission as submissions

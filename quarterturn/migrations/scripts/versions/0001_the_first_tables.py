@@ -362,31 +362,31 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_quarterturn_submission_state"), ["state"], unique=False)
 
     op.create_table(
-        "quarterturn_score",
+        "rotation_score",
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
         sa.Column("without", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_score_run_sandbox_run")),
-        sa.PrimaryKeyConstraint("run", name=op.f("pk_quarterturn_score")),
+        sa.ForeignKeyConstraint(["run"], ["sandbox_run.number"], name=op.f("fk_rotation_score_run_sandbox_run")),
+        sa.PrimaryKeyConstraint("run", name=op.f("pk_rotation_score")),
     )
-    with op.batch_alter_table("quarterturn_score", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_quarterturn_score_month"), ["month"], unique=False)
+    with op.batch_alter_table("rotation_score", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_score_month"), ["month"], unique=False)
 
     op.create_table(
-        "quarterturn_disclosed_score",
+        "rotation_disclosed_score",
         sa.Column("run", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("month", sa.String(length=7), nullable=False),
         sa.Column("track", sa.String(length=32), nullable=False),
         sa.Column("submitter", sa.String(length=40), nullable=False),
         sa.Column("figures", sa.JSON(), nullable=False),
         sa.ForeignKeyConstraint(
-            ["run"], ["sandbox_run.number"], name=op.f("fk_quarterturn_disclosed_score_run_sandbox_run")
+            ["run"], ["sandbox_run.number"], name=op.f("fk_rotation_disclosed_score_run_sandbox_run")
         ),
-        sa.PrimaryKeyConstraint("run", name=op.f("pk_quarterturn_disclosed_score")),
+        sa.PrimaryKeyConstraint("run", name=op.f("pk_rotation_disclosed_score")),
     )
-    with op.batch_alter_table("quarterturn_disclosed_score", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_quarterturn_disclosed_score_submitter"), ["submitter"], unique=False)
+    with op.batch_alter_table("rotation_disclosed_score", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_rotation_disclosed_score_submitter"), ["submitter"], unique=False)
 
     op.create_table(
         "quarterturn_trace",
@@ -472,14 +472,14 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
     op.drop_table("quarterturn_rules")
     op.drop_table("quarterturn_notice")
     op.drop_table("quarterturn_trace")
-    with op.batch_alter_table("quarterturn_disclosed_score", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_quarterturn_disclosed_score_submitter"))
+    with op.batch_alter_table("rotation_disclosed_score", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rotation_disclosed_score_submitter"))
 
-    op.drop_table("quarterturn_disclosed_score")
-    with op.batch_alter_table("quarterturn_score", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_quarterturn_score_month"))
+    op.drop_table("rotation_disclosed_score")
+    with op.batch_alter_table("rotation_score", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_rotation_score_month"))
 
-    op.drop_table("quarterturn_score")
+    op.drop_table("rotation_score")
     with op.batch_alter_table("quarterturn_submission", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_quarterturn_submission_state"))
         batch_op.drop_index(batch_op.f("ix_quarterturn_submission_account"))

@@ -29,8 +29,8 @@ from sqlmodel import Session, col, select
 
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import WorkerClass
-from quarterturn.submissions.requests import UNFINISHED
-from quarterturn.submissions.tables import SubmissionRow
+from quarterturn.submissions.store.requests import UNFINISHED
+from quarterturn.submissions.store.tables import SubmissionRow
 from sandbox.isolation.run_classes import run_class
 from vault.database import join_or_begin, transaction
 

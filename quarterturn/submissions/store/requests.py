@@ -29,7 +29,7 @@ from quarterturn.choices import SubmissionSet
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.codes import charged
-from quarterturn.submissions.tables import SubmissionRow
+from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.exposure.store import Exposures
 from sandbox.endpoint.address import parse as parse_url
 from sandbox.runs import submission as submissions
@@ -237,6 +237,16 @@ class Submissions:
     def unfinished(self) -> Sequence[SubmissionRecord]:
         """List all that waits or runs, the oldest first."""
         query = select(SubmissionRow).where(col(SubmissionRow.state).in_(UNFINISHED))
+        with Session(self._engine) as session:
+            return self._all(session, query.order_by(col(SubmissionRow.number)))
+
+    def played(self) -> Sequence[SubmissionRecord]:
+        """List the submissions on the private set that have a run and have ended, the oldest first."""
+        query = select(SubmissionRow).where(
+            SubmissionRow.tasks == "private",
+            col(SubmissionRow.run).is_not(None),
+            col(SubmissionRow.ended_at).is_not(None),
+        )
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number)))
 

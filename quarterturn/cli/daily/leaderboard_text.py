@@ -1,0 +1,73 @@
+"""Leaderboard as text for a terminal: lines, caveats and linked scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rotation.leaderboard.caveats import Untraceable
+from rotation.leaderboard.figures import SECONDARY, half_point
+from rotation.leaderboard.linked_scores import Scores
+from rotation.leaderboard.standings import LeaderboardLine
+from sandbox.results.score import Figure
+
+
+def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:
+    """Draw the leaderboard as text; every figure has its interval."""
+    if not leaderboard:
+        return ["no run of this month is finished"]
+    head = (
+        f"{'rank':>4}  {'agent':<14} {'success, ranked':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
+    )
+    return [head, *(_row(line) for line in leaderboard)]
+
+
+def _row(line: LeaderboardLine) -> str:
+    cells = [_cell(line.ranked.success_rate), *(_cell(getattr(line.whole, name)) for name in SECONDARY)]
+    place = str(line.rank) if line.rank is not None else "-"
+    parts = [line.note] if line.track in line.note else [line.track, line.note]
+    note = f"  {', '.join(part for part in parts if part)}"
+    return f"{place:>4}  {line.name:<14} {cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}{note}".rstrip()
+
+
+def _cell(figure: Figure) -> str:
+    if figure.value is None:
+        return "-"
+    value, low, high = (100 * (half_point(part) or 0.0) for part in (figure.value, figure.low, figure.high))
+    return f"{value:5.1f} % [{low:.1f}, {high:.1f}]"
+
+
+def public_grammar(cohorts: Sequence[str]) -> list[str]:
+    """Write the caveat about public grammars as a line; nothing where no cohort has one."""
+    return [f"public grammar: anybody can draw tasks like those of {', '.join(cohorts)}"] if cohorts else []
+
+
+def untraceable(count: Untraceable) -> list[str]:
+    """Write the caveat about tasks whose leak cannot be traced as a line; nothing where there is none."""
+    line = (
+        f"not traceable: {count.tasks} of {count.among} private tasks; a leak of these tasks cannot be traced to a run"
+    )
+    return [line] if count.tasks else []
+
+
+def linked_lines(leaderboard: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
+    """Draw the scores as text, the best linked one first."""
+    rows = [(line, linked[line.run]) for line in leaderboard if line.run is not None and line.run in linked]
+    if not rows:
+        return ["no run of this month can be linked"]
+    ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
+    head = f"{'agent':<14} {'linked':<24} raw"
+    return [
+        head,
+        *(
+            f"{line.name:<14} {_linked_cell(figures['linked']):<24} {_linked_cell(figures['raw'])}".rstrip()
+            for line, figures in ordered
+        ),
+    ]
+
+
+def _linked_cell(figure: Mapping[str, float | None]) -> str:
+    value, low, high = (figure[name] for name in ("value", "low", "high"))
+    if value is None:
+        return "-"
+    between = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{100 * value:5.1f} %{between}"

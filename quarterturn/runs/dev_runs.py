@@ -1,0 +1,72 @@
+"""Runs on public tasks: the dev set, or one task of it as a check. Everything is given back, and nothing is ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quarterturn.boxes import choose_box
+from quarterturn.progress import Progress
+from quarterturn.runs.hosted_endpoint import ephemeral
+from quarterturn.runs.request import ALONE, RunControl, RunRequest
+from sandbox.endpoint import Sender
+from sandbox.isolation import machine_lock
+from sandbox.model_gateway.process import ModelGateway
+from sandbox.results.outcome import TaskRun
+from sandbox.results.score import Result, Score, score
+from sandbox.runs.run import Terms, run_set
+from vault.task.document import Task
+
+
+@dataclass(frozen=True, slots=True)
+class DevRun:
+    """A run on public tasks.
+
+    Attributes:
+        box: the name of the box.
+        tasks: what was run.
+        runs: the outcome of each task, in the same order.
+    """
+
+    box: str
+    tasks: Sequence[Task]
+    runs: Sequence[TaskRun]
+
+    @property
+    def score(self) -> Score:
+        """The score on the four axes."""
+        return score([result_of(task, run) for task, run in zip(self.tasks, self.runs, strict=True)])
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it whole, as plain JSON values."""
+        served = [
+            {"task": task.document, "run": run.as_json()} for task, run in zip(self.tasks, self.runs, strict=True)
+        ]
+        return {"box": self.box, "score": self.score.as_json(), "tasks": served}
+
+
+def dev(
+    chosen: RunRequest,
+    tasks: Sequence[Task],
+    out: Progress,
+    sender: Callable[[], Sender] = ephemeral,
+    model: ModelGateway | None = None,
+    *,
+    hold: RunControl = ALONE,
+) -> DevRun:
+    """Run public tasks, without a home; `sender` signs requests to an endpoint."""
+    own = chosen.run_class(private=False)
+    submitted, box = chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
+    label = f"{submitted.name} on the dev set"
+    stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
+    playing = machine_lock.playing(own, stopped)
+    with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+        done, ours = lambda _: advance(1), Terms(models=model)
+        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
+    return DevRun(box.name, tasks, runs)
+
+
+def result_of(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:
+    """Give what counts of a task's run that is bound to no ledger."""
+    return Result.of(run, run=1, cohort="dev", server=task.server, skeleton=skeleton or task.id)

@@ -1,0 +1,44 @@
+"""Run of the reference agent on the private set: it is handed the solutions, opens no run and has no rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterturn.progress import Progress
+from quarterturn.runs.dev_runs import result_of
+from rotation.month.store import MonthStore
+from sandbox.boxes.box import Box
+from sandbox.results.score import Result
+from sandbox.runs.run import Solution, Terms, run_set
+from sandbox.runs.submission import Submission
+from sandbox.transcript import ToolCall
+from vault.store.tasks import Vault
+
+
+def reference(
+    vault: Vault, months: MonthStore, submitted: Submission, box: Box, out: Progress, *, terms: Terms, workers: int
+) -> list[Result]:
+    """Run the reference agent on every private task."""
+    cohorts = months.cohorts("live")
+    opened = [vault.open(name, who=submitted.submitter, why="reference agent") for c in cohorts for name in c.tasks]
+    solutions = {item.task.id: _solution(item.task.in_base(item.provenance["solutions"][0])) for item in opened}
+    tasks = [item.task.base() for item in opened]
+    with out.progress(submitted.name, len(tasks)) as advance:
+        runs = run_set(
+            tasks,
+            submitted,
+            box,
+            workers=workers,
+            on_done=lambda _: advance(1),
+            solutions=solutions,
+            terms=terms,
+        )
+    return [
+        result_of(item.task, run, vault.record(item.task.id).skeleton_tag)
+        for item, run in zip(opened, runs, strict=True)
+    ]
+
+
+def _solution(solution: Mapping[str, Any]) -> Solution:
+    return Solution([ToolCall(call["tool"], call["arguments"]) for call in solution["calls"]], solution["answer"])

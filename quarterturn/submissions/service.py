@@ -1,0 +1,187 @@
+"""Submission service: what submitters can ask for, and what they are told.
+
+Of a private run they see its state, its place in the queue, one code if it failed, and its figures as
+`rotation.leaderboard.disclosure` discloses them; not its progress, its duration, or its result on any task. A private
+task's result comes with the task's retirement, and the dev set's at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlmodel import Session
+
+from quarterturn.errors import NotFound, Refused
+from quarterturn.submissions.codes import CODES
+from quarterturn.submissions.store.queue import Queue
+from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
+from rotation.calendar import Month
+from rotation.errors import NotAllowed as NotLive
+from vault.errors import Unavailable
+
+_PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
+Enqueue = Callable[[Session, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionPolicy:
+    """What may be submitted.
+
+    Attributes:
+        images: prefixes of image names; `{account}` is the submitter's account.
+        models: the language models that agents may ask.
+    """
+
+    images: Sequence[str]
+    models: Collection[str]
+
+    def require(self, account: str, wanted: SubmissionRequest) -> None:
+        """Refuse what may not be submitted.
+
+        Raises:
+            Refused: the image may be somebody else's.
+            NotFound: the settings have no such model.
+        """
+        if wanted.image is not None and not may_name(self.images, account, wanted.image):
+            raise Refused("an image is named by its digest, or begins as the setting service.images says")
+        if wanted.model is not None and wanted.model not in self.models:
+            raise NotFound(f"the settings allow no model '{wanted.model}'")
+
+
+def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
+    """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
+    mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
+    return image.startswith(mine) or _PINNED.fullmatch(image) is not None
+
+
+class SubmissionService:
+    """Takes submissions, and cancels them.
+
+    Args:
+        submissions: the submissions.
+        policy: what may be submitted.
+        live_month: gives the month whose set is live; raises `rotation.errors.NotAllowed` where none is.
+        now: the present moment.
+        end_run: ends the run of a cancelled submission that no worker plays.
+    """
+
+    def __init__(
+        self,
+        submissions: Submissions,
+        policy: SubmissionPolicy,
+        live_month: Callable[[], Month],
+        now: Callable[[], datetime],
+        end_run: Callable[[int], None],
+    ) -> None:
+        self._submissions, self._policy = submissions, policy
+        self._live_month, self._now, self._end_run = live_month, now, end_run
+
+    def submit(
+        self, account: str, wanted: SubmissionRequest, *, idempotency_key: str | None, enqueue: Enqueue
+    ) -> tuple[SubmissionRecord, bool]:
+        """Accept a submission, and say whether it is new or was made before under the same idempotency key.
+
+        Raises:
+            NotLive: it is private, and nothing is live.
+            Refused, NotFound: as for `SubmissionPolicy.require`.
+            OverQuota, NotAllowed: as for `Submissions.take`.
+        """
+        self._policy.require(account, wanted)
+        month = str(self._live_month()) if wanted.tasks == "private" else self._month()
+        return self._submissions.take(account, wanted, month=month, idempotency_key=idempotency_key, enqueue=enqueue)
+
+    def cancel(self, name: str, account: str) -> SubmissionRecord:
+        """Cancel a submission. The worker that plays its run ends the run; where none does, it is ended here.
+
+        Raises:
+            NotFound, NotAllowed: as for `Submissions.cancel`.
+        """
+        waits = self._submissions.get(name, account).state == "queued"
+        gone = self._submissions.cancel(name, account)
+        if waits and gone.run is not None:
+            with suppress(Unavailable):  # then the turn ends it
+                self._end_run(gone.run)
+        return self._submissions.get(name, account)
+
+    def quotas(self, account: str) -> dict[str, Any]:
+        """Give the use and the rest of each quota."""
+        quotas = self._submissions.quotas(account, self._month())
+        return {name: _quota(quota) for name, quota in quotas.items()}
+
+    def _month(self) -> str:
+        """Give the live month, or the calendar month where none is live: runs of the dev set need no live month."""
+        try:
+            return str(self._live_month())
+        except NotLive:
+            return str(Month.of(self._now()))
+
+
+class OwnerView:
+    """Shows submissions to their owners.
+
+    Args:
+        queue: the order of the queue.
+        disclosed: gives the disclosed figures of a run; None while it has not been scored.
+        running: counts the running submissions of an account's party.
+        now: the present moment.
+        at_once: how many submissions of a party run at a time.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        disclosed: Callable[[int], Mapping[str, Any] | None],
+        running: Callable[[str], int],
+        now: Callable[[], datetime],
+        at_once: int,
+    ) -> None:
+        self._queue, self._disclosed, self._running = queue, disclosed, running
+        self._now, self._at_once = now, at_once
+
+    def line(self, submissions: Sequence[SubmissionRecord]) -> list[int]:
+        """Give the order of the queue, or nothing where none of these submissions waits."""
+        return self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
+
+    def of(self, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
+        """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known."""
+        waiting = waiting if waiting is not None else self.line([submission])
+        code = CODES[submission.code] if submission.code else None
+        private = submission.tasks == "private"
+        return {
+            "id": submission.id,
+            "set": submission.tasks,
+            "kind": submission.kind,
+            "model": submission.model,
+            "counts": submission.designated,
+            "month": submission.month,
+            "state": submission.state,
+            "place": waiting.index(submission.number) if submission.number in waiting else None,
+            "failure": {"code": submission.code, "hint": code.hint, "ours": code.ours} if code else None,
+            "charged": submission.charged,
+            "run": submission.run,
+            "figures": self._disclosed(submission.run) if private and submission.run is not None else None,
+            "created_at": submission.created_at.isoformat(),
+        }
+
+    def waits(self, submission: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
+        """Say why a submission waits, or None where it does not.
+
+        The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
+        """
+        line = self._queue.waiting()
+        if submission.number not in line:
+            return None
+        if submission.not_before is not None and submission.not_before > self._now():
+            return "again"
+        if self._running(submission.account) >= self._at_once:
+            return "own"
+        return "before" if line.index(submission.number) else "next"
+
+
+def _quota(quota: Quota) -> dict[str, Any]:
+    return asdict(quota) | {"left": quota.left, "until": quota.until.isoformat() if quota.until else None}

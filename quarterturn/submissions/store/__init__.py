@@ -1,0 +1,1 @@
+"""Store of submissions: their rows, the queue of jobs, and their traces."""

@@ -1,0 +1,47 @@
+"""Store of traces: what a submission's run did on public tasks, task by task."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from quarterturn.submissions.store.tables import TraceRow
+from vault.database import transaction
+
+
+class Trace(NamedTuple):
+    """A trace, and since when it is public (None: its owner alone sees it)."""
+
+    document: Any
+    published_at: datetime | None
+
+
+class TraceStore:
+    """Traces by submission."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def get(self, name: str) -> Trace | None:
+        """Give the trace of a submission, or None where it has none yet."""
+        with Session(self._engine) as session:
+            row = session.get(TraceRow, name)
+            return Trace(json.loads(zlib.decompress(row.body)), row.published_at) if row else None
+
+    def keep(self, name: str, document: Any) -> None:
+        """Store a submission's trace on public tasks; whether it is published does not change."""
+        body = zlib.compress(json.dumps(document).encode())
+        with transaction(self._engine) as session:
+            row = session.get(TraceRow, name) or TraceRow(submission=name, body=body)
+            row.body = body
+            session.add(row)
+
+    def publish(self, name: str, at: datetime | None) -> None:
+        """Make a trace public from `at` on, or with None visible to its owner alone again."""
+        with transaction(self._engine) as session:
+            session.get_one(TraceRow, name).published_at = at

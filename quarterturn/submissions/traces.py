@@ -1,0 +1,90 @@
+"""Traces of submissions: what their owners may see of runs on public tasks, and on private ones once these retire."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Any
+
+from quarterturn.errors import NotAllowed, NotFound
+from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+from quarterturn.submissions.store.traces import TraceStore
+from sandbox.runs.store import Runs, RunState
+from vault.store.tasks import Vault
+
+WHO = "rotation"
+
+
+class Traces:
+    """Shows traces, to their owners and to everybody once their owners publish them.
+
+    Args:
+        store: where they are kept.
+        submissions: whose they are.
+        now: the present moment.
+    """
+
+    def __init__(self, store: TraceStore, submissions: Submissions, now: Callable[[], datetime]) -> None:
+        self._store, self._submissions, self._now = store, submissions, now
+
+    def published(self, name: str) -> dict[str, Any] | None:
+        """Give a run that its owner has published; None for any other, whether it exists or not."""
+        trace = self._store.get(name)
+        if trace is None or trace.published_at is None:
+            return None
+        return {"id": name, "set": self._submissions.get(name).tasks, "public": True, "trace": trace.document}
+
+    def own(self, name: str, account: str) -> dict[str, Any]:
+        """Give a run to its owner, as far as its tasks are public.
+
+        Raises:
+            NotFound: it is not theirs, or nothing of it can be shown yet.
+        """
+        submission, trace = self._submissions.get(name, account), self._store.get(name)
+        if trace is None:
+            raise NotFound("nothing of this run can be shown yet")
+        public = trace.published_at is not None
+        return {"id": name, "set": submission.tasks, "public": public, "trace": trace.document}
+
+    def publish(self, name: str, account: str, *, public: bool) -> dict[str, Any]:
+        """Publish a run's trace, or make it visible to its owner alone again.
+
+        Raises:
+            NotFound: it is not theirs.
+            NotAllowed: nothing of it can be shown yet.
+        """
+        self._submissions.get(name, account)
+        try:
+            run = self.own(name, account)
+        except NotFound:
+            raise NotAllowed("nothing of this run can be shown yet") from None
+        self._store.publish(name, self._now() if public else None)
+        return run | {"public": public}
+
+
+class TraceRelease:
+    """Adds to the traces of private runs their results on tasks that have retired; runs after each turn.
+
+    Args:
+        store: where traces are kept.
+        runs: the runs and their sealed results.
+        vault: opens these.
+        retired: gives the ids of the tasks that were published, among some.
+    """
+
+    def __init__(
+        self, store: TraceStore, runs: Runs, vault: Vault, retired: Callable[[Collection[str]], Collection[str]]
+    ) -> None:
+        self._store, self._runs, self._vault, self._retired = store, runs, vault, retired
+
+    def release(self, submission: SubmissionRecord) -> None:
+        """Add what has retired since; a trace that has all of it stays as it is."""
+        if submission.run is None or self._runs.get(submission.run).state is not RunState.DONE:
+            return
+        retired, trace = self._retired(self._runs.finished(submission.run)), self._store.get(submission.id)
+        if len(trace.document["tasks"] if trace else []) == len(retired):
+            return
+        why = f"trace of retired tasks for the submitter of run {submission.run}"
+        blobs = (self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why) for task in sorted(retired))
+        self._store.keep(submission.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})
