@@ -18,6 +18,8 @@ from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
+from quarterturn.approvals.approvals import Approvals
+from quarterturn.approvals.store import ApprovalStore
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.home import policies
@@ -137,6 +139,12 @@ class Application:
         return PublicLog(self.engine, self.writer, self.now, self.witnesses)
 
     @cached_property
+    def approvals(self) -> Approvals:
+        """The acts that need two maintainers; while there are no rules, no key ring is opened."""
+        store = ApprovalStore(self.engine, lambda: self.vault, self.places.log_vkey, self.now)
+        return Approvals(store, self.home, self.now)
+
+    @cached_property
     def policy(self) -> Policy | None:
         """Who has to cosign the log's heads, and how many of them; None where the settings name nobody."""
         return policies.of(self.places, self.settings.ledger.policy)
@@ -148,7 +156,7 @@ class Application:
         Raises:
             Unapproved: the settings name others than the rules in force, and two maintainers have not signed for it.
         """
-        approvals.in_force(self)
+        self.approvals.in_force()
         if self.policy is None:
             return None
         from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
@@ -244,7 +252,7 @@ class Application:
         return choose_box(cast("BoxName", name), self.settings.run.runtime)
 
     def _agreed(self, plan: Plan) -> None:
-        approvals.require(self, "activate", *approvals.turn(plan))
+        self.approvals.require("activate", *approvals.turn(plan))
 
     # -- the service --------------------------------------------------------------------------------------------------
 

@@ -89,9 +89,6 @@ ABOVE_THE_ROOT = ("quarterturn.cli",)
 # Functions that still take all of an open home, or all that the rotation works on, by module; the numbers may only
 # get smaller, and a module whose number is 0 leaves the table.
 TAKE_ALL: dict[str, int] = {
-    "quarterturn.approvals.approvals": 8,
-    "quarterturn.approvals.rules": 6,
-    "quarterturn.approvals.signatures": 5,
     "quarterturn.audit.access_check": 1,
     "quarterturn.backup.backup": 3,
     "quarterturn.findings.detection": 6,
@@ -141,7 +138,6 @@ TAKE_ALL: dict[str, int] = {
 }
 # Modules below the command line that still make its reports; the list may only get shorter.
 TAKE_REPORTS: set[str] = {
-    "quarterturn.approvals.approvals",
     "quarterturn.audit.access_check",
     "quarterturn.audit.log_monitor",
     "quarterturn.backup.backup",
@@ -164,13 +160,10 @@ TAKE_REPORTS: set[str] = {
 # Modules that still write rows themselves; the list may only get shorter.
 WRITE_ROWS = {
     "quarterturn.accounts.accounts",
-    "quarterturn.approvals.approvals",
     "quarterturn.runs.submission_service",
     "quarterturn.notices.outbox",
     "quarterturn.submissions.queue",
-    "quarterturn.approvals.rules",
     "quarterturn.leaderboard.scores",
-    "quarterturn.approvals.signatures",
     "quarterturn.submissions.requests",
     "quarterturn.leaderboard.disclosure",
 }

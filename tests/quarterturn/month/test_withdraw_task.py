@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.app import Application
-from quarterturn.approvals import signatures
+from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
 from quarterturn.leaderboard import changelog, disclosure, linked_scores, public_view, scores
@@ -238,10 +238,10 @@ def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved)
         with pytest.raises(Unapproved, match=f"task/{task}"):
             gone(house, task)
     assert (house.vault.record(task).state, house.ledger.size) == (TaskState.LIVE, size)
-    (asked,) = signatures.requests(house)
+    (asked,) = house.approvals.requests()
     assert asked.detail == {"tasks": [task], "reason": "it leaked"}
     for key in keys.values():
-        signatures.keep(house, asked.id, sshsig.sign(asked.body, signatures.NAMESPACE, key))
+        house.approvals.sign(asked.id, sshsig.sign(asked.body, NAMESPACE, key))
     with pytest.raises(Unapproved):
         gone(house, task, reason="another reason than they signed for")
     assert gone(house, task).data[0]["leaf"] == size
