@@ -16,7 +16,7 @@ from grammars.language.grammar import Grammar
 from grammars.language.imported import Imported
 from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
-from quarterturn.accounts.accounts import Accounts, Caller
+from quarterturn.accounts.store import Accounts, Caller
 from quarterturn.approvals import approvals
 from quarterturn.approvals.approvals import Approvals
 from quarterturn.approvals.store import ApprovalStore
@@ -59,6 +59,7 @@ from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
+    from quarterturn.notices.outbox import Outbox
 
 
 class Application:
@@ -272,6 +273,15 @@ class Application:
         """Give the caller of a token, ours or the provider's; None where it is not valid."""
         ours = self.accounts.caller(text)
         return ours if ours is not None or self.oidc is None else self.oidc.caller(text)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The notices to maintainers."""
+        from quarterturn.notices import channels, outbox, store  # noqa: PLC0415 - loads mail and TLS
+
+        origin = self.settings.benchmark.origin
+        delivered_by = channels.of(self.settings.notify, self.home, origin, self.now)
+        return outbox.Outbox(store.NoticeStore(self.engine, self.now), delivered_by, origin)
 
     @cached_property
     def submissions(self) -> Submissions:

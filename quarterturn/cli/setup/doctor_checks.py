@@ -215,7 +215,7 @@ def _clock(app: Application) -> Finding:
     sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
         sentences.append("Check that `quarterturn serve` runs, without --no-clock")
-    failed = [notice for notice in automatic_turn.outbox(app).posted() if notice.error and not notice.sent]
+    failed = [notice for notice in app.outbox.posted() if notice.error and not notice.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
         sentences.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")

@@ -12,7 +12,7 @@ from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 
 if TYPE_CHECKING:
-    from quarterturn.accounts.accounts import Token
+    from quarterturn.accounts.store import Token
 
 
 def register(app: typer.Typer) -> None:

@@ -356,7 +356,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
     automatic_turn.MonthlyClock(house).look()
-    (notice,) = automatic_turn.outbox(house).posted()
+    (notice,) = house.outbox.posted()
     (one,) = house.approvals.requests()
     assert notice.key.startswith("turn.overdue/2026-11/")
     with transaction(house.engine) as session:

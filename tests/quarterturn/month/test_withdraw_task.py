@@ -148,7 +148,7 @@ def test_maintainers_are_notified_once_on_every_channel(house):
     clock = automatic_turn.MonthlyClock(house)
     clock.look()
     clock.look()
-    posted = [one for one in automatic_turn.outbox(house).posted() if one.key.startswith("task.")]
+    posted = [one for one in house.outbox.posted() if one.key.startswith("task.")]
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 
