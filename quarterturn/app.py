@@ -59,6 +59,11 @@ from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
+    from quarterturn.backup.backup import Backups
+    from quarterturn.keys.key_locks import KeyLocks
+    from quarterturn.keys.log_key import LogKeyChange
+    from quarterturn.keys.models import ModelUpstreams
+    from quarterturn.keys.rekeying import KeyRotation
     from quarterturn.notices.outbox import Outbox
 
 
@@ -125,6 +130,42 @@ class Application:
     def vault(self) -> Vault:
         """The sealed tasks."""
         return Vault(self.engine, self.ring, self.now, seen=REDACTOR.learn)
+
+    @cached_property
+    def key_locks(self) -> KeyLocks:
+        """The locks that open the key ring."""
+        from quarterturn.keys.key_locks import KeyLocks  # noqa: PLC0415 - only some verbs change keys
+
+        return KeyLocks(self.ring, self.places.ring, self.vault)
+
+    @cached_property
+    def key_rotation(self) -> KeyRotation:
+        """Rotation of the key ring's primary key."""
+        from quarterturn.keys.rekeying import KeyFiles, KeyRotation  # noqa: PLC0415 - likewise
+
+        return KeyRotation(self.engine, self.ring, KeyFiles(self.places, self.ring), self.now)
+
+    @cached_property
+    def log_key_change(self) -> LogKeyChange:
+        """Change of the log's signing key."""
+        from quarterturn.keys.log_key import LogKeyChange  # noqa: PLC0415 - likewise
+
+        return LogKeyChange(self.places, self.ring, self.writer, self.ledger, self.vault)
+
+    @cached_property
+    def models(self) -> ModelUpstreams:
+        """The language models that agents may use, and their sealed keys."""
+        from quarterturn.keys.models import ModelUpstreams  # noqa: PLC0415 - few runs use one
+
+        return ModelUpstreams(self.settings.models, self.places, self.ring)
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Backups of the home."""
+        from quarterturn.backup.backup import Backups  # noqa: PLC0415 - one verb makes one
+
+        policy, origin = self.settings.ledger.policy, self.settings.benchmark.origin
+        return Backups(lambda: self.engine, self.places, policy, origin, self.now)
 
     @cached_property
     def writer(self) -> LogWriter:

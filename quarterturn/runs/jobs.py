@@ -25,7 +25,7 @@ from sqlmodel import Session
 from quarterturn.app import Application
 from quarterturn.errors import NotAllowed
 from quarterturn.leaderboard import disclosure, public_view
-from quarterturn.runs import models, running, submission_service
+from quarterturn.runs import running, submission_service
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.runs.running import LeaseStatus, RunControl, RunRequest
 from quarterturn.submissions.codes import code_of
@@ -131,7 +131,7 @@ def _play(house: Application, submission: SubmissionRecord, claim: Claim, beat: 
         running.private(house, chosen, NullProgress(), hold)
         return
     hold, first = RunControl(lease_status=beat.status), 1 if submission.tasks == "check" else None
-    with models.gateway(house, submission.model, "dev") as model:
+    with house.models.gateway(submission.model, "dev") as model:
         report = running.dev(chosen, NullProgress(), lambda: house.sender, model, house.spec, first=first, hold=hold)
     trace: dict[str, Any] = report.data
     submission_service.keep_trace(house, submission.id, trace)

@@ -16,7 +16,6 @@ from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
 from quarterturn.findings import detection
 from quarterturn.leaderboard import caveats, disclosure, public_view, scores, standings
 from quarterturn.report import Report
-from quarterturn.runs import models
 from quarterturn.runs.hosted_endpoint import Hosting, ephemeral
 from quarterturn.tasks import dev_sets
 from rotation.month.sets import DEMO, SetSpec
@@ -187,7 +186,7 @@ def private(house: Application, chosen: RunRequest, out: Progress, hold: RunCont
         stack.enter_context(machine_lock.playing(own, lambda: hold.lease_status() != "held"))
         with _owner_at_fault(house, hold):
             places = stack.enter_context(chosen.places(lambda: house.sender))
-        model = stack.enter_context(models.gateway(house, chosen.model, "private"))
+        model = stack.enter_context(house.models.gateway(chosen.model, "private"))
         require_wall(box)
         opened, _ = play(house, submitted, box, out, places=places, model=model, hold=hold)
     learnt = disclosure.figures(house, opened.record.number) or {}

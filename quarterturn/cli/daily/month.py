@@ -108,7 +108,7 @@ def run(
 ) -> None:
     """Run an agent in the sandbox, or a hosted one, and score it."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.runs import models, running
+    from quarterturn.runs import running
     from quarterturn.runs.hosted_endpoint import Hosting
 
     allow = tuple(test_allow or ())
@@ -120,7 +120,7 @@ def run(
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
-        with open_app(home) as house, models.gateway(house, model, "dev") as asked:
+        with open_app(home) as house, house.models.gateway(model, "dev") as asked:
             report = running.dev(chosen, out, model=asked, spec=_dev_set(home, dev_of))
     elif tasks == "dev":
         report = running.dev(chosen, out, partial(_sender, home, out), spec=_dev_set(home, dev_of))

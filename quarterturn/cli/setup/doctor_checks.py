@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from quarterturn import foreign_packages, wall_clock
 from quarterturn.app import Application
@@ -21,8 +21,8 @@ from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.leaderboard import caveats
 from quarterturn.month import automatic_turn
+from quarterturn.progress import Progress
 from quarterturn.report import Report
-from quarterturn.runs.running import Progress
 from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import network_link
@@ -30,17 +30,10 @@ from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
 from vault.errors import VaultError
+from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
 Finding = tuple[bool, str]
-
-
-class Telling(Progress, Protocol):
-    """Output of progress, and of lines on the way."""
-
-    def say(self, line: str) -> None:
-        """Say something on the way."""
-        ...
 
 
 def machine(home: Path, database: str | None = None, passphrase: bytes | None = None) -> Report:
@@ -58,7 +51,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         "home": lambda: _of(home, database, passphrase, _home),
     }
     if HomePaths(home).settings.is_file():
-        checks["keys"] = lambda: _of(home, database, passphrase, lambda app: key_locks.judged(app.places))
+        checks["keys"] = lambda: _of(home, database, passphrase, _keys)
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
@@ -70,7 +63,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
     )
 
 
-def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
+def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
     """Run every known escape attempt from inside a box.
 
     Args:
@@ -186,6 +179,20 @@ def _home(app: Application) -> Finding:
     )
     summary = f"{app.home}, set '{benchmark.set}', first month {benchmark.first_month}"
     return True, "; ".join([summary, *known])
+
+
+def _keys(app: Application) -> Finding:
+    """Say which locks there are; the answer is no where a single lock opens the home, or nothing protects it."""
+    locks, ring = key_locks.locks_of(app.places), app.places.ring
+    if not protected(ring):
+        return False, f"whoever can read {ring} has all keys: protect it with `quarterturn keys add passphrase`"
+    sentence = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
+    if len(locks) == 1 and locks[0]["kind"] != "custodians":
+        return False, (
+            f"{sentence} alone; nobody else can open this home: add another lock, or `quarterturn keys split` among "
+            "custodians"
+        )
+    return True, sentence
 
 
 def _witnesses(app: Application) -> Finding:
