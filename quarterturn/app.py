@@ -16,8 +16,10 @@ from grammars.language.grammar import Grammar
 from grammars.language.imported import Imported
 from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
-from quarterturn.accounts.accounts import Accounts, Caller
+from quarterturn.accounts.store import Accounts, Caller
 from quarterturn.approvals import approvals
+from quarterturn.approvals.approvals import Approvals
+from quarterturn.approvals.store import ApprovalStore
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName, WorkerClass
 from quarterturn.findings import detection
@@ -26,7 +28,6 @@ from quarterturn.home.home import HomePaths, endpoint_sender, month_key
 from quarterturn.progress import NullProgress
 from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter, dev_set
 from quarterturn.redactor import REDACTOR
-from quarterturn.runs import models
 from quarterturn.runs.dev_runs import dev
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.runs.jobs import JobWorker, RunKinds
@@ -78,6 +79,12 @@ from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
+    from quarterturn.backup.backup import Backups
+    from quarterturn.keys.key_locks import KeyLocks
+    from quarterturn.keys.log_key import LogKeyChange
+    from quarterturn.keys.models import ModelUpstreams
+    from quarterturn.keys.rekeying import KeyRotation
+    from quarterturn.notices.outbox import Outbox
 
 
 class Application:
@@ -145,6 +152,42 @@ class Application:
         return Vault(self.engine, self.ring, self.now, seen=REDACTOR.learn)
 
     @cached_property
+    def key_locks(self) -> KeyLocks:
+        """The locks that open the key ring."""
+        from quarterturn.keys.key_locks import KeyLocks  # noqa: PLC0415 - only some verbs change keys
+
+        return KeyLocks(self.ring, self.places.ring, self.vault)
+
+    @cached_property
+    def key_rotation(self) -> KeyRotation:
+        """Rotation of the key ring's primary key."""
+        from quarterturn.keys.rekeying import KeyFiles, KeyRotation  # noqa: PLC0415 - likewise
+
+        return KeyRotation(self.engine, self.ring, KeyFiles(self.places, self.ring), self.now)
+
+    @cached_property
+    def log_key_change(self) -> LogKeyChange:
+        """Change of the log's signing key."""
+        from quarterturn.keys.log_key import LogKeyChange  # noqa: PLC0415 - likewise
+
+        return LogKeyChange(self.places, self.ring, self.writer, self.ledger, self.vault)
+
+    @cached_property
+    def models(self) -> ModelUpstreams:
+        """The language models that agents may use, and their sealed keys."""
+        from quarterturn.keys.models import ModelUpstreams  # noqa: PLC0415 - few runs use one
+
+        return ModelUpstreams(self.settings.models, self.places, self.ring)
+
+    @cached_property
+    def backups(self) -> Backups:
+        """Backups of the home."""
+        from quarterturn.backup.backup import Backups  # noqa: PLC0415 - one verb makes one
+
+        policy, origin = self.settings.ledger.policy, self.settings.benchmark.origin
+        return Backups(lambda: self.engine, self.places, policy, origin, self.now)
+
+    @cached_property
     def writer(self) -> LogWriter:
         """The public log's writer."""
         origin = self.settings.benchmark.origin
@@ -158,6 +201,12 @@ class Application:
         return PublicLog(self.engine, self.writer, self.now, self.witnesses)
 
     @cached_property
+    def approvals(self) -> Approvals:
+        """The acts that need two maintainers; while there are no rules, no key ring is opened."""
+        store = ApprovalStore(self.engine, lambda: self.vault, self.places.log_vkey, self.now)
+        return Approvals(store, self.home, self.now)
+
+    @cached_property
     def policy(self) -> Policy | None:
         """Who has to cosign the log's heads, and how many of them; None where the settings name nobody."""
         return policies.of(self.places, self.settings.ledger.policy)
@@ -169,7 +218,7 @@ class Application:
         Raises:
             Unapproved: the settings name others than the rules in force, and two maintainers have not signed for it.
         """
-        approvals.in_force(self)
+        self.approvals.in_force()
         if self.policy is None:
             return None
         from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
@@ -323,7 +372,7 @@ class Application:
         return choose_box(cast("BoxName", name), self.settings.run.runtime)
 
     def _agreed(self, plan: Plan) -> None:
-        approvals.require(self, "activate", *approvals.turn(plan))
+        self.approvals.require("activate", *approvals.turn(plan))
 
     # -- the service --------------------------------------------------------------------------------------------------
 
@@ -343,6 +392,15 @@ class Application:
         """Give the caller of a token, ours or the provider's; None where it is not valid."""
         ours = self.accounts.caller(text)
         return ours if ours is not None or self.oidc is None else self.oidc.caller(text)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The notices to maintainers."""
+        from quarterturn.notices import channels, outbox, store  # noqa: PLC0415 - loads mail and TLS
+
+        origin = self.settings.benchmark.origin
+        delivered_by = channels.of(self.settings.notify, self.home, origin, self.now)
+        return outbox.Outbox(store.NoticeStore(self.engine, self.now), delivered_by, origin)
 
     @cached_property
     def submissions(self) -> Submissions:
@@ -387,7 +445,7 @@ class Application:
     @cached_property
     def facilities(self) -> Facilities:
         """What runs are given."""
-        return Facilities(self.spec.name, self.box, lambda: self.sender, partial(models.gateway, self))
+        return Facilities(self.spec.name, self.box, lambda: self.sender, lambda name, tasks: self.models.gateway(name, tasks))
 
     @cached_property
     def run_player(self) -> RunPlayer:

@@ -32,8 +32,8 @@ from urllib.parse import urlsplit
 
 import jwt
 
-from quarterturn.accounts.accounts import Caller
 from quarterturn.accounts.roles import ROLES
+from quarterturn.accounts.store import Caller
 from quarterturn.choices import Role
 from quarterturn.settings import OidcSettings, may_be_sent_to
 

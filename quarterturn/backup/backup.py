@@ -19,16 +19,17 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from quarterturn.app import Application
+from sqlalchemy import Engine
+
 from quarterturn.backup import rows
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.home.home import HomePaths
-from quarterturn.report import Report
 from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
 from vault.keys import private_files, ring_file
@@ -42,45 +43,72 @@ FORMAT = "quarterturn/backup/v1"
 MANIFEST, ROWS = "manifest.json", "rows.db"
 
 
-def backup(house: Application, destination: Path, *, with_keys: bool) -> Report:
-    """Write a backup of a home into a new folder; no passphrase is needed.
+class Backups:
+    """Backups of one home; no passphrase is needed.
 
-    Raises:
-        Refused: the folder is there already or lies in the home, or the keys would lie open in it.
-        Unavailable: the ring's key is being changed.
+    Args:
+        engine: opens the database, once nothing speaks against the backup.
+        places: where everything is.
+        policy: the witnesses' policy, as the settings name it.
+        origin: the log's name.
+        clock: the present moment, with its time zone.
     """
-    destination, places = destination.resolve(), house.places
-    if destination.exists():
-        raise Refused(f"{destination} is there already: name a new folder")
-    if destination.is_relative_to(house.home):
-        raise Refused(f"{destination} lies in the home: a backup belongs on another disk")
-    if with_keys and not protected(places.ring):
-        raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
-    ring = _settled(places)
-    with whole(destination, f"the backup {destination}") as folder:
-        _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
-        _copy(places.head, folder / "head" / places.head.name)  # 2
-        revision = rows.take(house.engine, folder / ROWS)  # 3
-        for path in _public(house):  # 4
-            _copy(path, folder / "public" / path.relative_to(places.public))
-        _copy(places.settings, folder / places.settings.name)  # 5
-        policy = (house.home / house.settings.ledger.policy).resolve()
-        if policy != house.home and policy.is_relative_to(house.home):
-            _copy(policy, folder / policy.relative_to(house.home))
-        if with_keys:
-            for path in files(places.ring.parent):
-                _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
-        if _settled(places) != ring:
-            raise Unavailable("the key ring was changed meanwhile: make the backup again")
-        manifest = _manifest(house, folder, revision, ring["primary"])
-        private_files.create(folder / MANIFEST, canonical(manifest), "manifest")
-    size = manifest["head"]["size"] if manifest["head"] else 0
-    lines = [f"{destination}: {len(manifest['files'])} files, the log with {size} leaves."]
-    if not with_keys:
-        lines.append(
-            f"Without the keys: keep a copy of {places.ring.parent} elsewhere, and the passphrase apart from it."
-        )
-    return Report({"backup": str(destination), **{k: v for k, v in manifest.items() if k != "files"}}, lines)
+
+    def __init__(
+        self, engine: Callable[[], Engine], places: HomePaths, policy: str, origin: str, clock: Callable[[], datetime]
+    ) -> None:
+        self._engine, self._places, self._policy, self._origin, self._clock = engine, places, policy, origin, clock
+
+    def write(self, destination: Path, *, with_keys: bool) -> dict[str, Any]:
+        """Write a backup into a new folder, and give its manifest.
+
+        Raises:
+            Refused: the folder is there already or lies in the home, or the keys would lie open in it.
+            Unavailable: the ring's key is being changed.
+        """
+        destination, places = destination.resolve(), self._places
+        if destination.exists():
+            raise Refused(f"{destination} is there already: name a new folder")
+        if destination.is_relative_to(places.home):
+            raise Refused(f"{destination} lies in the home: a backup belongs on another disk")
+        if with_keys and not protected(places.ring):
+            raise Refused("the key ring has no passphrase, so its file is the key: it is not put into a backup")
+        ring = _settled(places)
+        with whole(destination, f"the backup {destination}") as folder:
+            _copy(places.log / HEAD, folder / "public" / "log" / HEAD)  # 1
+            _copy(places.head, folder / "head" / places.head.name)  # 2
+            revision = rows.take(self._engine(), folder / ROWS)  # 3
+            for path in _public(places):  # 4
+                _copy(path, folder / "public" / path.relative_to(places.public))
+            _copy(places.settings, folder / places.settings.name)  # 5
+            policy = (places.home / self._policy).resolve()
+            if policy != places.home and policy.is_relative_to(places.home):
+                _copy(policy, folder / policy.relative_to(places.home))
+            if with_keys:
+                for path in files(places.ring.parent):
+                    _copy(path, folder / "keys" / path.relative_to(places.ring.parent))
+            if _settled(places) != ring:
+                raise Unavailable("the key ring was changed meanwhile: make the backup again")
+            manifest = self._manifest(folder, revision, ring["primary"])
+            private_files.create(folder / MANIFEST, canonical(manifest), "manifest")
+        return manifest
+
+    def _manifest(self, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
+        note = folder / "head" / self._places.head.name
+        head = head_of(folder, note.read_bytes())[0] if note.exists() else None
+        return {
+            "format": FORMAT,
+            "made_at": self._clock().isoformat(),
+            "origin": self._origin,
+            "revision": revision,
+            "head": {"size": head.size, "root": head.root.hex()} if head else None,
+            "keys": (folder / "keys").is_dir(),
+            "key_id": key_id,
+            "files": {
+                str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
+                for path in files(folder)
+            },
+        }
 
 
 @contextmanager
@@ -153,9 +181,8 @@ def head_of(folder: Path, note: bytes, later: Sequence[str] = ()) -> tuple[Check
     return head, f"{text}\n{own}\n".encode()
 
 
-def _public(house: Application) -> list[Path]:
+def _public(places: HomePaths) -> list[Path]:
     """List what is public, but for the view, which is drawn from the rows when the service starts."""
-    places = house.places
     return [path for path in files(places.public) if path != places.log / HEAD and not path.is_relative_to(places.view)]
 
 
@@ -169,24 +196,6 @@ def _settled(places: HomePaths) -> dict[str, Any]:
     if len(document["keys"]) > 1:
         raise Unavailable("the ring's key is being changed: finish that with `quarterturn keys rotate`, then back up")
     return document
-
-
-def _manifest(house: Application, folder: Path, revision: str, key_id: str) -> dict[str, Any]:
-    note = folder / "head" / house.places.head.name
-    head = head_of(folder, note.read_bytes())[0] if note.exists() else None
-    return {
-        "format": FORMAT,
-        "made_at": house.now().isoformat(),
-        "origin": house.settings.benchmark.origin,
-        "revision": revision,
-        "head": {"size": head.size, "root": head.root.hex()} if head else None,
-        "keys": (folder / "keys").is_dir(),
-        "key_id": key_id,
-        "files": {
-            str(path.relative_to(folder)): {"sha256": digest(path), "size": path.stat().st_size}
-            for path in files(folder)
-        },
-    }
 
 
 def _copy(source: Path, target: Path) -> None:

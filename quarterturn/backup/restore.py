@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +23,40 @@ from quarterturn.backup import rows
 from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.home import SQLITE, HomePaths
-from quarterturn.report import Report
 from vault.database import open_engine
 from vault.errors import Broken
 from vault.errors import Malformed as NotUnderstood
 from vault.files import make_folder, sync_folder
 from vault.ledger.audit.command import read_keys
 
-OLDER = (
-    "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "
-    "nothing. Restore a newer backup, or put the newest database and public/log in. Where there is neither, this log "
-    "has ended: begin another under a new origin, and say so in public."
-)
+
+@dataclass(frozen=True, slots=True)
+class RestoredHome:
+    """A home that was made out of a backup.
+
+    Attributes:
+        home: its folder.
+        made_at: when the backup was made.
+        lacks: the ring's key that its own ring must hold, where the backup had no keys.
+        held: how many leaves of the log the backup has.
+        signed: how many were signed; where they are more, the home signs nothing.
+    """
+
+    home: Path
+    made_at: str
+    lacks: str | None
+    held: int
+    signed: int
+
+    @property
+    def signs(self) -> bool:
+        """Whether the home may sign."""
+        return self.signed == self.held
 
 
-def restore(source: Path, home: Path, newest: Path | None, database: str | None, keys: Path | None = None) -> Report:
+def restore(
+    source: Path, home: Path, newest: Path | None, database: str | None, keys: Path | None = None
+) -> RestoredHome:
     """Make a home out of a backup.
 
     Args:
@@ -57,7 +77,7 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None,
         raise Refused(f"{home} is not empty: name a new folder; nothing was written")
     manifest = _verified(source)
     later = read_keys(keys) if keys is not None else []
-    note, older = _newest(source, manifest, newest, later)
+    note, signed = _newest(source, manifest, newest, later)
     outside: Path | None = None
     try:
         with whole(home, f"the home {home}") as folder:
@@ -70,13 +90,13 @@ def restore(source: Path, home: Path, newest: Path | None, database: str | None,
         if outside is not None:
             outside.unlink(missing_ok=True)
         raise
-    lines = [f"{home} is as it was on {manifest['made_at']}."]
-    if not any(name.startswith("keys/") for name in manifest["files"]):
-        lines.append(f"Put its keys back: {home / 'keys'}, of a copy whose ring holds {manifest['key_id']}")
-    if older:
-        lines.append(older)
-    lines.append("Never let two copies of a home run: both would sign for one log.")
-    return Report({"home": str(home), "made_at": manifest["made_at"], "signs": not older}, lines)
+    with_keys = any(name.startswith("keys/") for name in manifest["files"])
+    lacks = None if with_keys else manifest["key_id"]
+    return RestoredHome(home, manifest["made_at"], lacks, _held(manifest), signed)
+
+
+def _held(manifest: Any) -> int:
+    return manifest["head"]["size"] if manifest["head"] else 0
 
 
 def _verified(source: Path) -> Any:
@@ -115,12 +135,12 @@ def _read(source: Path) -> Any:
     return manifest
 
 
-def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[str]) -> tuple[bytes | None, str]:
-    """Give the head to go on from if it is not the backup's own, and what to say where that one is older (rule 2)."""
-    own = manifest["head"]
+def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[str]) -> tuple[bytes | None, int]:
+    """Give the head to go on from if it is not the backup's own, and how many leaves were signed (rule 2)."""
+    own, held = manifest["head"], _held(manifest)
     if newest is None:
         if own is None:
-            return None, ""
+            return None, held
         raise Malformed(
             f"name the newest head that was signed, with --head: head/signed of the old home if its disk can be read, "
             f"else the newest public checkpoint that anybody kept; {source / 'head' / 'signed'} if nothing was signed "
@@ -138,14 +158,13 @@ def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[st
             "after the backup, name the log.vkey of after that with --key",
             str(newest),
         ) from None
-    held = own["size"] if own else 0
     if head.size < held:
         raise Refused(f"{newest} has {head.size} leaves, and the backup itself {held}: name the newest head there is")
     if head.size == held and own and head.root.hex() != own["root"]:
         raise Refused(f"{newest} and the backup are two logs of one size, {held}: somebody signed twice; keep both")
     if head.size == held:
-        return None, ""
-    return plain, OLDER.format(held=held, signed=head.size)
+        return None, held
+    return plain, head.size
 
 
 def _know(path: Path, later: Sequence[str]) -> None:

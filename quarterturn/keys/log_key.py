@@ -6,89 +6,90 @@
 4. the new key's file takes the old one's place; the old key is gone
 5. the head over the statement, signed by the new key, published, cosigned
 
-Called again, it resumes. A process that was running keeps the old key in memory, and signs nothing with it.
+Called again, it resumes. Step 5 is made by a home that is opened after the others, with `vault.store.public_log`; a
+process that was running keeps the old key in memory, and signs nothing with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn.app import Application
+from quarterturn.home.home import HomePaths
 from vault.files import sync_folder, write_atomically
 from vault.keys import private_files, signing
-from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.keys.ring import KeyRing
 from vault.ledger.signatures.note import Signer, open_note
 from vault.ledger.statements import leaf
+from vault.ledger.write.append import LogWriter
+from vault.store.public_log import PublicLog
+from vault.store.tasks import Vault
 
-Open = Callable[[], Application]
 
-
-def change(opened: Open, who: str) -> tuple[str, Checkpoint]:
-    """Change the key, or finish a change that was broken off; gives the new public key and the head that it signed.
-
-    The access log says who did, before anything is done.
+class LogKeyChange:
+    """Change of one home's log key.
 
     Args:
-        opened: opens the home; asked before the new key takes the old one's place, and again after. Whoever gave it
-            closes what it opened.
-        who: who does it.
-
-    Raises:
-        NotAllowed: it was not said who.
-        Unavailable: the disk failed, or too few witnesses cosigned; call again.
+        places: where the keys are.
+        ring: under which they are sealed.
+        writer: the log's writer, with the old key.
+        ledger: the log's rows.
+        vault: whose access log says who changed the key.
     """
-    before = opened()
-    _ = before.ledger  # refuses an older state of the log, before anything is said or done
-    begun, taken = before.places.next_log_key.exists(), _taken(before)
-    before.vault.note(who=who, what="log/key", why=f"log change-key: {'going on' if begun or taken else 'a new one'}")
-    if not taken:
-        for step in STEPS:
-            step(before)
-    after = opened()
-    return after.writer.verifier.vkey, after.ledger.publish()  # 5
 
+    def __init__(self, places: HomePaths, ring: KeyRing, writer: LogWriter, ledger: PublicLog, vault: Vault) -> None:
+        self._places, self._ring, self._writer, self._ledger, self._vault = places, ring, writer, ledger, vault
 
-def _taken(house: Application) -> bool:
-    """Tell whether a change went as far as step 4: the head is still signed by a key that the home holds no more."""
-    note = house.writer.note()
-    return note is not None and house.writer.verifier.vkey not in open_note(note, house.writer.verifiers).verified
+    def change(self, who: str) -> None:
+        """Make the steps 1 to 4, or those of them that are left; the access log says who did, before they are made.
 
+        Raises:
+            NotAllowed: it was not said who.
+            Unavailable: the disk failed, or too few witnesses cosigned; call again.
+        """
+        begun, taken = self._places.next_log_key.exists(), self._taken()
+        why = f"log change-key: {'going on' if begun or taken else 'a new one'}"
+        self._vault.note(who=who, what="log/key", why=why)
+        if not taken:
+            for step in self.STEPS:
+                step(self)
 
-def _make(house: Application) -> None:
-    if not house.places.next_log_key.exists():
-        signing.store(house.places.next_log_key, Ed25519PrivateKey.generate(), house.ring)  # 1
+    def _taken(self) -> bool:
+        """Say whether a change went as far as step 4: the head is still signed by a key that the home has no more."""
+        note = self._writer.note()
+        return note is not None and self._writer.verifier.vkey not in open_note(note, self._writer.verifiers).verified
 
+    def _make(self) -> None:
+        if not self._places.next_log_key.exists():
+            signing.store(self._places.next_log_key, Ed25519PrivateKey.generate(), self._ring)  # 1
 
-def _state(house: Application) -> None:
-    new = _next(house)
-    if house.ledger.find(_row(new)) is None:
-        house.ledger.publish()  # what the old key has promised it also signs
-        old = Signer(new.name, signing.load(house.places.log_key, house.ring))
-        house.ledger.record_next(_row(new), partial(_statement, old, new))  # 2
+    def _state(self) -> None:
+        new = self._signer(self._places.next_log_key)
+        if self._ledger.find(_row(new)) is None:
+            self._ledger.publish()  # what the old key has promised it also signs
+            old = self._signer(self._places.log_key)
+            self._ledger.record_next(_row(new), partial(_statement, old, new))  # 2
 
+    def _show(self) -> None:
+        keys = [key.vkey for key in self._places.log_keys]
+        if (vkey := self._signer(self._places.next_log_key).verifier.vkey) not in keys:
+            path = self._places.log_vkey
+            write_atomically(
+                path, "".join(f"{line}\n" for line in [*keys, vkey]).encode(), path.with_name(".vkey")
+            )  # 3
 
-def _show(house: Application) -> None:
-    keys = [key.vkey for key in house.places.log_keys]
-    if (vkey := _next(house).verifier.vkey) not in keys:
-        path = house.places.log_vkey
-        write_atomically(path, "".join(f"{line}\n" for line in [*keys, vkey]).encode(), path.with_name(".vkey"))  # 3
+    def _take(self) -> None:
+        folder = self._places.log_key.parent
+        with private_files.exclusive_lock(folder, "log's key"):  # a rotation of the ring's key replaces these files too
+            self._places.next_log_key.rename(self._places.log_key)  # 4
+            sync_folder(folder)
 
+    STEPS = (_make, _state, _show, _take)
 
-def _take(house: Application) -> None:
-    folder = house.places.log_key.parent
-    with private_files.exclusive_lock(folder, "log's key"):  # a rotation of the ring's key replaces these files too
-        house.places.next_log_key.rename(house.places.log_key)  # 4
-        sync_folder(folder)
-
-
-STEPS = (_make, _state, _show, _take)
-
-
-def _next(house: Application) -> Signer:
-    return Signer(house.settings.benchmark.origin, signing.load(house.places.next_log_key, house.ring))
+    def _signer(self, key: Path) -> Signer:
+        return Signer(self._writer.origin, signing.load(key, self._ring))
 
 
 def _row(new: Signer) -> str:

@@ -8,25 +8,24 @@ at a time (`vault.keys.private_files.exclusive_lock`), so it is under one key or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from sqlalchemy import Engine
 from sqlmodel import Session
 
-from quarterturn.app import Application
 from quarterturn.backup.backup import files
 from quarterturn.errors import Refused
 from quarterturn.home.home import HomePaths
+from quarterturn.keys import models
 from quarterturn.progress import Progress
-from quarterturn.report import Report
-from quarterturn.runs import models
 from vault.errors import Malformed
 from vault.keys import private_files, signing
-from vault.keys.ring import KeyRing
+from vault.keys.ring import FileKeyRing, KeyRing
 from vault.keys.seal import Sealed, rewrap
-from vault.store.rewrap import Rewrapping, protected_by
+from vault.store.rewrap import Rewrapping, WrappedCounts, protected_by
 
 _WHAT = "key's file"
 _DAY = 86_400
@@ -79,59 +78,74 @@ class KeyFiles:
         return known[path]
 
 
-def rotate(house: Application, who: str, progress: Progress) -> Report:
-    """Rotate the ring's key, or resume an interrupted rotation (`vault.store.rewrap`).
+@dataclass(frozen=True, slots=True)
+class RingKey:
+    """One of a ring's keys.
 
-    Raises:
-        Refused: something is under an older key still, which is kept.
+    Attributes:
+        key_id: names it.
+        primary: whether new things are sealed under it.
+        made: when it was made, where that is known.
+        age_days: how many days ago that is.
+        protects: what is under it.
     """
-    work = Rewrapping(house.engine, house.ring, KeyFiles(house.places, house.ring), who, house.now)
-    begun = work.begin()
-    with progress.progress("wrapping again", work.left()) as advance:
-        wrapped = work.rewrap(advance)
-    dropped = work.finish()
-    data = {
-        "key_id": house.ring.key_id,
-        "resumed": not begun,
-        "rewrapped": {"tasks": wrapped.tasks, "blobs": wrapped.blobs, "files": wrapped.files},
-        "dropped": list(dropped),
-    }
-    lines = [
-        f"{house.ring.key_id} is the ring's key now; {wrapped} were wrapped again under it.",
-        f"Dropped: {', '.join(dropped)}. Backups of before open only with a copy of {house.places.ring} of before.",
-        f"Copy {house.places.ring.parent} again: older copies do not open what is sealed from now on.",
-    ]
-    return Report(data, lines)
+
+    key_id: str
+    primary: bool
+    made: datetime | None
+    age_days: int | None
+    protects: WrappedCounts
 
 
-def listing(house: Application) -> Report:
-    """Say of each of the ring's keys how old it is, whether it is in use, and what it protects."""
-    ring, now = house.ring, house.now()
-    with Session(house.engine) as session:
-        protects = protected_by(session, ring, KeyFiles(house.places, ring))
-    data = [
-        {
-            "key_id": key_id,
-            "primary": key_id == ring.key_id,
-            **_age(ring.made(key_id), now),
-            "tasks": protects[key_id].tasks,
-            "blobs": protects[key_id].blobs,
-            "files": protects[key_id].files,
-        }
-        for key_id in ring.key_ids
-    ]
-    lines = [
-        f"ring      {row['key_id']}  {'primary' if row['primary'] else 'old'}, {_old(row)}, "
-        f"protects {protects[row['key_id']]}"
-        for row in data
-    ]
-    return Report(data, lines)
+@dataclass(frozen=True, slots=True)
+class RotatedKey:
+    """A rotation that is finished.
+
+    Attributes:
+        key_id: the ring's key now.
+        resumed: whether the rotation had been begun before.
+        rewrapped: what was wrapped again.
+        dropped: the keys that are gone.
+    """
+
+    key_id: str
+    resumed: bool
+    rewrapped: WrappedCounts
+    dropped: tuple[str, ...]
 
 
-def _age(made: datetime | None, now: datetime) -> dict[str, Any]:
-    days = None if made is None else int((now - made).total_seconds() // _DAY)
-    return {"made": made and made.isoformat(), "age_days": days}
+class KeyRotation:
+    """Rotation of one home's ring key.
 
+    Args:
+        engine: from `vault.database.open_engine`.
+        ring: the ring, unlocked.
+        files: the sealed files in `keys/`.
+        clock: the present moment, with its time zone.
+    """
 
-def _old(row: Mapping[str, Any]) -> str:
-    return "of unknown age" if row["made"] is None else f"{row['age_days']} days old"
+    def __init__(self, engine: Engine, ring: FileKeyRing, files: KeyFiles, clock: Callable[[], datetime]) -> None:
+        self._engine, self._ring, self._files, self._clock = engine, ring, files, clock
+
+    def rotate(self, who: str, progress: Progress) -> RotatedKey:
+        """Rotate the ring's key, or resume an interrupted rotation (`vault.store.rewrap`).
+
+        Raises:
+            Refused: something is under an older key still, which is kept.
+        """
+        work = Rewrapping(self._engine, self._ring, self._files, who, self._clock)
+        begun = work.begin()
+        with progress.progress("wrapping again", work.left()) as advance:
+            wrapped = work.rewrap(advance)
+        return RotatedKey(self._ring.key_id, not begun, wrapped, work.finish())
+
+    def keys(self) -> list[RingKey]:
+        """List the ring's keys, the oldest first."""
+        with Session(self._engine) as session:
+            protects = protected_by(session, self._ring, self._files)
+        return [self._key(key_id, protects[key_id]) for key_id in self._ring.key_ids]
+
+    def _key(self, key_id: str, protects: WrappedCounts) -> RingKey:
+        made = self._ring.made(key_id)
+        days = None if made is None else int((self._clock() - made).total_seconds() // _DAY)
+        return RingKey(key_id, key_id == self._ring.key_id, made, days, protects)

@@ -22,8 +22,7 @@ from quarterturn.app import Application
 from quarterturn.errors import Unapproved, Unavailable, where
 from quarterturn.month import monthly_turn
 from quarterturn.month.monthly_turn import NextTurn
-from quarterturn.notices import channels, contents
-from quarterturn.notices.outbox import Outbox
+from quarterturn.notices import contents
 from quarterturn.wall_clock import next_turn
 from rotation.calendar import Month
 from rotation.runs import withdrawal
@@ -71,10 +70,10 @@ class MonthlyClock:
     def look(self) -> None:
         """Make the turns that are due and send their notices; raises nothing."""
         try:
-            box = outbox(self._house)
+            outbox = self._house.outbox
             for notice in self._look():
-                box.add(notice)
-            box.deliver()
+                outbox.add(notice)
+            outbox.deliver()
         except Exception as error:  # an alarm that ends would be noticed a month later
             log.error("the check for due turns failed: %s", where(error))  # noqa: TRY400 - its words may quote a task
 
@@ -155,9 +154,3 @@ def _why(error: Exception) -> str:
     if isinstance(error, Unapproved):
         return f"The turn waits for signatures: {error}."
     return WHY.get(str(kind_of(error)), BROKE.format(type(error).__name__))
-
-
-def outbox(house: Application) -> Outbox:
-    """Give a home's outbox."""
-    origin = house.settings.benchmark.origin
-    return Outbox(house.engine, channels.of(house.settings.notify, house.home, origin, house.now), origin, house.now)

@@ -87,7 +87,7 @@ def _unapproved(house: Application, month: Month) -> Iterator[str]:
     if any(turn.month == month and "commit" in turn.done for turn in house.months.turns()):
         return
     with suppress(Refused):  # what it lacks is said elsewhere
-        if sentence := approvals.waiting(house, "activate", *approvals.turn(house.rotation.plan(month))):
+        if sentence := house.approvals.waiting("activate", *approvals.turn(house.rotation.plan(month))):
             yield f"{sentence[:1].upper()}{sentence[1:]}."
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from quarterturn.app import Application
-from quarterturn.approvals import approvals
 from quarterturn.report import Report
 from rotation.runs import withdrawal
 from rotation.runs.withdrawal import Withdrawn
@@ -32,7 +31,7 @@ def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str)
     for task in left:
         advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
     if left:
-        approvals.require(house, "withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
+        house.approvals.require("withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
         for task in left:
             house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
     withdrawal.withdraw(house.books, tasks, reason, who=who)

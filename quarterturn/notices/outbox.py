@@ -13,21 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
-
-from sqlalchemy import Engine, update
-from sqlalchemy.exc import IntegrityError
-from sqlmodel import Session, col, select
+from datetime import datetime
+from typing import Protocol
 
 from quarterturn.notices.contents import Notice
-from quarterturn.notices.tables import NoticeRow
-from vault.database import transaction
-
-WAITS = tuple(timedelta(minutes=m) for m in (1, 5, 30, 120, 300, 600, 840, 1200, 1440))
-"""How long after each try there is another: three days in all."""
+from quarterturn.notices.store import NoticeStore, StoredNotice
 
 log = logging.getLogger("quarterturn.notices")
 
@@ -66,110 +58,42 @@ class NoticeChannel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
-    """The delivery state of one notice on one channel."""
-
-    key: str
-    channel: str
-    sent: bool
-    tries: int
-    given_up: bool
-    error: str | None
-
-
 class Outbox:
     """The outbox of one home.
 
     Args:
-        engine: from `vault.database.open_engine`.
+        store: its notices.
         channels: by name; a notice is told on each.
         origin: the log's name, which tells this benchmark's notices from another's.
-        clock: the present moment, with its time zone.
     """
 
-    def __init__(
-        self, engine: Engine, channels: Mapping[str, NoticeChannel], origin: str, clock: Callable[[], datetime]
-    ) -> None:
-        self._engine, self._channels, self._origin, self._clock = engine, channels, origin, clock
+    def __init__(self, store: NoticeStore, channels: Mapping[str, NoticeChannel], origin: str) -> None:
+        self._store, self._channels, self._origin = store, channels, origin
 
     def add(self, notice: Notice) -> None:
         """Put a notice in, once (rule 1)."""
-        query = select(NoticeRow.channel).where(NoticeRow.key == notice.key)
-        with Session(self._engine) as session:
-            known = set(session.exec(query).all())
-        content = {"kind": notice.kind, "month": notice.month, "subject": notice.subject, "lines": list(notice.lines)}
-        for channel in self._channels.keys() - known:
-            row = NoticeRow(
-                key=notice.key, channel=channel, content=content, created_at=self._now(), next_at=self._now()
-            )
-            try:
-                with transaction(self._engine) as session:
-                    session.add(row)
-            except IntegrityError:  # another process was faster
-                continue
+        self._store.add(notice, self._channels)
 
     def deliver(self) -> None:
         """Send what is due (rules 2 to 4)."""
-        query = select(NoticeRow).where(
-            col(NoticeRow.sent_at).is_(None),
-            col(NoticeRow.channel).in_(self._channels),
-            NoticeRow.next_at <= self._now(),
-            NoticeRow.attempt <= len(WAITS),
-        )
-        with Session(self._engine) as session:
-            due = session.exec(query.order_by(col(NoticeRow.number))).all()
-        for row in due:
-            if self._claim(row):
-                self._send(row)
+        for stored in self._store.due(self._channels):
+            if self._store.claim(stored):
+                self._send(stored)
 
-    def posted(self) -> list[Posted]:
+    def posted(self) -> list[StoredNotice]:
         """List what was put in, the oldest first, on the channels that there are."""
-        with Session(self._engine) as session:
-            rows = session.exec(select(NoticeRow).order_by(col(NoticeRow.number))).all()
-        return [
-            Posted(row.key, row.channel, row.sent_at is not None, row.attempt, _given_up(row), row.error)
-            for row in rows
-            if row.channel in self._channels
-        ]
+        return [stored for stored in self._store.list() if stored.channel in self._channels]
 
-    def _claim(self, row: NoticeRow) -> bool:
-        wait = WAITS[row.attempt] if row.attempt < len(WAITS) else timedelta(0)
-        return self._write(row, row.attempt, attempt=row.attempt + 1, next_at=self._now() + wait)
-
-    def _send(self, row: NoticeRow) -> None:
-        assert row.number is not None  # noqa: S101 - it was read
-        message = self._message(row)
+    def _send(self, stored: StoredNotice) -> None:
         try:
-            self._channels[row.channel].send(message)
+            self._channels[stored.channel].send(self._message(stored))
         except Undelivered as error:
-            log.warning("a notice was not sent: %s on %s, %s", row.key, row.channel, error)
-            self._write(row, row.attempt + 1, error=str(error)[:80])
+            log.warning("a notice was not sent: %s on %s, %s", stored.key, stored.channel, error)
+            self._store.finish(stored, str(error))
         else:
-            self._write(row, row.attempt + 1, sent_at=self._now(), error=None)
+            self._store.finish(stored, None)
 
-    def _message(self, row: NoticeRow) -> NoticeMessage:
-        name = hashlib.sha256(f"{self._origin}\n{row.key}".encode()).hexdigest()[:32]
-        content = row.content
-        return NoticeMessage(
-            f"msg_{name}",
-            row.created_at,
-            content["kind"],
-            content["month"],
-            content["subject"],
-            tuple(content["lines"]),
-        )
-
-    def _write(self, row: NoticeRow, held: int, **values: Any) -> bool:
-        statement = update(NoticeRow).where(
-            col(NoticeRow.number) == row.number, col(NoticeRow.attempt) == held, col(NoticeRow.sent_at).is_(None)
-        )
-        with transaction(self._engine) as session:
-            return bool(session.exec(statement.values(**values)).rowcount)
-
-    def _now(self) -> datetime:
-        return self._clock().astimezone(UTC)
-
-
-def _given_up(row: NoticeRow) -> bool:
-    return row.sent_at is None and row.attempt > len(WAITS)
+    def _message(self, stored: StoredNotice) -> NoticeMessage:
+        notice = stored.notice
+        name = hashlib.sha256(f"{self._origin}\n{notice.key}".encode()).hexdigest()[:32]
+        return NoticeMessage(f"msg_{name}", stored.created_at, notice.kind, notice.month, notice.subject, notice.lines)

@@ -10,7 +10,6 @@ from sqlmodel import Session
 
 from grammars.admission.review import CHECKLIST, TaskReview
 from quarterturn.app import Application
-from quarterturn.approvals import approvals
 from quarterturn.report import Report
 from vault.database import transaction
 from vault.store.tasks import OpenedTask, TaskRecord
@@ -80,7 +79,7 @@ def require_export(house: Application, task_id: str, who: str) -> None:
     record = house.vault.record(task_id)
     if record.state is not TaskState.PUBLISHED:
         detail = {"state": record.state.value, "commitment": record.commitment.hex()}
-        approvals.require(house, "export", f"task {task_id}", detail, who=who)
+        house.approvals.require("export", f"task {task_id}", detail, who=who)
 
 
 def open_for_review(house: Application, task_ids: Sequence[str], who: str) -> Report:

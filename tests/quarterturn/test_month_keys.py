@@ -12,7 +12,6 @@ import pytest
 from quarterturn.app import Application
 from quarterturn.cli.terminal.output import Output
 from quarterturn.home.home import HomePaths, create, month_key
-from quarterturn.keys import rekeying
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from vault.errors import Broken
@@ -126,7 +125,7 @@ def test_a_backup_brings_back_the_key_and_what_it_signed(tmp_path, say):
 def test_a_change_of_the_rings_key_changes_nothing_that_is_signed(live, say):
     before, sealed = signed(live), (live / "keys" / "month.key").read_bytes()
     house = Application(live, None)
-    rekeying.rotate(house, "ada", Output(as_json=True))
+    house.key_rotation.rotate("ada", Output(as_json=True))
     house.close()
     assert (live / "keys" / "month.key").read_bytes() != sealed
     shutil.rmtree(live / "public" / "months")

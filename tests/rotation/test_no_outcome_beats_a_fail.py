@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from quarterturn.accounts.accounts import Accounts
+from quarterturn.accounts.store import Accounts
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
 from quarterturn.settings import ServiceSettings

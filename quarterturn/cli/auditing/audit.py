@@ -77,12 +77,12 @@ def proof(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.home import policies
 
-    with open_app(home) as house:
-        head, note = house.writer.checkpoint(), house.places.log / "checkpoint"
-        witnesses = policies.cosigners(house.policy, note.read_bytes() if note.exists() else None)
+    with open_app(home) as app:
+        head, note = app.writer.checkpoint(), app.places.log / "checkpoint"
+        witnesses = policies.cosigners(app.policy, note.read_bytes() if note.exists() else None)
         if not 0 <= index < head.size:
             raise NotFound(f"there is no leaf {index} in a log of {head.size}")
-        path = [base64.b64encode(part).decode() for part in house.writer.prove_inclusion(index, head.size)]
+        path = [base64.b64encode(part).decode() for part in app.writer.prove_inclusion(index, head.size)]
     data = {"index": index, "size": head.size, "root": base64.b64encode(head.root).decode(), "proof": path}
     word = policies.word(witnesses)
     summary = {"witnesses": witnesses, "word": word}
@@ -94,11 +94,11 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.terminal.secrets import open_app
     from vault.errors import VaultError
 
-    with open_app(home) as house:
-        head = house.writer.checkpoint()
+    with open_app(home) as app:
+        head = app.writer.checkpoint()
         try:
-            problems = house.writer.fsck()
-            _ = house.ledger  # refuses rows that are not what was signed
+            problems = app.writer.fsck()
+            _ = app.ledger  # refuses rows that are not what was signed
         except VaultError as error:
             problems = [str(error)]
     data = {"size": head.size, "problems": problems}
@@ -107,13 +107,12 @@ def fsck(home: Home = HOME, as_json: Json = False) -> None:
 
 def change_key(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Change the log's key; both keys sign the change. Stop the service first; after an interruption, run it again."""
-    from contextlib import ExitStack
-
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys.log_key import change
 
-    with ExitStack() as opened:
-        vkey, head = change(lambda: opened.enter_context(open_app(home)), who)
+    with open_app(home) as app:
+        app.log_key_change.change(who)
+    with open_app(home) as app:  # with the new key
+        vkey, head = app.writer.verifier.vkey, app.ledger.publish()
     Output(as_json=as_json).result(
         {"vkey": vkey, "size": head.size},
         f"{vkey} signs the log now, {head.size} leaves of it",

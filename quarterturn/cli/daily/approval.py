@@ -12,7 +12,8 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, Refused
 
 if TYPE_CHECKING:
-    from quarterturn.approvals.signatures import ApprovalRequest
+    from quarterturn.approvals.approvals import RulesStatus
+    from quarterturn.approvals.request import ApprovalRequest
 
 Id = Annotated[str, typer.Argument(help="A request's id.")]
 
@@ -34,18 +35,17 @@ def approval_list(
     """List requests that wait for signatures, after adopting changed rules or requesting signatures for them."""
     from contextlib import suppress
 
-    from quarterturn.approvals import approvals, signatures
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.errors import Unapproved
 
-    with open_app(home) as house:
+    with open_app(home) as app:
         with suppress(Unapproved):  # what it says is among the lines
-            approvals.in_force(house)
-        rules = approvals.told(house)
-        requests = [request for request in signatures.requests(house) if everything or request.stands(house.now())]
-    data = [_data(request) for request in requests]
+            app.approvals.in_force()
+        status = app.approvals.status()
+        requests = [request for request in app.approvals.requests() if everything or request.stands(app.now())]
+    data = {"rules": status.rules.document(), "requests": [_data(request) for request in requests]}
     lines = [f"{request.id}  {request.words}  {_signed(request)}" for request in requests]
-    Output(as_json=as_json).result({"rules": rules.data, "requests": data}, *rules.lines, *lines)
+    Output(as_json=as_json).result(data, *rules_lines(status), *lines)
 
 
 def approval_show(
@@ -55,11 +55,11 @@ def approval_show(
     as_json: Json = False,
 ) -> None:
     """Show what a request asks for, and write the bytes to be signed."""
-    from quarterturn.approvals import signatures
+    from quarterturn.approvals.signatures import NAMESPACE
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        request = signatures.request(house, request_id)
+    with open_app(home) as app:
+        request = app.approvals.request(request_id)
     if out is not None:
         _write(out, request.body)
     lines = [
@@ -70,7 +70,7 @@ def approval_show(
         f"Signed     {_signed(request)}",
     ]
     if out is not None:
-        lines.append(f"Sign it    ssh-keygen -Y sign -n {signatures.NAMESPACE} -f KEY {out}")
+        lines.append(f"Sign it    ssh-keygen -Y sign -n {NAMESPACE} -f KEY {out}")
     Output(as_json=as_json).result(_data(request) | {"body": request.body.decode()}, *lines)
 
 
@@ -87,11 +87,29 @@ def approval_sign(
 
     if (key is None) == (signature is None):
         raise Malformed("give your --key, or a --signature that `ssh-keygen -Y sign` made")
-    with open_app(home) as house:
-        asked = signatures.request(house, request_id)
-        armored = signatures.made(asked.body, key) if key is not None else _text(signature)
-        request = signatures.keep(house, request_id, armored)
+    with open_app(home) as app:
+        asked = app.approvals.request(request_id)
+        armored = signatures.sign(asked.body, key) if key is not None else _text(signature)
+        request = app.approvals.sign(request_id, armored)
     Output(as_json=as_json).result(_data(request), f"{request.words}: {_signed(request)}")
+
+
+def rules_lines(status: RulesStatus) -> list[str]:
+    """Say which acts need two maintainers, and whether the settings say the same."""
+    from quarterturn.settings import SIGNERS
+
+    rules, names = status.rules, ", ".join(sorted(status.rules.maintainers))
+    if not rules.actions:
+        return ["nothing takes two maintainers: one person may do everything"]
+    lines = [f"{SIGNERS} of {names} sign for: {', '.join(sorted(set(rules.actions)))}"]
+    if status.state == "proposed":
+        lines.append("these rules come into force with the first such act, or now: `quarterturn approval list`")
+    if status.state == "changed":
+        request = status.request
+        wait = f"request {request} waits for signatures" if request else "`quarterturn approval list` makes it"
+        changed = "the settings or the witnesses' policy differ, and two maintainers must sign for the change"
+        lines.append(f"{changed}: {wait}")
+    return lines
 
 
 def _write(file: Path, body: bytes) -> None:

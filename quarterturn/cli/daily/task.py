@@ -13,6 +13,12 @@ from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
 
+ERASED = {
+    True: "In the files of the database their data keys are overwritten.",
+    False: "The database is in use, so its write-ahead file (-wal) still holds their data keys: run the same command "
+    "again.",
+    None: "PostgreSQL keeps old versions of their rows until it vacuums its tables, and longer in its own log.",
+}
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
 
@@ -175,15 +181,20 @@ def task_shred(
 ) -> None:
     """Destroy the data keys of drafts and rejected tasks that were never promised; this cannot be undone."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys import shredding
+    from vault.store.shredding import erase
 
     if bool(task_ids) == bool(state):
         raise Malformed("which tasks? Name their ids, or all of a state with --state rejected")
     out = Output(as_json=as_json)
-    with open_app(home) as house:
-        chosen = task_ids or [record.id for record in house.vault.records(state)]
-        report = shredding.shred(house, chosen, who, out)
-    out.result(report.data, *report.lines)
+    with open_app(home) as app:
+        chosen = list(dict.fromkeys(task_ids or [record.id for record in app.vault.records(state)]))
+        with out.progress("shredding", len(chosen)) as advance:
+            keys = sorted(app.drafts.shred(chosen, who=who, done=lambda: advance(1)))
+        erased = erase(app.engine)
+    lines = [f"{len(chosen)} tasks are shredded: their data keys and their evidence are gone, and their rows stay."]
+    if keys:
+        lines.append(f"Nothing proves it to others: older copies and backups still open them, with {', '.join(keys)}.")
+    out.result({"shredded": chosen, "keys": keys, "erased": erased}, *lines, ERASED[erased])
 
 
 class _Terminal:

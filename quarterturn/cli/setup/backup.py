@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from quarterturn.backup.restore import RestoredHome
+
+OLDER = (
+    "This copy is older than its log: it has {held} leaves, and {signed} were signed. It can be read, and signs "
+    "nothing. Restore a newer backup, or put the newest database and public/log in. Where there is neither, this log "
+    "has ended: begin another under a new origin, and say so in public."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -27,15 +37,16 @@ def backup(
 ) -> None:
     """Back up a home, also while it is served."""
     from quarterturn.app import Application
-    from quarterturn.backup.backup import backup as make
     from quarterturn.cli.terminal.secrets import database
 
-    house = Application(home, None, database=database())
-    try:
-        made = make(house, destination, with_keys=with_keys)
-    finally:
-        house.close()
-    Output(as_json=as_json).result(made.data, *made.lines)
+    destination = destination.resolve()
+    with closing(Application(home, None, database=database())) as app:
+        manifest, keys = app.backups.write(destination, with_keys=with_keys), app.places.ring.parent
+    files, size = manifest.pop("files"), manifest["head"]["size"] if manifest["head"] else 0
+    lines = [f"{destination}: {len(files)} files, the log with {size} leaves."]
+    if not with_keys:
+        lines.append(f"Without the keys: keep a copy of {keys} elsewhere, and the passphrase apart from it.")
+    Output(as_json=as_json).result({"backup": str(destination), **manifest}, *lines)
 
 
 def restore(
@@ -52,4 +63,15 @@ def restore(
     from quarterturn.cli.terminal.secrets import database
 
     made = make(source, home, head, database(), key)
-    Output(as_json=as_json).result(made.data, *made.lines)
+    data = {"home": str(made.home), "made_at": made.made_at, "signs": made.signs}
+    Output(as_json=as_json).result(data, *restored_lines(made))
+
+
+def restored_lines(made: RestoredHome) -> list[str]:
+    """Say what a restored home is, and what it lacks."""
+    lines = [f"{made.home} is as it was on {made.made_at}."]
+    if made.lacks is not None:
+        lines.append(f"Put its keys back: {made.home / 'keys'}, of a copy whose ring holds {made.lacks}")
+    if not made.signs:
+        lines.append(OLDER.format(held=made.held, signed=made.signed))
+    return [*lines, "Never let two copies of a home run: both would sign for one log."]

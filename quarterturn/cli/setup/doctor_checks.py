@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from quarterturn import foreign_packages, wall_clock
 from quarterturn.app import Application
-from quarterturn.approvals import approvals
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.daily import leaderboard_text
+from quarterturn.cli.daily.approval import rules_lines
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
@@ -30,17 +30,10 @@ from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
 from vault.errors import VaultError
+from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
 Finding = tuple[bool, str]
-
-
-class Telling(Progress, Protocol):
-    """Output of progress, and of lines on the way."""
-
-    def say(self, line: str) -> None:
-        """Say something on the way."""
-        ...
 
 
 def machine(home: Path, database: str | None = None, passphrase: bytes | None = None) -> Report:
@@ -58,7 +51,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         "home": lambda: _of(home, database, passphrase, _home),
     }
     if HomePaths(home).settings.is_file():
-        checks["keys"] = lambda: _of(home, database, passphrase, lambda house: key_locks.judged(house.places))
+        checks["keys"] = lambda: _of(home, database, passphrase, _keys)
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
@@ -70,7 +63,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
     )
 
 
-def attack(box_name: BoxName, out: Telling, *, controls: bool) -> Report:
+def attack(box_name: BoxName, out: Progress, *, controls: bool) -> Report:
     """Run every known escape attempt from inside a box.
 
     Args:
@@ -170,55 +163,69 @@ def _rooms() -> Finding:
 def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[Application], Finding]) -> Finding:
     """Look at an open home; where it cannot be opened, that is what is found."""
     try:
-        house = Application(home, passphrase, database=database)
+        app = Application(home, passphrase, database=database)
         try:
-            return look(house)
+            return look(app)
         finally:
-            house.close()
+            app.close()
     except (ApplicationError, VaultError) as error:
         return False, str(error)
 
 
-def _home(house: Application) -> Finding:
+def _home(app: Application) -> Finding:
     benchmark, known = (
-        house.settings.benchmark,
+        app.settings.benchmark,
         [
-            *leaderboard_text.public_grammar(house.caveats.public_cohorts()),
-            *leaderboard_text.untraceable(house.caveats.untraceable()),
+            *leaderboard_text.public_grammar(app.caveats.public_cohorts()),
+            *leaderboard_text.untraceable(app.caveats.untraceable()),
         ],
     )
-    summary = f"{house.home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    summary = f"{app.home}, set '{benchmark.set}', first month {benchmark.first_month}"
     return True, "; ".join([summary, *known])
 
 
-def _witnesses(house: Application) -> Finding:
+def _keys(app: Application) -> Finding:
+    """Say which locks there are; the answer is no where a single lock opens the home, or nothing protects it."""
+    locks, ring = key_locks.locks_of(app.places), app.places.ring
+    if not protected(ring):
+        return False, f"whoever can read {ring} has all keys: protect it with `quarterturn keys add passphrase`"
+    sentence = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
+    if len(locks) == 1 and locks[0]["kind"] != "custodians":
+        return False, (
+            f"{sentence} alone; nobody else can open this home: add another lock, or `quarterturn keys split` among "
+            "custodians"
+        )
+    return True, sentence
+
+
+def _witnesses(app: Application) -> Finding:
     """Say who cosigns the log, and whether they did."""
-    if house.policy is None:
+    if app.policy is None:
         return True, "nobody cosigns the log: order and time are the operator's word"
-    quorum, path = house.policy.quorum, house.places.log / HEAD
+    quorum, path = app.policy.quorum, app.places.log / HEAD
     if not path.exists():
         return True, f"the quorum '{quorum}' has to cosign the log's first head"
-    if names := policies.cosigners(house.policy, path.read_bytes()):
+    if names := policies.cosigners(app.policy, path.read_bytes()):
         return True, f"the log's head is cosigned by {', '.join(names)}"
     return False, f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned"
 
 
-def _approvals(house: Application) -> Finding:
+def _approvals(app: Application) -> Finding:
     """Say what takes two maintainers, and whether the settings say the same."""
-    report = approvals.told(house)
-    return report.ok, "; ".join(report.lines)
+    status = app.approvals.status()
+    return status.state == "in force", "; ".join(rules_lines(status))
 
 
-def _clock(house: Application) -> Finding:
+def _clock(app: Application) -> Finding:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
-    month, due = wall_clock.next_turn(house.months, house.settings)
-    coming, now = automatic_turn.coming(house, month, due), house.now()
-    overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
+    month, due = wall_clock.next_turn(app.months, app.settings)
+    coming, now = automatic_turn.coming(app, month, due), app.now()
+    overdue, soon = now >= due, now >= due - timedelta(days=app.settings.clock.remind_days)
     sentences = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
     sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
         sentences.append("Check that `quarterturn serve` runs, without --no-clock")
-    failed = [notice for notice in automatic_turn.outbox(house).posted() if notice.error and not notice.sent]
+    failed = [notice for notice in app.outbox.posted() if notice.error and not notice.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
         sentences.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")

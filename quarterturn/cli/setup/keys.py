@@ -7,8 +7,9 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,10 +18,13 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
 
 if TYPE_CHECKING:
+    from quarterturn.keys.key_locks import LockChange
+    from quarterturn.keys.rekeying import RingKey
     from vault.keys.locks import Maker
     from vault.keys.locks.custodians import KeyShare
 
 PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+SHUT = "Only custodians open it now, so no service can start on it: `keys restore-from-shares` gives it a passphrase."
 Name = Annotated[str | None, typer.Option("--name", help="The lock's name (default: its kind).")]
 
 
@@ -44,37 +48,42 @@ def register(app: typer.Typer) -> None:
 def keys_list(home: Home = HOME, as_json: Json = False) -> None:
     """List the keys, their age and what each protects; and the locks of the ring."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys import key_locks, rekeying
+    from vault.keys.locks import asks
 
-    with open_app(home) as house:
-        ring, locks = rekeying.listing(house), key_locks.listing(house)
-        vkey = house.places.log_keys[-1].vkey
-        sender, month = house.sender, house.month_key.public_key().public_bytes_raw().hex()
+    with open_app(home) as app:
+        keys, places = app.key_rotation.keys(), app.places
+        locks = [{"name": lock["name"], "kind": lock["kind"], "opens": asks(lock)} for lock in app.ring.locks]
+        vkey = places.log_keys[-1].vkey
+        sender, month = app.sender, app.month_key.public_key().public_bytes_raw().hex()
     Output(as_json=as_json).result(
         {
-            "ring": ring.data,
-            "locks": locks.data,
+            "ring": [_key_data(key) for key in keys],
+            "locks": locks,
             "log": {"vkey": vkey},
             "month": {"public": month},
             "endpoint": {"key_id": sender.key_id, "public": sender.public_pem},
         },
-        *ring.lines,
-        *locks.lines,
+        *map(_key_line, keys),
+        *(f"lock      {lock['name']}  to open it, {lock['opens']}" for lock in locks),
         f"log       {vkey}",
-        f"month     {month}  signs the results of turns: {house.places.public / 'allowed_signers'}",
-        f"endpoint  {sender.key_id}  signs requests to hosted endpoints: {house.places.endpoint_pem}",
+        f"month     {month}  signs the results of turns: {places.public / 'allowed_signers'}",
+        f"endpoint  {sender.key_id}  signs requests to hosted endpoints: {places.endpoint_pem}",
     )
 
 
 def keys_rotate(who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Rotate the ring's key: wrap everything again under a new key, drop the old one. Run it again to resume."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys import rekeying
 
     out = Output(as_json=as_json)
-    with open_app(home) as house:
-        report = rekeying.rotate(house, who, out)
-    out.result(report.data, *report.lines)
+    with open_app(home) as app:
+        made, ring = app.key_rotation.rotate(who, out), app.places.ring
+    out.result(
+        asdict(made),
+        f"{made.key_id} is the ring's key now; {made.rewrapped} were wrapped again under it.",
+        f"Dropped: {', '.join(made.dropped)}. Backups of before open only with a copy of {ring} of before.",
+        f"Copy {ring.parent} again: older copies do not open what is sealed from now on.",
+    )
 
 
 def add_passphrase(who: Who, name: Name = None, home: Home = HOME, as_json: Json = False) -> None:
@@ -125,11 +134,23 @@ def keys_remove(
 ) -> None:
     """Remove a lock; the last one cannot be removed."""
     from quarterturn.cli.terminal.secrets import open_app, openers
-    from quarterturn.keys import key_locks
 
-    with open_app(home) as house:
-        report = key_locks.remove(house, lock, openers(house.places), who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    with open_app(home) as app:
+        change = app.key_locks.remove(lock, openers(app.places), who)
+    names = _names(change)
+    lines = [f"{lock} no longer opens the key ring; {', '.join(names)} does."]
+    if change.fresh_root:
+        lines.append("The root key is a fresh one; start again what runs on this home, and copy the ring's file again.")
+    else:
+        lines.append(
+            "The root key is unchanged, since not every remaining lock could be opened here: whoever has an older copy "
+            f"of the ring's file, and what opens {lock}, still has it. For a fresh one, open the home with what is "
+            "left, add any lock and remove it again."
+        )
+    if {left["kind"] for left in change.locks} == {"custodians"}:
+        lines.append(SHUT)
+    data = {"removed": lock, "fresh_root": change.fresh_root, "locks": names}
+    Output(as_json=as_json).result(data, *lines)
 
 
 def keys_split(
@@ -146,12 +167,20 @@ def keys_split(
 ) -> None:
     """Split the key among custodians (M of N): adds a lock, and writes each custodian an encrypted share file."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys import key_locks
 
-    people = _people(custodian)
-    with open_app(home) as house:
-        report = key_locks.split(house, threshold, people, out, name=name, who=who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    people, folder = _people(custodian), out.resolve()
+    with open_app(home) as app:
+        change, ring = app.key_locks.split(threshold, people, folder, name=name, who=who), app.places.ring
+    lines = [
+        f"{folder}: one file for each of {', '.join(people)}, encrypted to their own keys. Hand them out.",
+        f"Any {threshold} of them open the home with a copy of {ring} and the verb",
+        "`quarterturn keys restore-from-shares`.",
+    ]
+    if len(change.locks) == 1:
+        lines.append(SHUT)
+    shares = {"shares": str(folder), "threshold": threshold, "custodians": list(people)}
+    data = {"lock": change.name, "locks": _names(change), **shares}
+    Output(as_json=as_json).result(data, *lines, *_if_it_was_open(change))
 
 
 def restore_from_shares(
@@ -178,9 +207,9 @@ def restore_from_shares(
     places.require()
     key_locks.require_custodians(places)
     brought = [share for path in shares or [Path("-")] for share in _shares(path, identity or [])]
-    with open_app(home, [Custodians(brought)]) as house:
-        report = key_locks.add(house, Passphrase(next_passphrase()), name, who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    with open_app(home, [Custodians(brought)]) as app:
+        change = app.key_locks.add(Passphrase(next_passphrase()), name, who)
+    _say_added(change, places.ring, as_json)
 
 
 def keys_backup(
@@ -194,20 +223,55 @@ def keys_backup(
     """Copy the ring's file, which custodians need besides their shares; needs no passphrase."""
     from quarterturn.home.home import HomePaths
     from quarterturn.keys import key_locks
+    from vault.keys.unlocking import protected
 
     places = HomePaths(home.resolve())
     places.require()
-    report = key_locks.copy(places, destination.absolute(), unprotected=unprotected)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    destination = destination.absolute()
+    key_locks.copy(places, destination, unprotected=unprotected)
+    names = " or ".join(lock["name"] for lock in key_locks.locks_of(places))
+    line = f"{destination} opens with {names}, also after one of them was removed from the home's own."
+    if not protected(places.ring):
+        line = f"{destination} opens for whoever can read it: nothing but its mode protects it."
+    Output(as_json=as_json).result({"copy": str(destination)}, line)
 
 
 def _added(make: Callable[[], Maker], name: str | None, who: str, home: Path, as_json: bool) -> None:
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.keys import key_locks
 
-    with open_app(home) as house:
-        report = key_locks.add(house, make(), name, who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    with open_app(home) as app:
+        _say_added(app.key_locks.add(make(), name, who), app.places.ring, as_json)
+
+
+def _say_added(change: LockChange, ring: Path, as_json: bool) -> None:
+    line = f"{change.name} opens the key ring now. Copy {ring} again: older copies lack this lock."
+    data = {"lock": change.name, "locks": _names(change)}
+    Output(as_json=as_json).result(data, line, *_if_it_was_open(change))
+
+
+def _if_it_was_open(change: LockChange) -> list[str]:
+    if not change.was_open:
+        return []
+    return ["Older copies of it lie open: destroy them, and change the ring's key with `quarterturn keys rotate`."]
+
+
+def _names(change: LockChange) -> list[str]:
+    return [lock["name"] for lock in change.locks]
+
+
+def _key_data(key: RingKey) -> dict[str, Any]:
+    return {
+        "key_id": key.key_id,
+        "primary": key.primary,
+        "made": key.made and key.made.isoformat(),
+        "age_days": key.age_days,
+        **asdict(key.protects),
+    }
+
+
+def _key_line(key: RingKey) -> str:
+    age = "of unknown age" if key.made is None else f"{key.age_days} days old"
+    return f"ring      {key.key_id}  {'primary' if key.primary else 'old'}, {age}, protects {key.protects}"
 
 
 def _people(words: Sequence[str]) -> dict[str, str]:

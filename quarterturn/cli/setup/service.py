@@ -32,19 +32,18 @@ def serve(
 ) -> None:
     """Serve a home over HTTP, run its submissions, make its turns. Ends when it is interrupted."""
     from quarterturn import logs
-    from quarterturn.approvals import approvals
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
     from quarterturn.month.automatic_turn import MonthlyClock
 
-    with open_app(home) as house:
-        approvals.in_force(house)
+    with open_app(home) as app:
+        app.approvals.in_force()
         logs.configure()
-        works = house.executor(workers, only)
+        works = app.executor(workers, only)
         _say_which(workers, only)
-        works = Together(works, MonthlyClock(house)) if clock else works
-        run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
+        works = Together(works, MonthlyClock(app)) if clock else works
+        run(app, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
 
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
@@ -53,19 +52,18 @@ def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     from queue import SimpleQueue
 
     from quarterturn import logs
-    from quarterturn.approvals import approvals
     from quarterturn.cli.terminal.secrets import open_app
 
     ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: ended.put(number))
-    with open_app(home) as house:
-        approvals.in_force(house)
+    with open_app(home) as app:
+        app.approvals.in_force()
         logs.configure()
-        works = house.executor(workers, only)
+        works = app.executor(workers, only)
         _say_which(workers, only)
         works.start()
-        logs.log.info("working on %s", house.home)
+        logs.log.info("working on %s", app.home)
         ended.get()
         logs.log.info("stopping; what is being run is given back")
         works.stop()

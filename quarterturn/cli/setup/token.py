@@ -12,7 +12,7 @@ from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 
 if TYPE_CHECKING:
-    from quarterturn.accounts.accounts import Token
+    from quarterturn.accounts.store import Token
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +36,8 @@ def create(
     """Create a token, and print it this once; only its hash is stored."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        text, made = house.accounts.create(account, role, scopes=scope or (), days=days)
+    with open_app(home) as app:
+        text, made = app.accounts.create(account, role, scopes=scope or (), days=days)
     out = Output(as_json=as_json)
     if not as_json:
         out.say(_line(made))
@@ -48,8 +48,8 @@ def list_tokens(home: Home = HOME, as_json: Json = False) -> None:
     """List the tokens with account, scopes and expiry, without their secret text."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        tokens = house.accounts.list()
+    with open_app(home) as app:
+        tokens = app.accounts.list()
     lines = [_line(token) for token in tokens] or ["there is no token yet: `quarterturn token create`"]
     Output(as_json=as_json).result([_plain(token) for token in tokens], *lines)
 
@@ -60,8 +60,8 @@ def revoke(
     """Revoke a token; it is invalid from now on."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        token = house.accounts.revoke(number)
+    with open_app(home) as app:
+        token = app.accounts.revoke(number)
     Output(as_json=as_json).result(_plain(token), _line(token))
 
 
@@ -74,8 +74,8 @@ def link(
     """Link an account to another one of the same people, to share its quotas."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        house.accounts.link(account, party)
+    with open_app(home) as app:
+        app.accounts.link(account, party)
     Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
 
 

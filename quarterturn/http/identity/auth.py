@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts.accounts import Caller
+from quarterturn.accounts.store import Caller
 from quarterturn.app import Application
 from quarterturn.http.identity import signin
 from quarterturn.http.responses.access import ACCESS, PAGES

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts.accounts import Caller
+from quarterturn.accounts.store import Caller
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.problems import Problem
 from quarterturn.pages import sign_in as sign_in_pages

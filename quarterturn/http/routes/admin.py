@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
-from quarterturn.accounts.accounts import Token
+from quarterturn.accounts.store import Token
 from quarterturn.findings import detection
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from quarterturn.accounts import tokens
-from quarterturn.accounts.accounts import Accounts
 from quarterturn.accounts.roles import ROLES, scopes_of
+from quarterturn.accounts.store import Accounts
 from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import Malformed as NoName

@@ -18,8 +18,9 @@ from sqlalchemy import func, select
 from quarterturn.app import Application
 from quarterturn.backup import backup as backup_module
 from quarterturn.backup import rows
-from quarterturn.backup.backup import MANIFEST, backup
+from quarterturn.backup.backup import MANIFEST
 from quarterturn.backup.restore import restore
+from quarterturn.cli.setup.backup import restored_lines
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.home import create
 from quarterturn.migrations.scripts.metadata import METADATA
@@ -80,9 +81,9 @@ def with_keys(home: Path, restored: Path) -> Path:
 @both
 def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, opened, elsewhere):
     turn(opened(live))
-    backup(opened(live), tmp_path / "copy", with_keys=False)
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
     report = restore(tmp_path / "copy", tmp_path / "new", live / "head" / "signed", elsewhere)
-    assert report.data["signs"] is True
+    assert report.signs is True
     old, new = opened(live), opened(with_keys(live, tmp_path / "new"), elsewhere)
     assert counts(new) == counts(old)
     assert new.vault.records() == old.vault.records()
@@ -99,7 +100,7 @@ def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, ope
 def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, postgres):
     house = opened(live)
     house.accounts.create("ada", "submitter")
-    backup(house, tmp_path / "one", with_keys=False)
+    house.backups.write(tmp_path / "one", with_keys=False)
     head = live / "head" / "signed"
     with postgres.empty() as url:
         restore(tmp_path / "one", tmp_path / "there", head, url)
@@ -107,7 +108,7 @@ def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, po
         assert counts(there) == counts(house)
         there.accounts.create("bob", "submitter")  # numbers go on behind those that came
         assert [token.id for token in there.accounts.list()] == [1, 2]
-        backup(there, tmp_path / "two", with_keys=False)
+        there.backups.write(tmp_path / "two", with_keys=False)
         with pytest.raises(Refused, match="has rows already"):
             restore(tmp_path / "two", tmp_path / "again", head, url)
         assert not (tmp_path / "again").exists()
@@ -138,7 +139,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
         try:
             busy.wait()
             for number in range(4):
-                backup(opened(live), tmp_path / f"copy-{number}", with_keys=False)
+                opened(live).backups.write(tmp_path / f"copy-{number}", with_keys=False)
         finally:
             said = writer.kill()
     assert (said.code, said.text) == (-signal.SIGKILL, ""), "it wrote until now"
@@ -163,13 +164,13 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
 def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
     (live / "smtp.password").write_text("test-password")
     before = listing(live)
-    report = backup(opened(live), tmp_path / "copy", with_keys=False)
+    report = opened(live).backups.write(tmp_path / "copy", with_keys=False)
     assert listing(live) == before
     names = {str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*") if path.is_file()}
     assert {MANIFEST, "quarterturn.toml", "rows.db", "head/signed", "public/log/checkpoint", "public/log.vkey"} <= names
     assert not [name for name in names if name.startswith(("keys/", "public/view/")) or "lock" in name]
     assert "smtp.password" not in names
-    assert report.data["head"]["size"] == opened(live).writer.size
+    assert report["head"]["size"] == opened(live).writer.size
     assert set(json.loads((tmp_path / "copy" / MANIFEST).read_bytes())["files"]) == names - {MANIFEST}
     for path in [tmp_path / "copy", *filter(Path.is_file, (tmp_path / "copy").rglob("*"))]:
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
@@ -178,11 +179,11 @@ def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
 
 def test_keys_are_backed_up_only_if_asked_and_only_under_a_passphrase(live, tmp_path, opened, monkeypatch):
     with pytest.raises(Refused, match="has no passphrase, so its file is the key"):
-        backup(opened(live), tmp_path / "copy", with_keys=True)
+        opened(live).backups.write(tmp_path / "copy", with_keys=True)
     assert not (tmp_path / "copy").exists()
     home = tmp_path / "locked"
     create(home, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
-    backup(opened(home), tmp_path / "copy", with_keys=True)  # which takes no passphrase
+    opened(home).backups.write(tmp_path / "copy", with_keys=True)  # which takes no passphrase
     for name in ("ring.json", "log.key", "endpoint.key"):
         assert (tmp_path / "copy" / "keys" / name).read_bytes() == (home / "keys" / name).read_bytes()
     restore(tmp_path / "copy", tmp_path / "new", None, None)
@@ -195,7 +196,7 @@ def test_a_backup_goes_to_a_new_folder_outside_of_the_home(live, tmp_path, opene
     (tmp_path / "there").mkdir()
     for place, sentence in ((tmp_path / "there", "is there already"), (live / "copy", "lies in the home")):
         with pytest.raises(Refused, match=sentence):
-            backup(opened(live), place, with_keys=False)
+            opened(live).backups.write(place, with_keys=False)
 
 
 def test_a_backup_that_breaks_off_leaves_nothing(live, tmp_path, opened, monkeypatch):
@@ -204,7 +205,7 @@ def test_a_backup_that_breaks_off_leaves_nothing(live, tmp_path, opened, monkeyp
 
     monkeypatch.setattr(rows, "take", full)
     with pytest.raises(Unavailable, match="No space left on device; nothing is there"):
-        backup(opened(live), tmp_path / "copies" / "one", with_keys=False)
+        opened(live).backups.write(tmp_path / "copies" / "one", with_keys=False)
     assert list((tmp_path / "copies").iterdir()) == []
 
 
@@ -219,9 +220,9 @@ def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path,
     with monkeypatch.context() as patch:
         patch.setattr(backup_module, "sync_folder", failing)
         with pytest.raises(Unavailable, match="Input/output error; nothing is there"):
-            backup(home, tmp_path / "copies" / "one", with_keys=False)
+            home.backups.write(tmp_path / "copies" / "one", with_keys=False)
     assert list((tmp_path / "copies").iterdir()) == []
-    backup(home, tmp_path / "copies" / "one", with_keys=False)
+    home.backups.write(tmp_path / "copies" / "one", with_keys=False)
 
 
 def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
@@ -229,14 +230,14 @@ def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(li
     for folder in (left, others):
         (folder / "public").mkdir(parents=True)
         (folder / "rows.db").write_bytes(b"half")
-    backup(opened(live), tmp_path / "copy", with_keys=False)
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
     assert not left.exists()
     assert (others / "rows.db").exists()
 
 
 @pytest.fixture
 def copy_of_live(live, tmp_path, opened) -> Path:
-    backup(opened(live), tmp_path / "copy", with_keys=False)
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
     return tmp_path / "copy"
 
 
@@ -283,7 +284,7 @@ def test_rows_in_a_file_of_their_own_replace_nothing(live, tmp_path, opened):
     settings = live / "quarterturn.toml"
     settings.write_text(settings.read_text().replace("sqlite:///quarterturn.db", f"sqlite:///{tmp_path}/rows.db"))
     (live / "quarterturn.db").rename(tmp_path / "rows.db")
-    backup(opened(live), tmp_path / "copy", with_keys=False)
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
     head = live / "head" / "signed"
     with pytest.raises(Refused, match="there is a database at"):
         restore(tmp_path / "copy", tmp_path / "new", head, None)
@@ -311,12 +312,12 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
 def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_to_do(  # noqa: PLR0917 - fixtures
     live, tmp_path, opened, elsewhere, say, monkeypatch
 ):
-    backup(opened(live), tmp_path / "copy", with_keys=False)
+    opened(live).backups.write(tmp_path / "copy", with_keys=False)
     before = opened(live).writer.note()
     turn(opened(live))
     report = restore(tmp_path / "copy", tmp_path / "new", live / "public" / "log" / "checkpoint", elsewhere)
-    assert report.data["signs"] is False
-    assert any("It can be read, and signs nothing. Restore a newer backup" in line for line in report.lines)
+    assert report.signs is False
+    assert any("It can be read, and signs nothing. Restore a newer backup" in line for line in restored_lines(report))
     new = with_keys(live, tmp_path / "new")
     if elsewhere:
         monkeypatch.setitem(os.environ, "QUARTERTURN_DATABASE", elsewhere)
@@ -330,7 +331,7 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
     assert refused.code == 8
     assert "Use the newest database; nothing can be promised from an older one" in refused.sentence
     (tmp_path / "before").write_text(before)
-    backup(opened(live), tmp_path / "newer", with_keys=False)
+    opened(live).backups.write(tmp_path / "newer", with_keys=False)
     with pytest.raises(Refused, match="name the newest head there is"):
         restore(tmp_path / "newer", tmp_path / "third", tmp_path / "before", None)
 
@@ -341,7 +342,7 @@ def test_two_heads_of_one_size_are_noticed(live, copy_of_live, tmp_path, opened)
     for home, word in ((live, b'{"a":1}'), (with_keys(live, tmp_path / "twin"), b'{"b":1}')):
         opened(home).ledger.record("key/1", word)
         opened(home).ledger.publish()
-    backup(opened(live), tmp_path / "later", with_keys=False)
+    opened(live).backups.write(tmp_path / "later", with_keys=False)
     with pytest.raises(Refused, match="are two logs of one size"):
         restore(tmp_path / "later", tmp_path / "new", tmp_path / "twin" / "head" / "signed", None)
 
@@ -364,7 +365,7 @@ def test_both_verbs_speak(live, tmp_path, say):
 def test_two_backups_at_once_do_not_touch_each_other(live, tmp_path, opened):
     houses = [opened(live) for _ in range(3)]
     threads = [
-        threading.Thread(target=backup, args=(house, tmp_path / f"copy-{n}"), kwargs={"with_keys": False})
+        threading.Thread(target=house.backups.write, args=(tmp_path / f"copy-{n}",), kwargs={"with_keys": False})
         for n, house in enumerate(houses)
     ]
     for thread in threads:

@@ -14,9 +14,9 @@ import pyrage
 import pytest
 
 from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.setup.keys import SHUT
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 from quarterturn.home.home import HomePaths
-from quarterturn.keys import key_locks
 from vault.keys.locks.command import NewCommand
 from vault.keys.locks.custodians import decrypted
 from vault.keys.locks.passphrase import Cost, Passphrase
@@ -226,7 +226,7 @@ def test_a_split_of_an_open_home_says_that_nothing_else_opens_it(home, people, t
 
 def test_leaving_a_home_to_its_custodians_alone_gives_a_warning(split, keys):
     said = keys("remove", "passphrase")
-    assert (said.code, said.out.splitlines()[-1]) == (0, key_locks.SHUT)
+    assert (said.code, said.out.splitlines()[-1]) == (0, SHUT)
 
 
 def test_a_home_without_custodians_says_so(split, home, say):

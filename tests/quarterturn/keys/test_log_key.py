@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.keys import log_key
+from quarterturn.keys.log_key import LogKeyChange
 from vault.errors import Broken, Refused
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.note import open_note
@@ -31,14 +31,13 @@ def keys(home: Path) -> list[str]:
     return (home / "public" / "log.vkey").read_text().splitlines()
 
 
-@pytest.mark.parametrize("done", range(len(log_key.STEPS) + 1))
+@pytest.mark.parametrize("done", range(len(LogKeyChange.STEPS) + 1))
 def test_interrupted_after_any_step_it_is_resumed_and_changes_once(live: Path, say: Callable, done: int) -> None:
     (old,) = keys(live)
     with opened(live) as house:
         size = house.writer.size
-        _ = house.ledger
-        for step in log_key.STEPS[:done]:
-            step(house)
+        for step in LogKeyChange.STEPS[:done]:
+            step(house.log_key_change)
     with opened(live) as house:
         assert house.writer.fsck() == []
     said = say("log", "change-key", "--as", "ada", "--home", live, "--json")
@@ -67,8 +66,8 @@ def test_a_process_with_the_old_key_signs_nothing(live: Path, say: Callable) -> 
     with opened(live) as running:
         running.ledger.publish()
         with opened(live) as house:
-            for step in log_key.STEPS:
-                step(house)
+            for step in LogKeyChange.STEPS:
+                step(house.log_key_change)
         size = running.writer.size
         with pytest.raises(Refused, match="it signed nothing"):
             running.ledger.publish()

@@ -14,10 +14,9 @@ import pytest
 from quarterturn import settings
 from quarterturn.app import Application
 from quarterturn.backup import rows
-from quarterturn.backup.backup import backup, files
+from quarterturn.backup.backup import files
 from quarterturn.errors import Unavailable
 from quarterturn.keys import rekeying
-from quarterturn.runs import models
 from quarterturn.settings import ModelSettings
 from vault.keys import private_files
 from vault.keys.seal import Sealed, seal
@@ -34,7 +33,7 @@ def with_model(home):
     model = ModelSettings(wire="openai", url="https://model.example/v1", models=["m"])
     (home / settings.FILE).write_text(settings.dump(chosen.model_copy(update={"models": {"smart": model}})))
     house = Application(home, None)
-    models.keep_key(house, "smart", "dev", "test-key-of-dev")
+    house.models.keep_key("smart", "dev", "test-key-of-dev")
     house.close()
     return home
 
@@ -86,7 +85,7 @@ def test_progress_goes_to_standard_error_and_the_lines_say_what_to_keep(with_mod
     assert "wrapping again" in said.err
     assert "Copy " in said.out
     house = Application(with_model, None)
-    with models.gateway(house, "smart", "dev") as gateway:
+    with house.models.gateway("smart", "dev") as gateway:
         assert gateway is not None
     listed = say("keys", "list", "--home", with_model).out
     assert "primary, 0 days old, protects 0 tasks," in listed
@@ -98,13 +97,13 @@ def test_old_and_new_are_listed_while_it_is_under_way(home, say):
     house = Application(home, None, lambda: datetime(2031, 1, 1, tzinfo=UTC))
     old = house.ring.key_id
     house.ring.add_key(house.now())
-    ring = rekeying.listing(house).data
-    assert [(key["key_id"] == old, key["primary"], key["files"]) for key in ring] == [
+    ring = house.key_rotation.keys()
+    assert [(key.key_id == old, key.primary, key.protects.files) for key in ring] == [
         (True, False, len(key_files(home))),
         (False, True, 0),
     ]
-    assert ring[1]["made"] == "2031-01-01T00:00:00+00:00"
-    assert (ring[1]["age_days"], ring[0]["age_days"] is None or ring[0]["age_days"] > 0) == (0, True)
+    assert ring[1].made == datetime(2031, 1, 1, tzinfo=UTC)
+    assert (ring[1].age_days, ring[0].age_days is None or ring[0].age_days > 0) == (0, True)
     said = say("keys", "rotate", "--home", home, "--as", "ada", "--json")
     assert (said.data["resumed"], said.data["dropped"]) == (True, [old])
     house.close()
@@ -131,7 +130,7 @@ def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):
     service, other = Application(with_model, None), Application(with_model, None)
     assert service.ring.key_id == other.ring.key_id
     other.ring.add_key(other.now())
-    models.keep_key(service, "smart", "private", "test-key-of-private")
+    service.models.keep_key("smart", "private", "test-key-of-private")
     assert key_files(with_model)["smart.private.key"].key_id == other.ring.key_id
     service.close()
     other.close()
@@ -147,13 +146,13 @@ def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(rows, "take", meanwhile)
         with pytest.raises(Unavailable, match="key ring was changed meanwhile: make the backup again"):
-            backup(service, tmp_path / "copy", with_keys=False)
+            service.backups.write(tmp_path / "copy", with_keys=False)
     service.ring.add_key(service.now())
     with pytest.raises(Unavailable, match="finish that with `quarterturn keys rotate`"):
-        backup(service, tmp_path / "copy", with_keys=False)
+        service.backups.write(tmp_path / "copy", with_keys=False)
     assert [path.name for path in tmp_path.iterdir()] == [home.name]
     say("keys", "rotate", "--home", home, "--as", "ada")
-    assert backup(service, tmp_path / "copy", with_keys=False).data["key_id"] == service.ring.key_id
+    assert service.backups.write(tmp_path / "copy", with_keys=False)["key_id"] == service.ring.key_id
     said = say("restore", tmp_path / "copy", "--home", tmp_path / "new")
     assert f"of a copy whose ring holds {service.ring.key_id}" in said.out
     service.close()

@@ -18,8 +18,8 @@ from quarterturn.cli.setup import doctor_checks
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month import automatic_turn, monthly_turn
-from quarterturn.month.automatic_turn import MonthlyClock, outbox
-from quarterturn.notices.outbox import WAITS
+from quarterturn.month.automatic_turn import MonthlyClock
+from quarterturn.notices.store import WAITS
 from quarterturn.notices.tables import NoticeRow
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
@@ -62,7 +62,7 @@ def at(live):
 
 
 def posted_keys(house: Application) -> list[str]:
-    return [one.key for one in outbox(house).posted()]
+    return [one.key for one in house.outbox.posted()]
 
 
 def months(house: Application) -> list[tuple[str, bool]]:

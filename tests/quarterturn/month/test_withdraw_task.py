@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.app import Application
-from quarterturn.approvals import signatures
+from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.errors import Unapproved
 from quarterturn.findings import detection
 from quarterturn.month import automatic_turn, withdraw_task
@@ -148,7 +148,7 @@ def test_maintainers_are_notified_once_on_every_channel(house):
     clock = automatic_turn.MonthlyClock(house)
     clock.look()
     clock.look()
-    posted = [one for one in automatic_turn.outbox(house).posted() if one.key.startswith("task.")]
+    posted = [one for one in house.outbox.posted() if one.key.startswith("task.")]
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
 
@@ -238,10 +238,10 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
         with pytest.raises(Unapproved, match=f"task/{task}"):
             gone(house, task)
     assert (house.vault.record(task).state, house.ledger.size) == (TaskState.LIVE, size)
-    (asked,) = signatures.requests(house)
+    (asked,) = house.approvals.requests()
     assert asked.detail == {"tasks": [task], "reason": "it leaked"}
     for key in keys.values():
-        signatures.keep(house, asked.id, sshsig.sign(asked.body, signatures.NAMESPACE, key))
+        house.approvals.sign(asked.id, sshsig.sign(asked.body, NAMESPACE, key))
     with pytest.raises(Unapproved):
         gone(house, task, reason="another reason than they signed for")
     assert gone(house, task).data[0]["leaf"] == size

@@ -25,7 +25,8 @@ from quarterturn.errors import Malformed
 from quarterturn.notices import channels
 from quarterturn.notices.channels import Log, MailChannel, Webhook
 from quarterturn.notices.contents import Notice
-from quarterturn.notices.outbox import WAITS, NoticeMessage, Outbox, Undelivered
+from quarterturn.notices.outbox import NoticeMessage, Outbox, Undelivered
+from quarterturn.notices.store import WAITS, NoticeStore
 from quarterturn.settings import NotifySettings, parse
 from vault.database import open_engine
 
@@ -57,7 +58,7 @@ def box(url):
     migrations.upgrade(engine)
 
     def opened(now: datetime = NOW, **ways) -> Outbox:
-        return Outbox(engine, ways, ORIGIN, lambda: now)
+        return Outbox(NoticeStore(engine, lambda: now), ways, ORIGIN)
 
     yield opened
     engine.dispose()
@@ -106,7 +107,7 @@ def test_a_delivery_that_failed_once_arrives_at_the_second_try(box):
     assert not box(way=way).posted()[0].sent
     box(NOW + WAITS[0], way=way).deliver()
     (posted,) = box(way=way).posted()
-    assert (posted.sent, posted.tries, posted.error) == (True, 2, None)
+    assert (posted.sent, posted.attempt, posted.error) == (True, 2, None)
 
 
 def test_a_notice_whose_sender_died_is_sent_again(box):

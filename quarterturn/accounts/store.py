@@ -1,4 +1,4 @@
-"""Accounts and API tokens: creating them, revoking them, and looking a token up at each request.
+"""Store of accounts and API tokens: creating them, revoking them, and looking a token up at each request.
 
 1. A token is shown once, when it is made; only its digest is stored.
 2. A token grants its scopes until it expires or is revoked.
