@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,7 +14,6 @@ from sqlalchemy import Engine
 from grammars.admission.store import Drafts
 from grammars.language.grammar import Grammar
 from grammars.language.imported import Imported
-from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
@@ -22,14 +21,17 @@ from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths, endpoint_sender, month_key
+from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submissions.queue import Queue
 from quarterturn.submissions.requests import Submissions
-from rotation.exposure.store import Exposures
+from rotation.calendar import Month
+from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
 from rotation.month.sets import SetSpec, named
 from rotation.month.store import MonthStore
+from rotation.runs import withdrawal
 from rotation.runs.books import Books
 from rotation.runs.official import OfficialRuns
 from rotation.turn.attestation import Attester
@@ -57,6 +59,19 @@ from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
+    from quarterturn.findings.detection import Detection
+    from quarterturn.findings.detection_report import DetectionReports
+    from quarterturn.month.automatic_turn import MonthlyClock
+    from quarterturn.month.monthly_turn import MonthlyTurns
+    from quarterturn.month.turn_preview import TurnPreview
+    from quarterturn.month.withdraw_task import ApprovedWithdrawals
+    from quarterturn.notices.outbox import Outbox
+    from quarterturn.tasks.review import TaskReviews
+    from rotation.detection.scan_results import Scanner
+    from rotation.generation.generate import TaskGenerator
+    from rotation.generation.import_tasks import TaskImport
+    from rotation.generation.known_tasks import KnownTasks
+    from rotation.generation.replenish import Replenishment
 
 
 class Application:
@@ -151,7 +166,7 @@ class Application:
         approvals.in_force(self)
         if self.policy is None:
             return None
-        from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
+        from quarterturn.home import witnesses
 
         return witnesses.of(self.writer, self.policy)
 
@@ -160,12 +175,18 @@ class Application:
     @cached_property
     def grammars(self) -> Mapping[str, Grammar]:
         """The shipped, public grammars by server."""
+        from rotation.generation.grammars import shipped_grammars
+
         return shipped_grammars()
 
     @cached_property
     def imported(self) -> Imported:
         """The grammars of its own."""
         return Imported(self.vault, tool_table(), CATALOGUE)
+
+    def drawn_grammars(self, who: str) -> Mapping[str, Grammar]:
+        """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped ones."""
+        return {**self.grammars, **self.imported.in_force(who=who, why="draw tasks")}
 
     @cached_property
     def drafts(self) -> Drafts:
@@ -204,6 +225,11 @@ class Application:
         return Exposures(self.engine)
 
     @cached_property
+    def findings(self) -> Findings:
+        """What the detectors found, and the reviews of it."""
+        return Findings(self.engine)
+
+    @cached_property
     def books(self) -> Books:
         """The stores and the log that the rotation works on."""
         return Books(
@@ -214,7 +240,7 @@ class Application:
             months=self.months,
             runs=self.runs,
             exposures=self.exposures,
-            findings=Findings(self.engine),
+            findings=self.findings,
             clock=self.now,
         )
 
@@ -246,6 +272,134 @@ class Application:
     def _agreed(self, plan: Plan) -> None:
         approvals.require(self, "activate", *approvals.turn(plan))
 
+    # -- tasks, detection and the month -------------------------------------------------------------------------------
+
+    @cached_property
+    def known_tasks(self) -> KnownTasks:
+        """What a new draft must differ from."""
+        from rotation.generation.known_tasks import KnownTasks
+
+        return KnownTasks(self.vault, self.months, self.drafts, self.grammars)
+
+    @cached_property
+    def replenishment(self) -> Replenishment:
+        """The supply of the next turn."""
+        from rotation.generation.replenish import Replenishment
+
+        return Replenishment(self.vault, self.months, self.spec, self.known_tasks, self._generator)
+
+    def _generator(self, author: str, box: Box) -> TaskGenerator:
+        from rotation.generation.generate import TaskGenerator
+        from sandbox.runs.prover import BoxProver
+
+        grammars, prover = self.drawn_grammars(author), BoxProver(box)
+        mix, workers = self.spec.per_cohort, self.settings.run.workers
+        return TaskGenerator(grammars, self.vault, self.drafts, prover, mix=mix, workers=workers)
+
+    @cached_property
+    def task_import(self) -> TaskImport:
+        """The import of hand-written tasks."""
+        from rotation.generation.import_tasks import TaskImport
+
+        return TaskImport(self.vault, self.drafts, self.known_tasks)
+
+    @cached_property
+    def reviews(self) -> TaskReviews:
+        """The reviews of tasks."""
+        from quarterturn.tasks.review import TaskReviews
+
+        return TaskReviews(self.vault, self.drafts, partial(approvals.require, self), self.now)
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        """The scan of all results."""
+        from quarterturn.findings import detection
+        from rotation.detection.scan_results import Scanner
+
+        limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
+        return Scanner(self.books, limits, detection.scan, detection.smallest_visible_leak)
+
+    @cached_property
+    def detection(self) -> Detection:
+        """The detector runs."""
+        from quarterturn.findings.detection import Detection
+
+        return Detection(self.scanner, self.findings, self.now)
+
+    @cached_property
+    def detection_reports(self) -> DetectionReports:
+        """The monthly reports on findings."""
+        from quarterturn.findings.detection_report import DetectionReports
+
+        return DetectionReports(self.runs, self.scanner, self.findings, self.settings.benchmark.origin, self.now)
+
+    @cached_property
+    def approved_withdrawals(self) -> ApprovedWithdrawals:
+        """The withdrawals of tasks."""
+        from quarterturn.leaderboard import public_view
+        from quarterturn.month.withdraw_task import ApprovedWithdrawals
+
+        return ApprovedWithdrawals(
+            self.vault,
+            require=partial(approvals.require, self),
+            withdraw=partial(withdrawal.withdraw, self.books),
+            listed=partial(withdrawal.listed, self.books),
+            after=partial(public_view.after, self, withdrawn=True),
+        )
+
+    @cached_property
+    def turn_calendar(self) -> TurnCalendar:
+        """Which turn comes next, and when."""
+        first = Month.parse(self.settings.benchmark.first_month)
+        return TurnCalendar(self.months, first, self.settings.clock, self.now)
+
+    @cached_property
+    def turn_preview(self) -> TurnPreview:
+        """What the next turn would do, and what it lacks."""
+        from quarterturn.month.turn_preview import TurnPreview
+
+        return TurnPreview(self.turn_calendar, self.rotation, self.vault, self.runs, self._unsigned)
+
+    def _unsigned(self, plan: Plan) -> str | None:
+        return approvals.waiting(self, "activate", *approvals.turn(plan))
+
+    @cached_property
+    def monthly_turns(self) -> MonthlyTurns:
+        """The turn, with what comes after it."""
+        from quarterturn.month.monthly_turn import MonthlyTurns
+
+        lock = self.places.head.with_name("turn.lock")
+        return MonthlyTurns(lock, self.turn_calendar, lambda: self.rotation, self.after_results)
+
+    def after_results(self, why: str) -> None:
+        """Look at the results of a run or a turn, and rewrite what is public of them; an error stops nothing."""
+        from quarterturn.leaderboard import public_view
+
+        self.detection.run(why)
+        public_view.after(self)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The notices to maintainers."""
+        from quarterturn.notices import channels
+        from quarterturn.notices.outbox import Outbox
+
+        origin = self.settings.benchmark.origin
+        return Outbox(self.engine, channels.of(self.settings.notify, self.home, origin, self.now), origin, self.now)
+
+    @cached_property
+    def monthly_clock(self) -> MonthlyClock:
+        """What makes the turns that are due; works as far as it can where the key ring is locked."""
+        from quarterturn.month.automatic_turn import MonthlyClock
+
+        return MonthlyClock(
+            self.turn_calendar,
+            self.monthly_turns,
+            self.outbox,
+            preview=lambda: self.turn_preview.next(),  # noqa: PLW0108 - opens the key ring when it is called
+            withdrawn=lambda: withdrawal.listed(self.books),
+        )
+
     # -- the service --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -256,7 +410,7 @@ class Application:
     @cached_property
     def oidc(self) -> Provider | None:
         """The OpenID provider of maintainers, if the settings name one."""
-        from quarterturn.accounts.oidc import Provider  # noqa: PLC0415 - loads slowly, and only the service needs it
+        from quarterturn.accounts.oidc import Provider
 
         return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
 
@@ -274,15 +428,3 @@ class Application:
     def queue(self) -> Queue:
         """The job queue."""
         return Queue(self.engine, self.now, self.settings.service.at_once)
-
-
-@cache
-def shipped_grammar(server: str) -> Grammar:
-    """Load a shipped grammar, once in a process, checked against the pinned tools and the known predicates."""
-    return load(server, tools=tool_table(), predicates=CATALOGUE)
-
-
-@cache
-def shipped_grammars() -> Mapping[str, Grammar]:
-    """Load every shipped grammar."""
-    return {name: shipped_grammar(name) for name in library()}

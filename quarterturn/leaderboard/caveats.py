@@ -7,10 +7,13 @@ every such score; in the log the `set` statement says it. `doctor` shows both ca
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from quarterturn.app import Application
 from rotation.calendar import Month
 from vault.store.tasks import from_public_grammars, served_plain
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 
 def public_cohorts(house: Application, month: Month | None = None) -> list[str]:

@@ -13,18 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from quarterturn.app import Application
 from quarterturn.leaderboard import scores
 from quarterturn.leaderboard.scores import FIGURES, PARTS
 from quarterturn.leaderboard.tables import DisclosedScore
 from sandbox.results.score import Figure, Score
 from sandbox.runs.store import RunRecord, RunState
 from vault.database import transaction
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 _BOTH_SIDES = 2 * 1.959964  # from the ends of a 95 % interval to the standard error
 

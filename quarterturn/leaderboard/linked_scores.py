@@ -7,14 +7,15 @@ leaderboard's `whole` figure, and rounded like everything that is shown of priva
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quarterturn.app import Application
-from quarterturn.findings.detection import scanner
 from quarterturn.leaderboard.scores import half_point
 from quarterturn.leaderboard.standings import LeaderboardLine
 from rotation.calendar import Month
 from rotation.runs import withdrawal
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
@@ -27,10 +28,9 @@ def of_month(house: Application, month: Month) -> Scores:
 
     if not house.months.cohorts():
         return {}
-    looking = scanner(house)
-    rotation = month.since(looking.start()) + 1
+    rotation = month.since(house.scanner.start()) + 1
     withdrawn = {entry.task for entry in withdrawal.listed(house.books)}
-    table = looking.table(f"linked board of {month}", withdrawn).until(rotation)
+    table = house.scanner.table(f"linked board of {month}", withdrawn).until(rotation)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
         for row in (scores(link(table)) if table.last == rotation else [])

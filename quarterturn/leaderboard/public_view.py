@@ -16,20 +16,22 @@ import hashlib
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grammars.language.load import LIBRARY, library
-from quarterturn import wall_clock
-from quarterturn.app import Application, shipped_grammar
 from quarterturn.leaderboard import caveats, changelog, standings
-from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
 from rotation.findings.store import counts_by_kind
+from rotation.generation import dev_sets
+from rotation.generation.grammars import shipped_grammar
 from rotation.month import draw
 from rotation.month.sets import COHORTS, SetSpec
 from vault.canonical import canonical
 from vault.file_lock import locked
 from vault.files import write_atomically
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS = "dev.json", "rotations.json", "findings.json", "board"
 _PATIENCE = 10.0  # seconds to wait for another who draws
@@ -90,7 +92,7 @@ def rotations(house: Application) -> bytes:
     """Give the turns that were made, the cohorts, and when the next turn is due."""
     turns, cohorts = house.months.turns(), house.months.cohorts()
     public = {name for cohort in cohorts for name in caveats.public_cohorts(house, cohort.entered)}
-    coming, due = wall_clock.next_turn(house.months, house.settings)
+    coming, due = house.turn_calendar.next()
     return _plain(
         {
             "benchmark": house.settings.benchmark.model_dump(include={"origin", "first_month"}),
@@ -123,7 +125,7 @@ def rotations(house: Application) -> bytes:
 def findings(house: Application) -> bytes:
     """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
-    all_findings = house.books.findings.all()
+    all_findings = house.findings.all()
     return _plain(
         {"months": {str(m): counts_by_kind([finding for finding in all_findings if finding.month == m]) for m in over}}
     )

@@ -15,12 +15,11 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
-from quarterturn.app import Application
 from quarterturn.leaderboard.tables import ScoreRow
 from rotation.calendar import Month
 from rotation.runs import withdrawal
@@ -28,6 +27,9 @@ from sandbox.results.interval import NOTHING
 from sandbox.results.score import Figure, Result, Score, roughly, score
 from sandbox.runs.store import RunRecord
 from vault.database import transaction
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 SECONDARY = ("efficiency", "hallucinated_tool_rate", "recovery_rate")
 FIGURES = ("success_rate", *SECONDARY)

@@ -15,15 +15,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quarterturn.app import Application
 from quarterturn.leaderboard import scores
 from quarterturn.leaderboard.scores import FIGURES, Scores, half_point, rounded, score_of
 from rotation.calendar import Month
 from rotation.exposure.tracks import TRACKS, UNOFFICIAL
 from sandbox.results.score import Figure, Result, Score, rank, score
 from sandbox.runs.store import RunRecord, RunState
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 
 @dataclass(frozen=True, slots=True)

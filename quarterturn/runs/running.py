@@ -9,16 +9,16 @@ from typing import Any, Literal, Protocol
 
 from sqlmodel import Session
 
-from quarterturn.app import Application, shipped_grammars
+from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.errors import Malformed, NotAllowed, Refused, UpstreamDown
-from quarterturn.findings import detection
 from quarterturn.leaderboard import caveats, disclosure, public_view, scores, standings
 from quarterturn.report import Report
 from quarterturn.runs import models
 from quarterturn.runs.hosted_endpoint import Hosting, ephemeral
-from quarterturn.tasks import dev_sets
+from rotation.generation import dev_sets
+from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO, SetSpec
 from rotation.runs.official import OpenRun
 from sandbox.attacks import selfcheck
@@ -294,8 +294,7 @@ def play(
         with suppress(Exception):  # what went wrong first is what is said
             _after_stop(house, opened, hold, _stop_code(hold.lease_status(), error), out)
         raise
-    detection.after(house, f"results of run {number}")
-    public_view.after(house)
+    house.after_results(f"results of run {number}")
     return opened, results
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from quarterturn import foreign_packages, wall_clock
+from quarterturn import foreign_packages
 from quarterturn.app import Application
 from quarterturn.approvals import approvals
 from quarterturn.boxes import BOXES, choose_box
@@ -20,7 +20,6 @@ from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.leaderboard import caveats
-from quarterturn.month import automatic_turn
 from quarterturn.report import Report
 from quarterturn.runs.running import Progress
 from sandbox import attacks
@@ -208,14 +207,14 @@ def _approvals(house: Application) -> Finding:
 
 def _clock(house: Application) -> Finding:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
-    month, due = wall_clock.next_turn(house.months, house.settings)
-    coming, now = automatic_turn.coming(house, month, due), house.now()
+    month, due = house.turn_calendar.next()
+    coming, now = house.monthly_clock.coming(), house.now()
     overdue, soon = now >= due, now >= due - timedelta(days=house.settings.clock.remind_days)
     sentences = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
     sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
     if overdue and not coming.lacks:
         sentences.append("Check that `quarterturn serve` runs, without --no-clock")
-    failed = [notice for notice in automatic_turn.outbox(house).posted() if notice.error and not notice.sent]
+    failed = [notice for notice in house.outbox.posted() if notice.error and not notice.sent]
     if failed:
         last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
         sentences.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")

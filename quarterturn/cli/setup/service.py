@@ -36,7 +36,6 @@ def serve(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
-    from quarterturn.month.automatic_turn import MonthlyClock
     from quarterturn.runs.postgres_executor import executor
 
     with open_app(home) as house:
@@ -44,7 +43,7 @@ def serve(
         logs.configure()
         works = executor(house, workers, only)
         _say_which(workers, only)
-        works = Together(works, MonthlyClock(house)) if clock else works
+        works = Together(works, house.monthly_clock) if clock else works
         run(house, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", house.home, url))
 
 

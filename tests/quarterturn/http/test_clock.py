@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.month.automatic_turn import MonthlyClock, outbox
 
 from ...patience import PATIENCE
 
@@ -21,12 +20,12 @@ QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 
 
 def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
-    MonthlyClock(site.house).look()
+    site.house.monthly_clock.look()
     said = site.get("/metrics", "runner").text
     assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
     assert "quarterturn_turn_overdue 0" in said
     assert "# TYPE quarterturn_notices_given_up gauge" in said
-    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not outbox(site.house).posted()
+    assert re.search(r'quarterturn_notices_unsent\{channel="log"\} \d', said) or not site.house.outbox.posted()
 
 
 def started_over(home: Path, month: str) -> Path:
