@@ -14,7 +14,6 @@ from sqlalchemy import Engine
 from grammars.admission.store import Drafts
 from grammars.language.grammar import Grammar
 from grammars.language.imported import Imported
-from grammars.language.load import library, load
 from quarterturn import migrations, settings, wall_clock
 from quarterturn.accounts.store import Accounts, Caller
 from quarterturn.approvals import approvals
@@ -22,9 +21,9 @@ from quarterturn.approvals.approvals import Approvals
 from quarterturn.approvals.store import ApprovalStore
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName, WorkerClass
-from quarterturn.findings import detection
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths, endpoint_sender, month_key
+from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.progress import NullProgress
 from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter, dev_set
 from quarterturn.redactor import REDACTOR
@@ -39,10 +38,10 @@ from quarterturn.submissions.store.queue import Executor, Queue
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from quarterturn.submissions.store.traces import TraceStore
 from quarterturn.submissions.traces import TraceRelease, Traces
-from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
-from rotation.exposure.store import Exposures
+from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
+from rotation.generation import dev_sets
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.leaderboard.scorekeeper import Scorekeeper
@@ -80,11 +79,23 @@ from verifiers.language.catalogue import CATALOGUE
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
     from quarterturn.backup.backup import Backups
+    from quarterturn.findings.detection import Detection
+    from quarterturn.findings.detection_report import DetectionReports
     from quarterturn.keys.key_locks import KeyLocks
     from quarterturn.keys.log_key import LogKeyChange
     from quarterturn.keys.models import ModelUpstreams
     from quarterturn.keys.rekeying import KeyRotation
+    from quarterturn.month.automatic_turn import MonthlyClock
+    from quarterturn.month.monthly_turn import MonthlyTurns
+    from quarterturn.month.turn_preview import TurnPreview
+    from quarterturn.month.withdraw_task import ApprovedWithdrawals
     from quarterturn.notices.outbox import Outbox
+    from quarterturn.tasks.review import TaskReviews
+    from rotation.detection.scan_results import Scanner
+    from rotation.generation.generate import TaskGenerator
+    from rotation.generation.import_tasks import TaskImport
+    from rotation.generation.known_tasks import KnownTasks
+    from rotation.generation.replenish import Replenishment
 
 
 class Application:
@@ -154,35 +165,35 @@ class Application:
     @cached_property
     def key_locks(self) -> KeyLocks:
         """The locks that open the key ring."""
-        from quarterturn.keys.key_locks import KeyLocks  # noqa: PLC0415 - only some verbs change keys
+        from quarterturn.keys.key_locks import KeyLocks
 
         return KeyLocks(self.ring, self.places.ring, self.vault)
 
     @cached_property
     def key_rotation(self) -> KeyRotation:
         """Rotation of the key ring's primary key."""
-        from quarterturn.keys.rekeying import KeyFiles, KeyRotation  # noqa: PLC0415 - likewise
+        from quarterturn.keys.rekeying import KeyFiles, KeyRotation
 
         return KeyRotation(self.engine, self.ring, KeyFiles(self.places, self.ring), self.now)
 
     @cached_property
     def log_key_change(self) -> LogKeyChange:
         """Change of the log's signing key."""
-        from quarterturn.keys.log_key import LogKeyChange  # noqa: PLC0415 - likewise
+        from quarterturn.keys.log_key import LogKeyChange
 
         return LogKeyChange(self.places, self.ring, self.writer, self.ledger, self.vault)
 
     @cached_property
     def models(self) -> ModelUpstreams:
         """The language models that agents may use, and their sealed keys."""
-        from quarterturn.keys.models import ModelUpstreams  # noqa: PLC0415 - few runs use one
+        from quarterturn.keys.models import ModelUpstreams
 
         return ModelUpstreams(self.settings.models, self.places, self.ring)
 
     @cached_property
     def backups(self) -> Backups:
         """Backups of the home."""
-        from quarterturn.backup.backup import Backups  # noqa: PLC0415 - one verb makes one
+        from quarterturn.backup.backup import Backups
 
         policy, origin = self.settings.ledger.policy, self.settings.benchmark.origin
         return Backups(lambda: self.engine, self.places, policy, origin, self.now)
@@ -221,7 +232,7 @@ class Application:
         self.approvals.in_force()
         if self.policy is None:
             return None
-        from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
+        from quarterturn.home import witnesses
 
         return witnesses.of(self.writer, self.policy)
 
@@ -230,12 +241,18 @@ class Application:
     @cached_property
     def grammars(self) -> Mapping[str, Grammar]:
         """The shipped, public grammars by server."""
+        from rotation.generation.grammars import shipped_grammars
+
         return shipped_grammars()
 
     @cached_property
     def imported(self) -> Imported:
         """The grammars of its own."""
         return Imported(self.vault, tool_table(), CATALOGUE)
+
+    def drawn_grammars(self, who: str) -> Mapping[str, Grammar]:
+        """Give the grammars that tasks are drawn from: the home's own where it has one, else the shipped ones."""
+        return {**self.grammars, **self.imported.in_force(who=who, why="draw tasks")}
 
     @cached_property
     def drafts(self) -> Drafts:
@@ -324,23 +341,21 @@ class Application:
     def public_view(self) -> PublicViewWriter:
         """The writer of the public view."""
         benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month"})
-        next_turn = partial(wall_clock.next_turn, self.months, self.settings)
-        facts = HomeFacts(benchmark, self.places.releases, self.places.log, next_turn)
+        facts = HomeFacts(benchmark, self.places.releases, self.places.log, self.turn_calendar.next)
         documents = PublicDocuments(facts, self.months, self.leaderboard, self.caveats, self.findings)
         return PublicViewWriter(self.places.view, documents, self.months, self._recount)
 
     def refresh_public_view(self) -> None:
         """Write the whole public view, the dev set included."""
-        servers = [server for server in self.spec.servers if server in library()]
-        grammars = lambda: {server: shipped_grammar(server) for server in servers}  # noqa: E731 - drawn seldom
-        self.public_view.refresh(partial(dev_set, self.spec, grammars))
+        from rotation.generation.grammars import shipped_among
+
+        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.servers)))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
-        from quarterturn.findings.detection import scanner  # noqa: PLC0415 - likewise
-        from rotation.leaderboard.linked_scores import linked_scores  # noqa: PLC0415 - few verbs compare months
+        from rotation.leaderboard.linked_scores import linked_scores
 
-        return linked_scores(scanner(self), self.months, self.withdrawals, month)
+        return linked_scores(self.scanner, self.months, self.withdrawals, month)
 
     def withdrawals(self) -> list[Withdrawn]:
         """List the withdrawals that the published log has."""
@@ -374,6 +389,127 @@ class Application:
     def _agreed(self, plan: Plan) -> None:
         self.approvals.require("activate", *approvals.turn(plan))
 
+    # -- tasks, detection and the month -------------------------------------------------------------------------------
+
+    @cached_property
+    def known_tasks(self) -> KnownTasks:
+        """What a new draft must differ from."""
+        from rotation.generation.known_tasks import KnownTasks
+
+        return KnownTasks(self.vault, self.months, self.drafts, self.grammars)
+
+    @cached_property
+    def replenishment(self) -> Replenishment:
+        """The supply of the next turn."""
+        from rotation.generation.replenish import Replenishment
+
+        return Replenishment(self.vault, self.months, self.spec, self.known_tasks, self._generator)
+
+    def _generator(self, author: str, box: Box) -> TaskGenerator:
+        from rotation.generation.generate import TaskGenerator
+        from sandbox.runs.prover import BoxProver
+
+        grammars, prover = self.drawn_grammars(author), BoxProver(box)
+        mix, workers = self.spec.per_cohort, self.settings.run.workers
+        return TaskGenerator(grammars, self.vault, self.drafts, prover, mix=mix, workers=workers)
+
+    @cached_property
+    def task_import(self) -> TaskImport:
+        """The import of hand-written tasks."""
+        from rotation.generation.import_tasks import TaskImport
+
+        return TaskImport(self.vault, self.drafts, self.known_tasks)
+
+    @cached_property
+    def reviews(self) -> TaskReviews:
+        """The reviews of tasks."""
+        from quarterturn.tasks.review import TaskReviews
+
+        return TaskReviews(self.vault, self.drafts, self.approvals.require, self.now)
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        """The scan of all results."""
+        from quarterturn.findings import detection
+        from rotation.detection.scan_results import Scanner
+
+        limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
+        return Scanner(self.books, limits, detection.scan, detection.smallest_visible_leak)
+
+    @cached_property
+    def detection(self) -> Detection:
+        """The detector runs."""
+        from quarterturn.findings.detection import Detection
+
+        return Detection(self.scanner, self.findings, self.now)
+
+    @cached_property
+    def detection_reports(self) -> DetectionReports:
+        """The monthly reports on findings."""
+        from quarterturn.findings.detection_report import DetectionReports
+
+        return DetectionReports(self.runs, self.scanner, self.findings, self.settings.benchmark.origin, self.now)
+
+    @cached_property
+    def approved_withdrawals(self) -> ApprovedWithdrawals:
+        """The withdrawals of tasks."""
+        from quarterturn.month.withdraw_task import ApprovedWithdrawals
+
+        return ApprovedWithdrawals(
+            self.vault,
+            require=self.approvals.require,
+            withdraw=partial(withdrawal.withdraw, self.books),
+            listed=self.withdrawals,
+            after=partial(self.public_view.update, withdrawn=True),
+        )
+
+    @cached_property
+    def turn_calendar(self) -> TurnCalendar:
+        """Which turn comes next, and when."""
+        first = Month.parse(self.settings.benchmark.first_month)
+        return TurnCalendar(self.months, first, self.settings.clock, self.now)
+
+    @cached_property
+    def turn_preview(self) -> TurnPreview:
+        """What the next turn would do, and what it lacks."""
+        from quarterturn.month.turn_preview import TurnPreview
+
+        return TurnPreview(self.turn_calendar, self.rotation, self.vault, self.runs, self._unsigned)
+
+    def _unsigned(self, plan: Plan) -> str | None:
+        return self.approvals.waiting("activate", *approvals.turn(plan))
+
+    @cached_property
+    def monthly_turns(self) -> MonthlyTurns:
+        """The turn, with what comes after it."""
+        from quarterturn.month.monthly_turn import MonthlyTurns
+
+        lock = self.places.head.with_name("turn.lock")
+        return MonthlyTurns(lock, self.turn_calendar, lambda: self.rotation, self.after_turn)
+
+    def after_turn(self, why: str) -> None:
+        """Do what follows a turn: as after a run, and owners see the traces of the tasks that retired."""
+        self.after_results(why)
+        self.trace_release.release_all(self.submissions.played())
+
+    def after_results(self, why: str) -> None:
+        """Look at the results of a run or a turn, and rewrite what is public of them; an error stops nothing."""
+        self.detection.run(why)
+        self.public_view.update()
+
+    @cached_property
+    def monthly_clock(self) -> MonthlyClock:
+        """What makes the turns that are due; works as far as it can where the key ring is locked."""
+        from quarterturn.month.automatic_turn import MonthlyClock
+
+        return MonthlyClock(
+            self.turn_calendar,
+            self.monthly_turns,
+            self.outbox,
+            preview=lambda: self.turn_preview.next(),  # noqa: PLW0108 - opens the key ring when it is called
+            withdrawn=self.withdrawals,
+        )
+
     # -- the service --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -384,7 +520,7 @@ class Application:
     @cached_property
     def oidc(self) -> Provider | None:
         """The OpenID provider of maintainers, if the settings name one."""
-        from quarterturn.accounts.oidc import Provider  # noqa: PLC0415 - loads slowly, and only the service needs it
+        from quarterturn.accounts.oidc import Provider
 
         return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
 
@@ -396,7 +532,7 @@ class Application:
     @cached_property
     def outbox(self) -> Outbox:
         """The notices to maintainers."""
-        from quarterturn.notices import channels, outbox, store  # noqa: PLC0415 - loads mail and TLS
+        from quarterturn.notices import channels, outbox, store
 
         origin = self.settings.benchmark.origin
         delivered_by = channels.of(self.settings.notify, self.home, origin, self.now)
@@ -434,18 +570,17 @@ class Application:
         """What shows traces."""
         return Traces(self.trace_store, self.submissions, self.now)
 
-    def release_traces(self) -> None:
-        """Add to the traces of private runs their results on tasks that have retired."""
-        release = TraceRelease(self.trace_store, self.runs, self.vault, self._retired)
-        for submission in self.submissions.played():
-            release.release(submission)
+    @cached_property
+    def trace_release(self) -> TraceRelease:
+        """What adds the retired tasks of private runs to their traces."""
+        return TraceRelease(self.trace_store, self.runs, self.vault, self._retired)
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 
     @cached_property
     def facilities(self) -> Facilities:
         """What runs are given."""
-        return Facilities(self.spec.name, self.box, lambda: self.sender, lambda name, tasks: self.models.gateway(name, tasks))
+        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway)
 
     @cached_property
     def run_player(self) -> RunPlayer:
@@ -466,7 +601,7 @@ class Application:
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
         """Give what runs submissions in the background, `workers` at a time."""
-        from quarterturn.runs.postgres_executor import executor  # noqa: PLC0415 - only the service works in the background
+        from quarterturn.runs.postgres_executor import executor
 
         return executor(self.engine, self.queue, self.job_worker.work, workers, only)
 
@@ -479,14 +614,15 @@ class Application:
         return RunRequest(image, None, submission.account, box, hosting, submission.model)
 
     def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
+        from rotation.generation.grammars import shipped_grammars
+
         tasks = dev_sets.tasks(shipped_grammars(), self.spec, first=1 if submission.tasks == "check" else None)
         with self.facilities.model(submission.model, "dev") as model:
             run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, hold=hold)
         self.trace_store.keep(submission.id, run.as_json())
 
     def _after_closed(self, number: int) -> None:
-        detection.after(self, f"results of run {number}")
-        self.public_view.update()
+        self.after_results(f"results of run {number}")
 
     def _settle(self) -> None:
         self.ledger.publish()
@@ -500,15 +636,3 @@ class Application:
         released = {cohort.id for cohort in self.months.cohorts("published")}
         gone = {task.task for task in self.withdrawals() if task.cohort in released}
         return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]
-
-
-@cache
-def shipped_grammar(server: str) -> Grammar:
-    """Load a shipped grammar, once in a process, checked against the pinned tools and the known predicates."""
-    return load(server, tools=tool_table(), predicates=CATALOGUE)
-
-
-@cache
-def shipped_grammars() -> Mapping[str, Grammar]:
-    """Load every shipped grammar."""
-    return {name: shipped_grammar(name) for name in library()}

@@ -26,9 +26,9 @@ from typing import Any
 from grammars.language.grammar import Grammar
 from grammars.language.load import LIBRARY
 from quarterturn.errors import where
-from quarterturn.tasks import dev_sets
 from rotation.calendar import Month
 from rotation.findings.store import Findings, counts_by_kind
+from rotation.generation import dev_sets
 from rotation.leaderboard import changelog
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard

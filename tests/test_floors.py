@@ -90,9 +90,6 @@ ABOVE_THE_ROOT = ("quarterturn.cli",)
 # get smaller, and a module whose number is 0 leaves the table.
 TAKE_ALL: dict[str, int] = {
     "quarterturn.audit.access_check": 1,
-    "quarterturn.findings.detection": 6,
-    "quarterturn.findings.detection_report": 2,
-    "quarterturn.findings.leak_trace": 1,
     "quarterturn.http.app": 1,
     "quarterturn.http.identity.auth": 1,
     "quarterturn.http.routes.account_pages": 9,
@@ -100,13 +97,6 @@ TAKE_ALL: dict[str, int] = {
     "quarterturn.http.routes.health": 3,
     "quarterturn.http.routes.submissions": 14,
     "quarterturn.http.serve": 1,
-    "quarterturn.month.automatic_turn": 2,
-    "quarterturn.month.monthly_turn": 9,
-    "quarterturn.month.withdraw_task": 1,
-    "quarterturn.tasks.grammar_report": 1,
-    "quarterturn.tasks.import_tasks": 2,
-    "quarterturn.tasks.replenish": 6,
-    "quarterturn.tasks.review": 5,
     "rotation.detection.leak_trace": 4,
     "rotation.detection.scan_results": 1,
     "rotation.runs.official": 1,
@@ -123,14 +113,6 @@ TAKE_ALL: dict[str, int] = {
 TAKE_REPORTS: set[str] = {
     "quarterturn.audit.access_check",
     "quarterturn.audit.log_monitor",
-    "quarterturn.findings.case_file_scan",
-    "quarterturn.findings.detection",
-    "quarterturn.findings.detection_report",
-    "quarterturn.findings.leak_trace",
-    "quarterturn.month.monthly_turn",
-    "quarterturn.month.withdraw_task",
-    "quarterturn.tasks.grammar_report",
-    "quarterturn.tasks.review",
 }
 
 WRITE_ROWS: set[str] = set()  # modules that write rows themselves, outside of a `store.py`

@@ -87,6 +87,18 @@ class Drafts:
             own.add(AdmissionRow(task=draft.id, ok=admission.ok, failed_gates=numbers, goal_tag=tag, at=self._now()))
             return self._vault.advance(draft.id, "admit" if admission.ok else "reject", own)
 
+    def keep_all(
+        self, admitted: Sequence[tuple[Draft, Admission]], *, author: str, public_grammar: bool
+    ) -> list[TaskRecord]:
+        """Keep several drafts as `keep` does: all of them or none."""
+        for draft, _ in admitted:  # the blind index is made outside of the transaction, where it may write
+            self._vault.tag("skeleton", draft.skeleton)
+        with transaction(self._engine) as session:
+            return [
+                self.keep(draft, admission, author=author, public_grammar=public_grammar, session=session)
+                for draft, admission in admitted
+            ]
+
     def admission(self, task_id: str) -> AdmissionRecord:
         """Give the result of a task's admission.
 
@@ -145,6 +157,11 @@ class Drafts:
             if review.note:
                 self._vault.seal_blob(_note(review.task_id, len(reviews)), review.note.encode(), own)
             return self._vault.advance(review.task_id, review.decision, own)
+
+    def review_all(self, reviews: Sequence[TaskReview]) -> list[TaskRecord]:
+        """Record several reviews as `review` does: all of them or none."""
+        with transaction(self._engine) as session:
+            return [self.review(review, session) for review in reviews]
 
     def shred(self, task_ids: Sequence[str], *, who: str, done: Callable[[], None] = lambda: None) -> set[str]:
         """Shred drafts and rejected tasks with their evidence; give the key-ring keys that sealed them.

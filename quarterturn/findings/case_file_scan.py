@@ -14,12 +14,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quarterturn.errors import Malformed
-from quarterturn.report import Report
 from vault.files import write_atomically
 
 if TYPE_CHECKING:
@@ -30,26 +30,26 @@ FLAGGED = 0.01
 MUCH = 200_000  # results; below, starting processes takes longer than it saves
 
 
-def scan(paths: Sequence[Path], out: Path) -> Report:
+@dataclass(frozen=True, slots=True)
+class ScannedCases:
+    """How many cases and tests there were, and the tests that are flagged, each with its case."""
+
+    cases: int
+    tests: int
+    flagged: Sequence[tuple[str, CorrectedResult]]
+
+
+def scan(paths: Sequence[Path], out: Path) -> ScannedCases:
     """Test every case; write one line per test, in the order of case, rotation, kind and subject."""
     from rotation.detection.statistics import case_files  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
     if out.is_dir():
         raise Malformed(f"{out}: this is a folder; name a file with --out.")
     cases = case_files.cases(paths, out)
-    tables = {case: case_files.read(path) for case, path in cases.items()}
-    written, flags, lines = [], 0, []
-    for case, judged in _tests(tables):
-        written.append(json.dumps(judged.line(case), ensure_ascii=False) + "\n")
-        if judged.holm <= FLAGGED:
-            flags += 1
-            lines.append(
-                f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  "
-                f"p_adj {judged.holm:.2g}"
-            )
+    results = list(_tests({case: case_files.read(path) for case, path in cases.items()}))
+    written = [json.dumps(judged.line(case), ensure_ascii=False) + "\n" for case, judged in results]
     write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
-    summary = f"{len(cases)} cases, {len(written)} tests, {flags} flagged at {FLAGGED:.0%}: {out}"
-    return Report({"cases": len(cases), "tests": len(written), "flagged": flags, "out": str(out)}, [*lines, summary])
+    return ScannedCases(len(cases), len(results), [result for result in results if result[1].holm <= FLAGGED])
 
 
 def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedResult]]:

@@ -6,19 +6,18 @@ rows. A report changes nothing: a finding that is not yet recorded is shown as s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.findings.detection import FEWEST, described, scanner
+from quarterturn.findings.finding_list import FEWEST, described
 from quarterturn.pages import detection_report as page
-from quarterturn.report import Report
 from rotation.calendar import Month
-from rotation.findings.store import Finding, NewFinding
-from sandbox.runs.store import RunState
+from rotation.detection.scan_results import Scanner
+from rotation.findings.store import Finding, Findings, NewFinding
+from sandbox.runs.store import Runs, RunState
 from vault.files import write_atomically
 
 Item = dict[str, Any]
@@ -30,45 +29,57 @@ UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
 SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
 
 
-def write(house: Application, month: str, html: Path, figures_to: Path | None) -> Report:
-    """Write the report of a month, and its figures too where they are wanted.
+class DetectionReports:
+    """The monthly reports of one home.
 
-    Raises:
-        Malformed: the month is none, or both files are one.
-        NotFound: it has no finished run.
-        Refused: a file is there already.
+    Args:
+        runs: the runs of a month.
+        scanner: gives the table of results.
+        findings: the stored findings with their reviews.
+        origin: the log's name, which names the benchmark.
+        clock: the present moment, with its time zone.
     """
-    chosen = Month.parse(month)
-    if html == figures_to:
-        raise Malformed(f"{html} cannot be both the page and its figures: name another file for one of them")
-    for path in filter(None, (html, figures_to)):
-        if path.exists():
-            raise Refused(f"{path} is there already, and is not written over: remove it, or name another file")
-    made = figures(house, chosen)
-    written = {html: page.page(made).encode()} | ({figures_to: page.canonical(made)} if figures_to else {})
-    for path, data in written.items():
-        write_atomically(path, data, path.with_name(f".{path.name}.part"))
-    few = f"; too few peers for a verdict about leaks, which takes {FEWEST}" if made["report"]["too_few_peers"] else ""
-    count = len(made["findings"])
-    summary = f"{chosen}: {count} findings want attention, {made['report']['submitters']} submitters{few}: {html}"
-    return Report(made | {"html": str(html)}, [summary])
 
+    def __init__(
+        self, runs: Runs, scanner: Scanner, findings: Findings, origin: str, clock: Callable[[], datetime]
+    ) -> None:
+        self._runs, self._scanner, self._findings, self._origin, self._clock = runs, scanner, findings, origin, clock
 
-def figures(house: Application, month: Month) -> Item:
-    """Give all figures of a month's report.
+    def write(self, month: str, html: Path, figures_to: Path | None) -> Item:
+        """Write the report of a month, and its figures too where they are wanted; give the figures.
 
-    Raises:
-        NotFound: no run of the month is finished.
-    """
-    from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+        Raises:
+            Malformed: the month is none, or both files are one.
+            NotFound: it has no finished run.
+            Refused: a file is there already.
+        """
+        chosen = Month.parse(month)
+        if html == figures_to:
+            raise Malformed(f"{html} cannot be both the page and its figures: name another file for one of them")
+        for path in filter(None, (html, figures_to)):
+            if path.exists():
+                raise Refused(f"{path} is there already, and is not written over: remove it, or name another file")
+        made = self.figures(chosen)
+        written = {html: page.page(made).encode()} | ({figures_to: page.canonical(made)} if figures_to else {})
+        for path, data in written.items():
+            write_atomically(path, data, path.with_name(f".{path.name}.part"))
+        return made
 
-    if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
-        raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
-    looking = scanner(house)
-    rotation = month.since(looking.start()) + 1
-    results = report(looking.table(f"report on {month}"), rotation)
-    months = [str(looking.start().plus(number)) for number in range(rotation)]
-    return composed(results, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
+    def figures(self, month: Month) -> Item:
+        """Give all figures of a month's report.
+
+        Raises:
+            NotFound: no run of the month is finished.
+        """
+        from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+        if not any(run.state is RunState.DONE for run in self._runs.list(month=str(month))):
+            raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
+        start = self._scanner.start()
+        rotation = month.since(start) + 1
+        results = report(self._scanner.table(f"report on {month}"), rotation)
+        months = [str(start.plus(number)) for number in range(rotation)]
+        return composed(results, self._findings.all(month), months, self._origin, self._clock())
 
 
 def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:

@@ -1,9 +1,8 @@
 """Automatic monthly turn: once a minute, looks up in the rows what is due, and does it.
 
 1. A turn is due from the moment that the settings name. Months that were missed are turned in their order.
-2. One process at a time turns a home (`quarterturn.month.monthly_turn.alone`), and reads the rows again once it holds
-   the lock; the others look again in a minute. The rows decide after that: a month's row is unique, and no step is done
-   twice.
+2. One process at a time turns a home (`MonthlyTurns.alone`), and reads the rows again once it holds the lock; the
+   others look again in a minute. The rows decide after that: a month's row is unique, and no step is done twice.
 3. What a turn lacks is checked before its first step, and notified. Nothing is stopped: runs go on in the old month.
 4. An error that interrupts a turn is reported by its kind, never by its text; a begun turn is resumed at each look. A
    turn that needs two signatures asks for them when it is due, and is made at the first look after both are there.
@@ -15,18 +14,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 
-from quarterturn.app import Application
 from quarterturn.errors import Unapproved, Unavailable, where
-from quarterturn.month import monthly_turn
-from quarterturn.month.monthly_turn import NextTurn
+from quarterturn.month.monthly_turn import MonthlyTurns
+from quarterturn.month.turn_calendar import TurnCalendar
+from quarterturn.month.turn_preview import NextTurn
 from quarterturn.notices import contents
-from quarterturn.wall_clock import next_turn
+from quarterturn.notices.outbox import Outbox
 from rotation.calendar import Month
-from rotation.runs import withdrawal
-from rotation.turn.periodic_job import PAUSE, PeriodicJob
+from rotation.runs.withdrawal import Withdrawn
+from rotation.turn.periodic_job import PeriodicJob
 from vault.errors import kind_of
 
 TOLD = timedelta(days=7)  # how long a turn that was made is news
@@ -48,14 +47,28 @@ class Stopped(Exception):
 class MonthlyClock:
     """Turns the months of one home.
 
+    What needs the key ring is asked for at each look, since the ring may be locked.
+
     Args:
-        house: the home, open and unlocked.
-        seconds: how long it sleeps between looks.
+        calendar: which turn comes next, and when.
+        turns: makes it.
+        outbox: takes the notices.
+        preview: describes the next turn, and what it lacks.
+        withdrawn: lists the withdrawals that a published checkpoint covers.
     """
 
-    def __init__(self, house: Application, seconds: float = PAUSE) -> None:
-        self._house, self._stopping = house, threading.Event()
-        self._alarm = PeriodicJob(self.look, seconds)
+    def __init__(
+        self,
+        calendar: TurnCalendar,
+        turns: MonthlyTurns,
+        outbox: Outbox,
+        *,
+        preview: Callable[[], NextTurn],
+        withdrawn: Callable[[], list[Withdrawn]],
+    ) -> None:
+        self._calendar, self._turns, self._outbox = calendar, turns, outbox
+        self._preview, self._withdrawn, self._stopping = preview, withdrawn, threading.Event()
+        self._alarm = PeriodicJob(self.look)
 
     def start(self) -> None:
         """Begin to look."""
@@ -70,23 +83,30 @@ class MonthlyClock:
     def look(self) -> None:
         """Make the turns that are due and send their notices; raises nothing."""
         try:
-            outbox = self._house.outbox
             for notice in self._look():
-                outbox.add(notice)
-            outbox.deliver()
+                self._outbox.add(notice)
+            self._outbox.deliver()
         except Exception as error:  # an alarm that ends would be noticed a month later
             log.error("the check for due turns failed: %s", where(error))  # noqa: TRY400 - its words may quote a task
 
+    def coming(self) -> NextTurn:
+        """Say what the next turn lacks; where the check itself fails, its error is what is lacking."""
+        month, due = self._calendar.next()
+        try:
+            return self._preview()
+        except Exception as error:
+            return NextTurn(month, due, begun=False, lacks=(_why(error),))
+
     def _look(self) -> list[contents.Notice]:
         notices = self._turn()
-        made = [turn for turn in self._house.months.turns() if turn.finished]
-        notices += [contents.done(turn) for turn in made if turn.started_at > self._house.now() - TOLD]
+        made = self._calendar.made()
+        notices += [contents.done(turn) for turn in made if turn.started_at > self._calendar.now() - TOLD]
         return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ())]
 
     def _gone(self, month: Month) -> list[contents.Notice]:
         """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
         try:
-            return [contents.withdrawn(entry) for entry in withdrawal.listed(self._house.books) if entry.month == month]
+            return [contents.withdrawn(entry) for entry in self._withdrawn() if entry.month == month]
         except Exception as error:
             log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
             return []
@@ -94,11 +114,10 @@ class MonthlyClock:
     def _turn(self) -> list[contents.Notice]:
         """Turn month after month while one is due (rule 1)."""
         while not self._stopping.is_set():
-            _, due = self._next()
-            if self._house.now() < due:
-                return self._remind()
+            if not self._calendar.is_due():
+                return [contents.coming(self.coming())] if self._calendar.is_near() else []
             try:
-                with monthly_turn.alone(self._house):
+                with self._turns.alone():
                     problem = self._one()
             except (Unavailable, Stopped):
                 return []
@@ -108,15 +127,15 @@ class MonthlyClock:
 
     def _one(self) -> contents.Notice | None:
         """Make the turn that is due, or say what it lacks (rules 2 to 4)."""
-        month, due = self._next()
-        if (now := self._house.now()) < due:
+        (month, due), now = self._calendar.next(), self._calendar.now()
+        if now < due:
             return None
         try:
-            upcoming_turn = monthly_turn.coming(self._house)
+            upcoming_turn = self._preview()
             if upcoming_turn.lacks:
                 return contents.overdue(upcoming_turn, now.date(), upcoming_turn.lacks)
             log.info("the turn of %s begins", month)
-            monthly_turn.make(self._house, month, self._step)
+            self._turns.make(month, self._step)
         except Stopped:
             raise
         except Unapproved as error:
@@ -131,23 +150,6 @@ class MonthlyClock:
         log.info("step %s is done", step)
         if self._stopping.is_set() and step != "activate":
             raise Stopped
-
-    def _remind(self) -> list[contents.Notice]:
-        month, due = self._next()
-        if self._house.now() < due - timedelta(days=self._house.settings.clock.remind_days):
-            return []
-        return [contents.coming(coming(self._house, month, due))]
-
-    def _next(self) -> tuple[Month, datetime]:
-        return next_turn(self._house.months, self._house.settings)
-
-
-def coming(house: Application, month: Month, due: datetime) -> NextTurn:
-    """Say what the next turn lacks; where the check itself fails, its error is what is lacking."""
-    try:
-        return monthly_turn.coming(house)
-    except Exception as error:
-        return NextTurn(month, due, begun=False, lacks=(_why(error),))
 
 
 def _why(error: Exception) -> str:

@@ -1,70 +1,65 @@
-"""Withdrawal of tasks: its approval, the act, and its report.
+"""Withdrawal of tasks, with its approval.
 
 It needs one maintainer, or two where the rules say so; they sign for the tasks and the reason. Tasks that are withdrawn
-already need no new approval: the verb then finishes what was begun.
+already need no new approval: withdrawing them again finishes what was begun.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from quarterturn.app import Application
-from quarterturn.report import Report
 from rotation.runs import withdrawal
 from rotation.runs.withdrawal import Withdrawn
+from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskEvent, TaskState, advance
 
 LONGEST_SUBJECT = 200
 
 
-def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str) -> Report:
-    """Withdraw tasks, or finish withdrawing them.
+class ApprovedWithdrawals:
+    """The withdrawals of one home's tasks.
 
-    Raises:
-        Unapproved: it takes two maintainers, and they have not signed.
-        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
+    Args:
+        vault: the sealed tasks, and the access log.
+        require: allows an act, or refuses it until two maintainers have signed for it.
+        withdraw: withdraws tasks (`rotation.runs.withdrawal.withdraw`).
+        listed: lists the withdrawals that a published checkpoint covers.
+        after: rewrites what is public of them.
     """
-    withdrawal.require_reason(reason)
-    states = {task: house.vault.record(task).state for task in tasks}
-    left = sorted(task for task, state in states.items() if state is not TaskState.WITHDRAWN)
-    for task in left:
-        advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
-    if left:
-        house.approvals.require("withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
+
+    def __init__(
+        self,
+        vault: Vault,
+        *,
+        require: Callable[..., None],
+        withdraw: Callable[..., None],
+        listed: Callable[[], list[Withdrawn]],
+        after: Callable[[], None],
+    ) -> None:
+        self._vault, self._require, self._withdraw, self._listed, self._after = vault, require, withdraw, listed, after
+
+    def withdraw(self, tasks: Sequence[str], reason: str, *, who: str) -> Mapping[str, Withdrawn | None]:
+        """Withdraw tasks, or finish withdrawing them; give what the log says of each, None for one never promised.
+
+        Raises:
+            Unapproved: it takes two maintainers, and they have not signed.
+            Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
+        """
+        withdrawal.require_reason(reason)
+        states = {task: self._vault.record(task).state for task in tasks}
+        left = sorted(task for task, state in states.items() if state is not TaskState.WITHDRAWN)
         for task in left:
-            house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
-    withdrawal.withdraw(house.books, tasks, reason, who=who)
-    house.public_view.update(withdrawn=True)
-    withdrawn = {entry.task: entry for entry in withdrawal.listed(house.books)}
-    rows = [_row(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)]
-    return Report(rows, [_line(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)])
+            advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
+        if left:
+            self._require("withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
+            for task in left:
+                self._vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
+        self._withdraw(tasks, reason, who=who)
+        self._after()
+        entries = {entry.task: entry for entry in self._listed()}
+        return {task: entries.get(task) for task in tasks}
 
 
 def _subject(tasks: Sequence[str]) -> str:
     named = ", ".join(f"task/{task}" for task in tasks)
     return named if len(named) <= LONGEST_SUBJECT else f"{len(tasks)} tasks"
-
-
-def _row(task: str, entry: Withdrawn | None) -> dict[str, Any]:
-    if entry is None:
-        return {"id": task, "leaf": None}
-    return {
-        "id": task,
-        "leaf": entry.leaf,
-        "month": str(entry.month),
-        "reason": entry.reason,
-        "cohort": entry.cohort,
-        "replacement": entry.replacement,
-    }
-
-
-def _line(task: str, entry: Withdrawn | None) -> str:
-    if entry is None:
-        return f"{task} was withdrawn; it was never promised, so the log says nothing of it."
-    if entry.cohort is None:
-        return f"{task} left the reserve at leaf {entry.leaf}."
-    took = (
-        f"{entry.replacement} took its place" if entry.replacement else "no reserve was left, so its place stays empty"
-    )
-    return f"{task} was withdrawn from {entry.cohort} at leaf {entry.leaf}; {took}. It counts in no figure any more."

@@ -15,7 +15,7 @@ from rotation.month.store import Turn
 from rotation.runs.withdrawal import Withdrawn
 
 if TYPE_CHECKING:
-    from quarterturn.month.monthly_turn import NextTurn
+    from quarterturn.month.turn_preview import NextTurn
 
 Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
 

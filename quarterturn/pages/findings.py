@@ -1,6 +1,6 @@
 """Findings page for maintainers and reviewers: the findings by month, and their reviews. Pure.
 
-Everything comes from `quarterturn.findings.detection.listing`. It may name private tasks by id, and shows none of their
+Everything comes from `quarterturn.findings.finding_list`. It may name private tasks by id, and shows none of their
 text.
 """
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+import logging
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from quarterturn.errors import NotAllowed, NotFound
+from quarterturn.errors import NotAllowed, NotFound, where
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from quarterturn.submissions.store.traces import TraceStore
 from sandbox.runs.store import Runs, RunState
 from vault.store.tasks import Vault
 
 WHO = "rotation"
+
+log = logging.getLogger("quarterturn.traces")
 
 
 class Traces:
@@ -77,6 +80,14 @@ class TraceRelease:
         self, store: TraceStore, runs: Runs, vault: Vault, retired: Callable[[Collection[str]], Collection[str]]
     ) -> None:
         self._store, self._runs, self._vault, self._retired = store, runs, vault, retired
+
+    def release_all(self, submissions: Iterable[SubmissionRecord]) -> None:
+        """Add what has retired since to each trace; an error is logged, and the next turn tries again."""
+        for submission in submissions:
+            try:
+                self.release(submission)
+            except Exception as error:
+                log.error("the trace of %s is incomplete: %s", submission.id, where(error))  # noqa: TRY400 - its words may quote a task
 
     def release(self, submission: SubmissionRecord) -> None:
         """Add what has retired since; a trace that has all of it stays as it is."""

@@ -1,49 +1,58 @@
-"""`grammar check`: how many tasks a grammar can give, and how many months they last in a home's set."""
+"""Report on a grammar: how many tasks it can give, and how many months they last in a home's set."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from grammars.admission.coverage import Coverage, check, runway
-from grammars.errors import GrammarError
-from grammars.language.derivation import skeletons
 from grammars.language.grammar import CATEGORIES, Grammar
-from grammars.language.load import load
-from quarterturn.app import Application
-from quarterturn.report import Report
-from quarterturn.tasks import dev_sets
+from rotation.generation.known_tasks import UsedSkeletons
 from rotation.month.sets import SetSpec
-from sandbox.servers.registry import tool_table
-from vault.task.variant import LEAST_BITS
-from verifiers.errors import VerifierError
-from verifiers.language.catalogue import CATALOGUE
 
 POLL = 0.3
 """Seconds between two looks at the files."""
 
 
-@dataclass(frozen=True)
-class Used:
-    """Which skeletons a home has used, and what its set takes each month."""
+@dataclass(frozen=True, slots=True)
+class GrammarReport:
+    """What a grammar can give.
 
-    live: frozenset[str] = frozenset()
-    seen: frozenset[str] = frozenset()
-    monthly: Mapping[str, int] = field(default_factory=dict)
+    Attributes:
+        server: whose grammar it is.
+        templates: what there is of each template.
+        runway: by category, for how many months the unseen skeletons last.
+    """
+
+    server: str
+    templates: Sequence[Coverage]
+    runway: Mapping[str, float]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no two draws are nearly the same."""
+        return not any(template.near for template in self.templates)
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as plain JSON values."""
+        return {
+            "server": self.server,
+            "templates": [asdict(template) | {"traceable": template.traceable} for template in self.templates],
+            "runway_months": self.runway,
+        }
 
 
-def used(house: Application, grammar: Grammar) -> Used:
-    """Turn the home's tags back into the ids of this grammar's skeletons."""
-    live, seen = house.months.taken(), house.months.seen()
-    public = {draft.skeleton for draft in dev_sets.public(house.grammars)}  # everybody knows them
-    tags = {skeleton.id: house.vault.tag("skeleton", skeleton.id) for skeleton in skeletons(grammar)}
-    return Used(
-        frozenset(name for name, tag in tags.items() if tag in live),
-        frozenset(name for name, tag in tags.items() if tag in seen or name in public),
-        monthly(house.spec, grammar.server),
-    )
+def report(
+    grammar: Grammar, used: UsedSkeletons | None = None, monthly: Mapping[str, int] = MappingProxyType({})
+) -> GrammarReport:
+    """Draw from every skeleton and say what there is; `monthly` is what a home's set takes, by category."""
+    used = used or UsedSkeletons()
+    coverage = check(grammar, seen=used.seen, live=used.live)
+    return GrammarReport(grammar.server, coverage, runway(coverage, monthly))
 
 
 def monthly(spec: SetSpec, server: str) -> dict[str, int]:
@@ -54,64 +63,13 @@ def monthly(spec: SetSpec, server: str) -> dict[str, int]:
     }
 
 
-def read(source: str | Path) -> Grammar:
-    """Load a grammar, checked against the pinned tools and the known predicates."""
-    return load(source, tools=tool_table(), predicates=CATALOGUE)
-
-
-def report(grammar: Grammar, use: Used) -> Report:
-    """Draw from every skeleton and say what there is; the answer is no where draws are nearly the same."""
-    coverage = check(grammar, seen=use.seen, live=use.live)
-    months = runway(coverage, use.monthly)
-    data = {
-        "server": grammar.server,
-        "templates": [asdict(entry) | {"traceable": entry.traceable} for entry in coverage],
-        "runway_months": months,
-    }
-    lines = [HEAD, *map(_line, coverage), *_untraceable(coverage), *_runway(months)]
-    return Report(data, lines, not any(entry.near for entry in coverage))
-
-
-HEAD = (
-    f"{'template':<34} {'unseen':>6} {'live':>5} {'seen':>5} {'bits':>6} {'phrasings':>9} {'paths':>5} {'mutants':>7} "
-    f"{'tries':>6} {'near':>5} {'free':>5}"
-)
-
-
-def _line(entry: Coverage) -> str:
-    return (
-        f"{entry.template:<34} {entry.unseen:>6} {entry.live:>5} {entry.seen:>5} {entry.bits:>6.1f} "
-        f"{entry.phrasings:>9} {entry.solutions:>5} {entry.mutants:>7} "
-        f"{entry.tries:>6.2f} {entry.near:>5} {entry.free:>5.1f}"
-        f"{'' if entry.traceable else '  not traceable'}"
-    )
-
-
-def _untraceable(coverage: Sequence[Coverage]) -> Iterator[str]:
-    if missing := sum(not entry.traceable for entry in coverage):
-        yield (
-            f"{missing} of {len(coverage)} templates make tasks that cannot be traced once they leak: they have fewer "
-            f"than {LEAST_BITS} bits of free parameters"
-        )
-
-
-def _runway(months: Mapping[str, float]) -> Iterator[str]:
-    for category, left in months.items():
-        yield f"{category:<12} unseen skeletons for {left:.0f} months"
-
-
-def watch(source: Path, show: Callable[[Report], None], use: Callable[[Grammar], Used]) -> None:
-    """Check again each time that a file changes, until interrupted; a mistake is shown as its sentence."""
+def changes(source: Path) -> Iterator[None]:
+    """Yield at once, and again each time that a file of a grammar changes; never ends."""
     last = None
     while True:
-        now = _stamps(source)
-        if now != last:
+        if (now := _stamps(source)) != last:
             last = now
-            try:
-                grammar = read(source)
-                show(report(grammar, use(grammar)))
-            except (GrammarError, VerifierError) as error:
-                show(Report({"error": str(error)}, [str(error)], ok=False))
+            yield
         time.sleep(POLL)
 
 

@@ -36,10 +36,8 @@ from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.keys.rekeying import KeyFiles
 from quarterturn.settings import BenchmarkSettings, Settings
-from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import COHORTS, SetSpec, Stratum
-from vault.database import transaction
 from vault.store.rewrap import Rewrapping
 
 SIZES = (1_000, 10_000, 100_000)
@@ -82,11 +80,9 @@ def _measured(size: int) -> Iterator[dict[str, Any]]:
 def _import(house: Application, size: int) -> int:
     for first in range(0, size, FILE):
         drafts = [_draft(number) for number in range(first, min(size, first + FILE))]
-        house.vault.tag("skeleton", drafts[0].skeleton)
-        with transaction(house.engine) as session:
-            for draft in drafts:
-                house.drafts.keep(draft, _admission(draft.id), author="ada", public_grammar=False, session=session)
-        review.decide_all(house, [draft.id for draft in drafts], "grace", None)
+        admitted = [(draft, _admission(draft.id)) for draft in drafts]
+        house.drafts.keep_all(admitted, author="ada", public_grammar=False)
+        house.reviews.decide_all([draft.id for draft in drafts], "grace", None)
     return size
 
 

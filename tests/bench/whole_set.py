@@ -23,11 +23,12 @@ from grammars.draw.sample import draw, skeletons
 from grammars.language.grammar import Grammar
 from quarterturn import wall_clock
 from quarterturn.app import Application
+from quarterturn.cli.daily.task_text import yield_lines
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
-from quarterturn.tasks import dev_sets, replenish, review
-from quarterturn.tasks.yield_stats import TemplateYield, YieldStats
 from rotation.calendar import Month
+from rotation.generation import dev_sets
+from rotation.generation.yield_stats import TemplateYield, YieldStats
 from rotation.month.sets import COHORTS, MCPBENCH
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
@@ -58,15 +59,17 @@ def bench(rounds: int = 0) -> Found:
             table = Table(_about(tally, live, private, time.monotonic() - start), COLUMNS, _rows(house.grammars, tally))
         finally:
             house.close()
-    return Found(f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), tally.lines(), [table])
+    return Found(
+        f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), [*yield_lines(tally)], [table]
+    )
 
 
 def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, int]:
     """Draw, prove and review tasks and, for the whole set, turn; give the yield and the number of live tasks."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
-    tally = replenish.fill(house, wanted, box=BwrapBox(), author=AUTHOR)
+    tally = house.replenishment.fill(wanted, box=BwrapBox(), author=AUTHOR)
     for task_id in tally.admitted:
-        review.decide(house, task_id, REVIEWER, None)
+        house.reviews.decide(task_id, REVIEWER, None)
     if cohorts == COHORTS:
         house.rotation.run(month.plus(-1))
     live = len(house.vault.records(TaskState.LIVE))

@@ -19,7 +19,6 @@ from typing import Any
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.tasks import review
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from vault.keys import signing
 from vault.store.blobs import OwnKey
@@ -171,7 +170,7 @@ class Month:
                     note = {"note": f"{STEM}-note-{number}"}
                     house.vault.add(task, note, author="ada", public_grammar=False, skeleton=skeleton, template="t")
                     house.vault.advance(task.id, "admit")
-                    review.decide(house, task.id, "grace", None)
+                    house.reviews.decide(task.id, "grace", None)
 
     def keys(self) -> dict[str, bytes]:
         """Give every key of the home, unwrapped."""

@@ -20,7 +20,6 @@ from quarterturn.app import Application
 from quarterturn.cli import run
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, ServiceSettings, Settings, dump, load
-from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month import sets
 from rotation.month.sets import DEMO, SetSpec, Stratum
@@ -150,7 +149,7 @@ def stocked_up(
             named = template.format(number=number)
             house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template=named)
             house.vault.advance(task.id, "admit")
-            review.decide(house, task.id, "grace", None)
+            house.reviews.decide(task.id, "grace", None)
             added.append(task.id)
     return added
 

@@ -27,7 +27,8 @@ from quarterturn.backup import backup, restore  # noqa: F401 - not in each child
 from quarterturn.cli import run
 from quarterturn.keys import rekeying  # noqa: F401
 from quarterturn.month import monthly_turn  # noqa: F401
-from quarterturn.tasks import import_tasks, review  # noqa: F401
+from quarterturn.tasks import review  # noqa: F401
+from rotation.generation import import_tasks  # noqa: F401
 from rotation.turn.turn import STEPS
 
 from .children import Child, ChildResult

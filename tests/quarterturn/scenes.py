@@ -10,7 +10,7 @@ from pathlib import Path
 from grammars.admission.gates import Admission
 from quarterturn.app import Application
 from quarterturn.cli.terminal.exits import EXITS
-from quarterturn.tasks import import_tasks
+from rotation.generation import import_tasks
 from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task

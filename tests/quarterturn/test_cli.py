@@ -135,7 +135,7 @@ def test_a_mistake_of_ours_says_where_and_not_what(say, home, monkeypatch):
     def stumble(*_: object) -> None:
         raise RuntimeError("the goal is: bring the amaranth lantern")
 
-    monkeypatch.setattr("quarterturn.month.monthly_turn.status", stumble)
+    monkeypatch.setattr("quarterturn.month.turn_status.status", stumble)
     said = say("turn", "status", "--home", home, "--json")
     assert said.code == 70
     assert "RuntimeError in stumble" in said.data["error"]
@@ -146,7 +146,7 @@ def test_an_interrupted_verb_says_that_it_goes_on(say, home, monkeypatch):
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quarterturn.month.monthly_turn.status", interrupted)
+    monkeypatch.setattr("quarterturn.month.turn_status.status", interrupted)
     said = say("turn", "status", "--home", home, "--json")
     assert said.code == 130
     assert "the same command resumes" in said.data["error"]
@@ -156,7 +156,7 @@ def test_a_disk_that_fails_is_named(say, home, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device", "/some/where")
 
-    monkeypatch.setattr("quarterturn.month.monthly_turn.status", full)
+    monkeypatch.setattr("quarterturn.month.turn_status.status", full)
     said = say("turn", "status", "--home", home)
     assert (said.code, said.sentence) == (6, "quarterturn: /some/where: No space left on device")
 

@@ -101,7 +101,7 @@ def test_no_process_that_is_started_inherits_it(locked, say, monkeypatch):
         seen.append(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quarterturn.month.monthly_turn.status", look)
+    monkeypatch.setattr("quarterturn.month.turn_status.status", look)
     monkeypatch.setattr("quarterturn.runs.dev_runs.dev", look)
     monkeypatch.setattr("quarterturn.cli.setup.doctor_checks.machine", look)
     for words in (["turn", "status", "--home", locked], ["run", "--as", "me", "--agent", "true"], ["doctor"]):

@@ -9,8 +9,8 @@ import pytest
 from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.language.load import library, load
-from quarterturn.tasks import dev_sets
-from quarterturn.tasks.generate import MOST_TOLD
+from rotation.generation import dev_sets
+from rotation.generation.generate import MOST_TOLD
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.draw import drafts, spared
 from rotation.month.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
@@ -26,7 +26,7 @@ def of_server(mix, server):
 
 
 def drawn(grammars, mix, seed, used, *, each, around=None):
-    """Draw as `quarterturn.tasks.generate` does: each stratum in turn, no skeleton twice, no wording twice."""
+    """Draw as `rotation.generation.generate` does: each stratum in turn, no skeleton twice, no wording twice."""
     found = []
     for stratum, count in mix.items():
         stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,12 +25,16 @@ def list_findings(
     as_json: Json = False,
 ) -> None:
     """List the findings that need attention, with their reviews."""
+    from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.findings import detection
+    from quarterturn.findings.finding_list import listed
 
     with open_app(home) as house:
-        report = detection.listing(house, month, everything=everything)
-    Output(as_json=as_json).result(report.data, *report.lines)
+        shown = listed(house.findings, month, everything=everything)
+    lines = list(findings_text.of_list(shown))
+    Output(as_json=as_json).result(
+        shown.as_json(), *(lines or ["no detector has run yet: they run after each run and each turn"])
+    )
 
 
 def review(
@@ -42,12 +46,13 @@ def review(
     as_json: Json = False,
 ) -> None:
     """Set a finding's status. Scores do not change."""
+    from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.findings import detection
+    from quarterturn.findings.finding_list import described
 
     with open_app(home) as house:
-        report = detection.review(house, finding, state, note, who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+        reviewed = house.findings.review(finding, state, who=who, note=note, now=house.now())
+    Output(as_json=as_json).result(described(reviewed), *findings_text.of_finding(reviewed))
 
 
 def exposure(
@@ -56,9 +61,27 @@ def exposure(
     as_json: Json = False,
 ) -> None:
     """Show how often each task was served, to how many submitters, and who read it outside the sandbox."""
+    from quarterturn.cli.daily.findings_text import exposure_line, exposure_row
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.findings import detection
+    from rotation.exposure.store import exposure_summaries
 
     with open_app(home) as house:
-        report = detection.exposure(house, task)
-    Output(as_json=as_json).result(report.data, *report.lines)
+        servings = house.exposures.servings(task)
+    tasks = exposure_summaries(servings, lambda serving: serving.task).values()
+    data: dict[str, Any] = {"tasks": [exposure_row(summary) for summary in tasks]}
+    if task is None:
+        skeletons = exposure_summaries(servings, lambda serving: serving.skeleton).values()
+        data["skeletons"] = [exposure_row(summary) for summary in skeletons]
+        lines = [exposure_line(summary) for summary in tasks]
+    else:
+        data["servings"] = [
+            {"run": s.run, "month": s.month, "submitter": s.submitter, "channel": s.channel, "times": s.times}
+            | {"first_at": s.first_at.isoformat(), "last_at": s.last_at.isoformat()}
+            for s in servings
+        ]
+        lines = [
+            f"run {s.run:<5} {s.month}  {s.submitter:<24} {s.channel:<24} {s.times:>3} times, last {s.last_at:%Y-%m-%d}"
+            for s in servings
+        ]
+    nothing = "nothing was served yet" if task is None else f"nobody was served {task}"
+    Output(as_json=as_json).result(data, *(lines or [nothing]))

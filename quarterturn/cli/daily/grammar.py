@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from quarterturn.choices import Category, Difficulty
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-
-if TYPE_CHECKING:
-    from grammars.language.grammar import Grammar
 
 Source = Annotated[str, typer.Argument(help="A shipped grammar's name, a folder or a file.")]
 
@@ -54,25 +51,32 @@ def grammar_check(
     """Validate a grammar, draw from every skeleton, and show how many tasks are left in it."""
     from contextlib import ExitStack
 
+    from grammars.errors import GrammarError
+    from quarterturn.cli.daily import grammar_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.report import Report
     from quarterturn.tasks import grammar_report
+    from rotation.generation.grammars import read
+    from verifiers.errors import VerifierError
 
     out, chosen = Output(as_json=as_json), _source(source)
     with ExitStack() as stack:
         house = stack.enter_context(open_app(home)) if home else None
 
-        def use(grammar: Grammar) -> grammar_report.Used:
-            return grammar_report.used(house, grammar) if house else grammar_report.Used()
+        def made() -> grammar_report.GrammarReport:
+            grammar = read(chosen)
+            if house is None:
+                return grammar_report.report(grammar)
+            monthly = grammar_report.monthly(house.spec, grammar.server)
+            return grammar_report.report(grammar, house.known_tasks.used(grammar), monthly)
 
-        def show(report: Report) -> None:
-            out.again(report.data, *report.lines, ok=report.ok)
-
-        if watch:
-            grammar_report.watch(Path(chosen), show, use)
-        grammar = grammar_report.read(chosen)
-        report = grammar_report.report(grammar, use(grammar))
-    out.result(report.data, *report.lines, ok=report.ok)
+        for _ in grammar_report.changes(Path(chosen)) if watch else ():
+            try:
+                report = made()
+                out.again(report.as_json(), *grammar_text.lines(report), ok=report.ok)
+            except (GrammarError, VerifierError) as error:
+                out.again({"error": str(error)}, str(error), ok=False)
+        report = made()
+    out.result(report.as_json(), *grammar_text.lines(report), ok=report.ok)
 
 
 def grammar_import(

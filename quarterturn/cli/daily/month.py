@@ -24,12 +24,12 @@ def register(app: typer.Typer) -> None:
 
 def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     """Show what the next turn would do; changes nothing."""
+    from quarterturn.cli.daily import month_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.month import monthly_turn
 
     with open_app(home) as house:
-        planned = monthly_turn.plan(house)
-    Output(as_json=as_json).result(planned.data, *planned.lines)
+        planned = house.turn_preview.plan()
+    Output(as_json=as_json).result(month_text.planned_row(planned), *month_text.planned_lines(planned))
 
 
 def turn_run(
@@ -38,23 +38,34 @@ def turn_run(
     as_json: Json = False,
 ) -> None:
     """Make the next turn, or resume the one that was begun."""
+    from quarterturn.cli.daily import findings_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.month import monthly_turn
+    from rotation.turn import spot_check
 
     out = Output(as_json=as_json)
     with open_app(home) as house:
-        turned = monthly_turn.run(house, month, out)
-    out.result(turned.data, *turned.lines)
+        turn = house.monthly_turns.run(month, out)
+        live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
+        data = {"month": str(turn.month), "steps": list(turn.done), "live": live}
+        lines = [f"The turn of {turn.month} is done; {live} tasks are live."]
+        release = house.places.releases / turn.month.release
+        if release.exists():
+            data["release"] = str(release)
+            lines.append(f"Published: {release}")
+        lines += [*spot_check.summary_lines(turn), *findings_text.waiting(house.findings)]
+    out.result(data, *lines)
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     """Show the turns that were made, the cohorts, and open reviews."""
+    from quarterturn.cli.daily import findings_text, month_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.month import monthly_turn
+    from quarterturn.month import turn_status
 
     with open_app(home) as house:
-        report = monthly_turn.status(house)
-    Output(as_json=as_json).result(report.data, *report.lines)
+        status = turn_status.status(house.months)
+        waiting = list(findings_text.waiting(house.findings))
+    Output(as_json=as_json).result(status.as_json(), *month_text.status_lines(status), *waiting)
 
 
 def release_path(

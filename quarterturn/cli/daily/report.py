@@ -25,8 +25,11 @@ def report(
 ) -> None:
     """Write a month's findings report for maintainers as one HTML file; it names live tasks by their ids only."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.findings import detection_report
 
     with open_app(home) as house:
-        written = detection_report.write(house, month, html, figures)
-    Output(as_json=as_json).result(written.data, *written.lines)
+        made = house.detection_reports.write(month, html, figures)
+    results = made["report"]
+    few = f"; too few peers for a verdict about leaks, which takes {made['fewest']}" if results["too_few_peers"] else ""
+    count, submitters = len(made["findings"]), results["submitters"]
+    summary = f"{made['month']}: {count} findings want attention, {submitters} submitters{few}: {html}"
+    Output(as_json=as_json).result(made | {"html": str(html)}, summary)

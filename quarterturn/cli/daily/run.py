@@ -85,9 +85,9 @@ def run(
 def _dev_tasks(home: Path, name: str | None) -> list[Task]:
     """Give the dev tasks of the set that was named, else of the home's, else of the demo."""
     from quarterturn import settings
-    from quarterturn.app import shipped_grammars
     from quarterturn.home.home import HomePaths
-    from quarterturn.tasks import dev_sets
+    from rotation.generation import dev_sets
+    from rotation.generation.grammars import shipped_grammars
     from rotation.month.sets import DEMO, named
 
     place = HomePaths(home).settings

@@ -24,5 +24,14 @@ def scan(
     """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
     from quarterturn.findings import case_file_scan
 
-    report = case_file_scan.scan(paths, out)
-    Output(as_json=as_json).result(report.data, *report.lines)
+    scanned = case_file_scan.scan(paths, out)
+    flagged = len(scanned.flagged)
+    lines = [
+        f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  p_adj {judged.holm:.2g}"
+        for case, judged in scanned.flagged
+    ]
+    Output(as_json=as_json).result(
+        {"cases": scanned.cases, "tests": scanned.tests, "flagged": flagged, "out": str(out)},
+        *lines,
+        f"{scanned.cases} cases, {scanned.tests} tests, {flagged} flagged at {case_file_scan.FLAGGED:.0%}: {out}",
+    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,13 +12,15 @@ from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
 
+TaskId = Annotated[str, typer.Argument(help="A task's id.")]
+
+
 ERASED = {
     True: "In the files of the database their data keys are overwritten.",
     False: "The database is in use, so its write-ahead file (-wal) still holds their data keys: run the same command "
     "again.",
     None: "PostgreSQL keeps old versions of their rows until it vacuums its tables, and longer in its own log.",
 }
-TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -65,29 +66,29 @@ def task_list(
 
 def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = False) -> None:
     """Open one task and show all of it; this is noted in the access log."""
+    from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.tasks import review
 
     with open_app(home) as house:
-        review.require_export(house, task_id, who)
+        house.reviews.require_export(task_id, who)
         opened = house.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
-    Output(as_json=as_json).result(data, *review.task(opened))
+    Output(as_json=as_json).result(data, *task_text.task(opened))
 
 
 def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
     """Draw the tasks that the next turn needs from the grammars, and prove each draft by execution."""
+    from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.tasks import replenish
 
     out = Output(as_json=as_json)
     with open_app(home) as house:
-        wanted = replenish.wanted(house)
+        wanted = house.replenishment.wanted()
         with out.progress("proving drafts", sum(wanted.values())) as advance:
-            tally = replenish.fill(house, wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
+            tally = house.replenishment.fill(wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
     out.result(
         tally.as_json(),
-        *tally.lines(),
+        *task_text.yield_lines(tally),
         "Next: somebody else reviews them with `quarterturn task review`.",
     )
 
@@ -101,16 +102,16 @@ def task_import(
 ) -> None:
     """Import hand-written tasks: each is checked and proven by execution; all are kept or none."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.tasks import import_tasks
+    from rotation.generation import import_tasks
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_app(home) as house:
-        import_tasks.refuse_known(house, drafts)
-        records = import_tasks.take_in(house, drafts, box=house.box(box), author=who)
-    data = [{"id": record.id, "state": record.state.value} for record in records]
-    Output(as_json=as_json).result(data, *(f"{row['id']}  {row['state']}" for row in data))
+        house.task_import.refuse_known(drafts)
+        records = house.task_import.take_in(drafts, box=house.box(box), author=who)
+    data = _states(records)
+    Output(as_json=as_json).result(data, *_state_lines(data))
 
 
 def task_review(
@@ -128,9 +129,8 @@ def task_review(
     as_json: Json = False,
 ) -> None:
     """Show tasks with their evidence, or record a second person's review decision."""
+    from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.tasks import review
-    from vault.task.lifecycle import TaskState
 
     decided = approve or reject is not None
     if approve and reject is not None:
@@ -141,19 +141,29 @@ def task_review(
         raise Malformed("which task? Name one, or give --batch for all that wait")
     if one_by_one and (decided or batch or task_id or as_json):
         raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
+    data: Any
     with open_app(home) as house:
-        waiting = [record.id for record in house.vault.records(TaskState.ADMITTED)]
-        chosen = [task_id] if task_id else waiting
+        chosen = [task_id] if task_id else house.reviews.waiting()
         if decided:
-            report = review.decided(review.decide_all(house, chosen, who, reject))
+            data = _states(house.reviews.decide_all(chosen, who, reject))
+            lines = _state_lines(data)
         elif one_by_one:
-            others = [record.id for record in house.vault.records(TaskState.ADMITTED) if record.author != who]
-            report = review.decided(review.one_by_one(house, others, who, _Terminal()))
+            data = _states(_one_by_one(house.reviews, who))
+            lines = _state_lines(data)
         elif task_id or batch:
-            report = review.open_for_review(house, chosen, who)
+            tasks = [house.reviews.open(name, who) for name in chosen]
+            data = [
+                {
+                    "task": task.opened.task.document,
+                    "provenance": dict(task.opened.provenance),
+                    "gates": task.admission["gates"],
+                }
+                for task in tasks
+            ]
+            lines = [line for task in tasks for line in (*task_text.for_review(task), "")]
         else:
-            report = review.waiting(waiting)
-    Output(as_json=as_json).result(report.data, *report.lines)
+            data = lines = chosen
+    Output(as_json=as_json).result(data, *(lines or ["nothing waits for a review"]))
 
 
 def task_withdraw(
@@ -164,12 +174,13 @@ def task_withdraw(
     as_json: Json = False,
 ) -> None:
     """Withdraw leaked or broken tasks, in the public log; the next of the reserve takes each place."""
+    from quarterturn.cli.daily.task_text import withdrawal_line, withdrawal_row
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.month import withdraw_task
 
     with open_app(home) as house:
-        report = withdraw_task.withdraw(house, task_ids, reason, who=who)
-    Output(as_json=as_json).result(report.data, *report.lines)
+        withdrawn = house.approved_withdrawals.withdraw(task_ids, reason, who=who)
+    rows = [withdrawal_row(*entry) for entry in withdrawn.items()]
+    Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 
 
 def task_shred(
@@ -197,20 +208,39 @@ def task_shred(
     out.result({"shredded": chosen, "keys": keys, "erased": erased}, *lines, ERASED[erased])
 
 
-class _Terminal:
-    """Asks the person at the terminal (`quarterturn.tasks.review.ReviewPrompt`)."""
+def _states(records: Sequence[TaskRecord]) -> list[dict[str, str]]:
+    return [{"id": record.id, "state": record.state.value} for record in records]
 
-    def show(self, lines: Sequence[str]) -> None:
-        from quarterturn.cli.terminal.output import printable
 
-        typer.echo("\n".join(["", *map(printable, lines[:-1])]))
+def _state_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    return [f"{row['id']}  {row['state']}" for row in rows]
 
-    def ask(self, question: str) -> str:
-        words = {"y": "yes", "n": "no", "s": "skip", "q": "quit"}
-        while True:
-            reply = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
-            if reply in words:
-                return words[reply]
 
-    def reason(self) -> str:
-        return str(typer.prompt("Reason for the rejection"))
+def _one_by_one(reviews: TaskReviews, who: str) -> list[TaskRecord]:
+    """Review the tasks of other authors with a person; skipped tasks go on waiting, decisions made are kept."""
+    from grammars.admission.review import CHECKLIST
+    from quarterturn.cli.daily import task_text
+    from quarterturn.cli.terminal.output import printable
+
+    done: list[TaskRecord] = []
+    for task_id in reviews.waiting(not_by=who):
+        typer.echo("\n".join(["", *map(printable, task_text.for_review(reviews.open(task_id, who)))]))
+        answers: dict[str, bool] = {}
+        for key, question in CHECKLIST.items():
+            reply = _reply(question)
+            if reply == "q":
+                return done
+            if reply == "s":
+                break
+            answers[key] = reply == "y"
+        else:
+            refusal = None if all(answers.values()) else str(typer.prompt("Reason for the rejection"))
+            done.append(reviews.decide(task_id, who, refusal, answers=answers))
+    return done
+
+
+def _reply(question: str) -> str:
+    while True:
+        reply = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
+        if reply and reply in "ynsq":
+            return reply

@@ -32,7 +32,6 @@ from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.runs.reference_run import reference
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
-from quarterturn.tasks import replenish, review
 from rotation.calendar import Month
 from rotation.leaderboard import standings
 from rotation.leaderboard.figures import FIGURES, of_results
@@ -124,13 +123,13 @@ class _Play:
         return attempts
 
     def supply(self) -> None:
-        missing = replenish.wanted(self.house)
+        missing = self.house.replenishment.wanted()
         count = sum(missing.values())
         self.say(f"{count} tasks", "Drawn from public grammars; each is proven by execution before a person sees it.")
         with self.out.progress("drawn and admitted", count) as advance:
-            tally = replenish.fill(self.house, missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
+            tally = self.house.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
         for task_id in tally.admitted:
-            review.decide(self.house, task_id, REVIEWER, None)
+            self.house.reviews.decide(task_id, REVIEWER, None)
         self.out.say(f"  {tally.drawn} drawn, {len(tally.admitted)} admitted, reviewed by {REVIEWER} and sealed")
 
     def turn(self, month: Month) -> None:

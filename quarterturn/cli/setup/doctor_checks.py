@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from quarterturn import foreign_packages, wall_clock
+from quarterturn import foreign_packages
 from quarterturn.app import Application
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
@@ -20,7 +20,6 @@ from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
-from quarterturn.month import automatic_turn
 from quarterturn.progress import Progress
 from quarterturn.report import Report
 from sandbox import attacks
@@ -218,8 +217,8 @@ def _approvals(app: Application) -> Finding:
 
 def _clock(app: Application) -> Finding:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
-    month, due = wall_clock.next_turn(app.months, app.settings)
-    coming, now = automatic_turn.coming(app, month, due), app.now()
+    month, due = app.turn_calendar.next()
+    coming, now = app.monthly_clock.coming(), app.now()
     overdue, soon = now >= due, now >= due - timedelta(days=app.settings.clock.remind_days)
     sentences = [f"the turn of {month} {'is overdue since' if overdue else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
     sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]

@@ -35,14 +35,13 @@ def serve(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
-    from quarterturn.month.automatic_turn import MonthlyClock
 
     with open_app(home) as app:
         app.approvals.in_force()
         logs.configure()
         works = app.executor(workers, only)
         _say_which(workers, only)
-        works = Together(works, MonthlyClock(app)) if clock else works
+        works = Together(works, app.monthly_clock) if clock else works
         run(app, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
 
 

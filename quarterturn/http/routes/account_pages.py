@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse
 
 from quarterturn.app import Application
 from quarterturn.errors import NotFound
-from quarterturn.findings import detection
+from quarterturn.findings.finding_list import listed as listed_findings
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.routes.submissions import Home, Id, listed
@@ -70,14 +70,15 @@ def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
 @router.get("/findings/details", name="findings_page")
 def findings_page(house: Home, who: Who, *, everything: Everything = False) -> Response:
     """Show the findings with their reviews."""
-    listing = detection.listing(house, None, everything=everything).data
+    listing = listed_findings(house.findings, None, everything=everything).as_json()
     return html.own(findings.page(who.account, listing, everything=everything))
 
 
 @router.get("/findings/details/{file}", name="findings_table")
 def findings_table(house: Home, file: str, *, everything: Everything = False) -> Response:
     """Give a table of that page."""
-    return _table(findings.grids(detection.listing(house, None, everything=everything).data), file)
+    listing = listed_findings(house.findings, None, everything=everything).as_json()
+    return _table(findings.grids(listing), file)
 
 
 def _mine(house: Application, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:

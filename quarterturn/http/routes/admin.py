@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 
 from quarterturn.accounts.store import Token
-from quarterturn.findings import detection
+from quarterturn.findings.finding_list import described, listed
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.routes.submissions import Home
-from quarterturn.month import monthly_turn
+from quarterturn.month import turn_status
 
 router = APIRouter(prefix="/admin", tags=["admin"])
 
@@ -28,13 +28,14 @@ def findings(
     everything: Annotated[bool, Query(alias="all", description="Include clean results.")] = False,
 ) -> Response:
     """List the findings with their reviews, as `quarterturn watch list` does."""
-    return json_responses.plain(detection.listing(house, month, everything=everything).data)
+    return json_responses.plain(listed(house.findings, month, everything=everything).as_json())
 
 
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
 def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Response:
     """Set a finding's status. Scores do not change."""
-    return json_responses.plain(detection.review(house, number, word.state, word.note, who.account).data)
+    reviewed = house.findings.review(number, word.state, who=who.account, note=word.note, now=house.now())
+    return json_responses.plain(described(reviewed))
 
 
 @router.get("/queue", response_model=models.QueueShape, name="queue")
@@ -56,7 +57,7 @@ def queue(house: Home) -> Response:
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
 def turn(house: Home) -> Response:
     """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
-    return json_responses.plain(monthly_turn.status(house).data)
+    return json_responses.plain(turn_status.status(house.months).as_json())
 
 
 @router.get("/tokens", response_model=models.Tokens, name="list_tokens")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from fastapi import APIRouter, Request, Response
 from sqlmodel import Session, text
 
-from quarterturn import wall_clock
 from quarterturn.app import Application
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.problems import Problem
@@ -66,7 +65,7 @@ def metrics(request: Request) -> Response:
 
 
 def _of_the_clock(house: Application) -> Iterator[str]:
-    _, due = wall_clock.next_turn(house.months, house.settings)
+    _, due = house.turn_calendar.next()
     overdue, posted = int(house.now() >= due), house.outbox.posted()
     channels = sorted({notice.channel for notice in posted})
     waiting = Counter(notice.channel for notice in posted if not notice.sent and not notice.given_up)

@@ -22,7 +22,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.app import Application
-from quarterturn.findings import detection
+from quarterturn.findings.finding_list import listed
 from quarterturn.home.home import HomePaths, create
 from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
@@ -211,8 +211,7 @@ class Played:
 
     def look(self, why: str) -> None:
         """Scan the results, and write the public view again."""
-        detection.after(self.house, why)
-        self.house.public_view.update()
+        self.house.after_results(why)
 
     @property
     def live(self) -> list[str]:
@@ -268,7 +267,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
     yield "public.sha256", "".join(sums).encode()
     for month in (FIRST, FIRST.plus(1)):
         yield from _scores(made, month)
-    yield "findings.json", _json(rounded(detection.listing(made.house, None, everything=True).data))
+    yield "findings.json", _json(rounded(listed(made.house.findings, None, everything=True).as_json()))
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:

@@ -23,9 +23,7 @@ from quarterturn.approvals.tables import ApprovalRow
 from quarterturn.cli.daily.approval import rules_lines
 from quarterturn.cli.setup import doctor_checks
 from quarterturn.errors import Malformed, NotAllowed, NotFound, Refused, Unapproved
-from quarterturn.month import automatic_turn, monthly_turn
 from quarterturn.settings import ApprovalSettings, LedgerSettings
-from quarterturn.tasks import review
 from quarterturn.wall_clock import now
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
@@ -289,7 +287,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
     house = Application(stocked, None)
     task = house.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Unapproved):
-        review.open_for_review(house, [task], "grace")
+        house.reviews.open(task, "grace")
     house.close()
     assert say("task", "review", task, "--as", "grace", "--home", stocked).code == 4
     assert [entry.what for entry in house.vault.access_log() if entry.what.startswith("task/")] == []
@@ -301,7 +299,7 @@ def test_reviewing_is_no_export_and_reading_what_is_live_is(stocked, say):
 @pytest.mark.slow
 def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     house = opened(guard(stocked, "ada", "bob"), now)
-    assert "2 maintainers must sign to begin the turn, once it is due." in monthly_turn.coming(house).notes
+    assert "2 maintainers must sign to begin the turn, once it is due." in house.turn_preview.next().notes
     assert (said := say("turn", "run", "--home", stocked)).code == 4
     assert "begin the turn: turn 2026-11" in said.sentence
     assert house.months.turns() == []
@@ -309,7 +307,7 @@ def test_a_turn_waits_with_nothing_begun_and_then_goes(stocked, opened, say):
     assert one.detail["retires"] is None
     assert {item["count"] for item in one.detail["enters"]} == {sum(DEMO.per_cohort.values())}
     sign(house, one, "ada")
-    assert any("is signed by ada" in line for line in monthly_turn.plan(house).lines)
+    assert any("is signed by ada" in line for line in house.turn_preview.plan().notes)
     sign(house, one, "bob")
     assert house.rotation.run(FIRST).finished
     says = house.ledger.leaf(house.ledger.find("set/2026-12"))
@@ -355,7 +353,7 @@ def test_a_choice_that_became_another_one_is_asked_for_again(stocked, opened, st
 @pytest.mark.slow
 def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, opened):
     house = opened(guard(stocked, "ada", "bob"), Time(START))
-    automatic_turn.MonthlyClock(house).look()
+    house.monthly_clock.look()
     (notice,) = house.outbox.posted()
     (one,) = house.approvals.requests()
     assert notice.key.startswith("turn.overdue/2026-11/")
@@ -364,7 +362,7 @@ def test_the_clock_says_that_it_waits_and_turns_once_they_have_signed(stocked, o
     assert one.id in told
     assert one.id in doctor_checks.machine(stocked).data["clock"]["detail"]
     sign(house, one, "ada", "bob")
-    automatic_turn.MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert house.months.turn(FIRST).finished
 
 

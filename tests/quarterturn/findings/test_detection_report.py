@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.findings import detection
 from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.results.outcome import TaskRun
@@ -45,7 +44,7 @@ def play(house: Application, name: str, passes: slice, step: int = 1) -> None:
         evidence = Evidence("filesystem.fileExists", verdict)
         house.official.record(opened, TaskRun(task, category, 8, verdict, evidence, transcript))
     house.official.close(opened)
-    detection.after(house, f"results of run {opened.record.number}")
+    house.detection.run(f"results of run {opened.record.number}")
 
 
 def played(folder: Path, peers: tuple[str, ...]) -> Path:

@@ -39,11 +39,11 @@ def test_a_file_that_is_not_there_is_said(live, tmp_path, say):
 
 
 def test_a_task_says_whether_it_is_traceable(document):
-    from quarterturn.tasks import review
+    from quarterturn.cli.daily.task_text import traceable
     from rotation.month.sets import DEMO
 
     plain = document(next(iter(DEMO.per_cohort)), 1)
-    assert review.traceable(Task.parse(plain)).startswith("not traceable: 2^20 variants are needed")
+    assert traceable(Task.parse(plain)).startswith("not traceable: 2^20 variants are needed")
     free = {name: {"from": [f"{name} {n}" for n in range(1024)]} for name in ("ledge", "barn")}
     varied = Task.parse({**plain, "free": free, "goal": "{{ledge}}, {{barn}}"}).keyed("0" * 64)
-    assert review.traceable(varied).startswith("yes: each submitter is served their own of 2^20 variants")
+    assert traceable(varied).startswith("yes: each submitter is served their own of 2^20 variants")

@@ -17,7 +17,6 @@ from quarterturn.errors import NotFound, Refused
 from quarterturn.home import home as homes
 from quarterturn.home.home import HomePaths, create
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
-from quarterturn.tasks import replenish
 from rotation.month.sets import MCPBENCH
 from vault.errors import Locked
 from vault.errors import Refused as Taken
@@ -184,7 +183,7 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = Application(tmp_path / "home", None)
     assert house.spec is MCPBENCH
-    assert sum(replenish.wanted(house).values()) == 200
+    assert sum(house.replenishment.wanted().values()) == 200
     house.close()
 
 

@@ -18,11 +18,12 @@ from starlette.testclient import TestClient
 
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
-from quarterturn.app import Application, shipped_grammars
+from quarterturn.app import Application
 from quarterturn.http.app import create
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
+from rotation.generation.grammars import shipped_grammars
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.transcript import CallRecord, Transcript

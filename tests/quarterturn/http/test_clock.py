@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.month.automatic_turn import MonthlyClock
 
 from ...patience import PATIENCE
 
@@ -21,7 +20,7 @@ QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
 
 
 def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(site):
-    MonthlyClock(site.house).look()
+    site.house.monthly_clock.look()
     said = site.get("/metrics", "runner").text
     assert "quarterturn_next_turn_seconds 1798761600" in said  # 2027-01-01
     assert "quarterturn_turn_overdue 0" in said

@@ -30,7 +30,6 @@ from hypothesis.stateful import (
 from sqlmodel import Session, select
 
 from quarterturn import app
-from quarterturn.month import monthly_turn, withdraw_task
 from quarterturn.runs import jobs, private_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.queue import LEASE
@@ -202,7 +201,7 @@ class Months(RuleBasedStateMachine):
     def turn(self):
         self.now = max(self.now, datetime(2027, 1 + self.turned, 1, 6, tzinfo=NOW.tzinfo))
         month = Month.parse(self.month())
-        monthly_turn.run(self.house, None, Quiet())
+        self.house.monthly_turns.run(None, Quiet())
         self.turned += 1
         report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
         assert report.ok, report.failed
@@ -221,7 +220,7 @@ class Months(RuleBasedStateMachine):
                 raise Killed
 
         if dies_after is None:
-            withdraw_task.withdraw(self.house, [task], "it leaked", who="ada")
+            self.house.approved_withdrawals.withdraw([task], "it leaked", who="ada")
         else:
             with suppress(Killed):
                 withdrawal.withdraw(self.house.books, [task], "it leaked", who="ada", on_step=killed)

@@ -21,7 +21,6 @@ from quarterturn.http.responses.access import ACCESS
 from quarterturn.http.responses.json_responses import sealed
 from quarterturn.settings import BenchmarkSettings, ServiceSettings, Settings
 from quarterturn.submissions.store.requests import SubmissionRequest
-from quarterturn.tasks import review
 from rotation.calendar import Month
 from rotation.month.sets import DEMO
 from vault.canonical import canonical
@@ -54,7 +53,7 @@ def planted_in(folder: Path, document) -> None:
             task, how = Task.parse(made), {"author": "ada", "public_grammar": False, "template": CANARY}
             house.vault.add(task, {"note": CANARY}, skeleton=f"{CANARY}/{task.id}", **how)
             house.vault.advance(task.id, "admit")
-            review.decide(house, task.id, "grace", None)
+            house.reviews.decide(task.id, "grace", None)
         house.rotation.run(Month.parse("2026-11"))
 
 

@@ -17,7 +17,6 @@ from quarterturn.app import Application
 from quarterturn.cli.setup import doctor_checks
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
-from quarterturn.month import automatic_turn, monthly_turn
 from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.notices.store import WAITS
 from quarterturn.notices.tables import NoticeRow
@@ -80,18 +79,18 @@ def words(house: Application, key: str) -> str:
 
 def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house, present = at(DUE - timedelta(days=8))
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert posted_keys(house) == []
     present.now = DUE - timedelta(days=7)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert posted_keys(house) == ["turn.coming/2026-12"]
     assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
     present.now = DUE - timedelta(seconds=1)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house) == [("2026-11", True)]
     present.now = DUE
-    MonthlyClock(house).look()
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
+    house.monthly_clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert posted_keys(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
     assert leaves(house)["retire"] == 1
@@ -102,10 +101,10 @@ def test_the_due_date_is_a_setting_and_is_published(at):
     house.settings = house.settings.model_copy(
         update={"clock": house.settings.clock.model_copy(update={"day": 3, "hour": 6})}
     )
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert len(months(house)) == 1
     present.now = DUE + timedelta(days=2, hours=6)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert len(months(house)) == 2
     view = json.loads((house.places.view / "rotations.json").read_text())
     assert view["next"] == {"turn": "2027-01", "due": "2027-02-03T06:00:00Z"}
@@ -113,7 +112,7 @@ def test_the_due_date_is_a_setting_and_is_published(at):
 
 def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks(at):
     house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
     assert posted_keys(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
@@ -128,21 +127,21 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
 
 def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(at, stock, monkeypatch):
     house, present = at(DUE)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
-    with monkeypatch.context() as patch:  # drawing is faster than reviewing
-        patch.setattr("quarterturn.tasks.review.decide", lambda *_: None)
+    with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
+        patch.setattr("quarterturn.tasks.review.TaskReviews.decide", lambda *_: None)
         stock(house, 1, first=5)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     present.now += timedelta(hours=30)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert [key for key in posted_keys(house) if "overdue" in key] == [
         "turn.overdue/2027-01/2027-02-01",
         "turn.overdue/2027-01/2027-02-02",
     ]
     assert "6 admitted tasks wait for a reviewer" in words(house, "turn.overdue/2027-01/2027-02-01")
     stock(house, 1, first=6)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house)[-1] == ("2027-01", True)
 
 
@@ -154,10 +153,10 @@ def test_open_runs_are_announced_before_and_ended_by_the_turn(at):
         name, official = "docker", True
 
     number = house.official.open(submitted, Box()).record.number
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert "1 runs are open" in words(house, "turn.coming/2026-12")
     present.now = DUE
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert house.runs.get(number).code == "turn"
 
 
@@ -165,11 +164,11 @@ def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
     house, _ = at(DUE)
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert posted_keys(house) == ["turn.overdue/2026-12/2027-01-01"]
     assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
     ring.with_suffix(".away").rename(ring)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 
@@ -177,13 +176,13 @@ def test_an_error_in_a_turn_is_reported_by_its_type_and_the_turn_is_resumed(at, 
     house, _ = at(DUE)
     with monkeypatch.context() as patch:
         patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
-        MonthlyClock(house).look()
+        house.monthly_clock.look()
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")
     assert "interrupted (KeyError)" in said
     assert "KeyError in <lambda> (test_automatic_turn.py" in caplog.text
     assert "a word of a task" not in said + caplog.text
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house)[-1] == ("2026-12", True)
     assert leaves(house) == {"commit": 30, "set": 2, "retire": 1}
 
@@ -195,14 +194,14 @@ def test_of_concurrent_clocks_one_turns(at):
 
     def look(house: Application) -> None:
         gate.wait()
-        MonthlyClock(house).look()
+        house.monthly_clock.look()
 
     threads = [threading.Thread(target=look, args=(house,)) for house in houses]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    MonthlyClock(houses[0]).look()
+    houses[0].monthly_clock.look()
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
     assert houses[0].months.turns()[-1].done == STEPS
     assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
@@ -212,11 +211,11 @@ def test_of_concurrent_clocks_one_turns(at):
 @pytest.mark.slow
 def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live):
     def look(before: Callable[[str], None]) -> None:
-        step = automatic_turn.MonthlyClock._step
-        automatic_turn.MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
+        step = MonthlyClock._step
+        MonthlyClock._step = lambda self, name: (before(name), step(self, name))[1]
         ready.open()
         begin.wait()
-        MonthlyClock(Application(live, None, lambda: DUE)).look()
+        Application(live, None, lambda: DUE).monthly_clock.look()
 
     def stop_at(name: str) -> None:
         if name == "retire":
@@ -243,10 +242,10 @@ def test_of_concurrent_processes_that_are_killed_one_completes_the_turn(at, live
 def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
     house, _ = at(DUE)
     other, _ = at(DUE)
-    with monthly_turn.alone(house):
-        MonthlyClock(other).look()
+    with house.monthly_turns.alone():
+        other.monthly_clock.look()
         assert (len(months(house)), posted_keys(house)) == (1, [])
-        with pytest.raises(Unavailable, match="another process is turning this home"), monthly_turn.alone(other):
+        with pytest.raises(Unavailable, match="another process is turning this home"), other.monthly_turns.alone():
             pass
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
 
@@ -270,8 +269,8 @@ def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
 
 def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_ends_it(at, monkeypatch):
     house, _ = at(DUE)
-    clock, reached = MonthlyClock(house, seconds=0.01), threading.Event()
-    stop = automatic_turn.MonthlyClock._step
+    clock, reached = house.monthly_clock, threading.Event()
+    stop = MonthlyClock._step
 
     def step(self: MonthlyClock, name: str) -> None:
         if name == "retire":
@@ -280,13 +279,13 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         stop(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(automatic_turn.MonthlyClock, "_step", step)
+        patch.setattr(MonthlyClock, "_step", step)
         clock.start()
         assert reached.wait(PATIENCE)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
     assert not [key for key in posted_keys(house) if "overdue" in key]
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 
@@ -334,7 +333,7 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     house, present = at(DUE)
     ok, said = doctor_checks._clock(house)
     assert (ok, "is overdue since 2027-01-01" in said, "that `quarterturn serve` runs" in said) == (False, True, True)
-    MonthlyClock(house).look()
+    house.monthly_clock.look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
     ok, said = doctor_checks._clock(house)
     assert not ok

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.app import Application
 from quarterturn.approvals.signatures import NAMESPACE
+from quarterturn.cli.daily import findings_text
 from quarterturn.errors import Unapproved
-from quarterturn.findings import detection
-from quarterturn.month import automatic_turn, withdraw_task
+from quarterturn.findings.finding_list import listed
 from quarterturn.pages import leaderboard
 from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
@@ -91,7 +91,7 @@ def of_fresh(house):
 
 
 def gone(house, *tasks, reason="it leaked"):
-    return withdraw_task.withdraw(house, tasks, reason, who="ada")
+    return house.approved_withdrawals.withdraw(tasks, reason, who="ada")
 
 
 @pytest.mark.both_databases
@@ -122,7 +122,7 @@ def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     house.rotation.run(FIRST)
     january = played(house, task, submitter="bob")
     house.refresh_public_view()
-    leaf = gone(house, task, reason="its goal <cannot> be met").data[0]["leaf"]
+    leaf = gone(house, task, reason="its goal <cannot> be met")[task].leaf
     for month, attempted in (("2026-12", 23), ("2027-01", 23)):
         shown = json.loads((house.places.view / "board" / f"{month}.json").read_bytes())
         assert [line["whole"]["attempted"] for line in shown["lines"]] == [attempted]
@@ -144,10 +144,10 @@ def test_the_leaderboard_of_a_month_that_never_had_it_does_not(house):
 
 
 def test_maintainers_are_notified_once_on_every_channel(house):
-    leaf = gone(house, of_fresh(house)).data[0]["leaf"]
-    clock = automatic_turn.MonthlyClock(house)
-    clock.look()
-    clock.look()
+    task = of_fresh(house)
+    leaf = gone(house, task)[task].leaf
+    house.monthly_clock.look()
+    house.monthly_clock.look()
     posted = [one for one in house.outbox.posted() if one.key.startswith("task.")]
     assert [(one.key, one.sent) for one in posted] == [(f"task.withdrawn/{leaf}", True)]
 
@@ -244,18 +244,18 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
         house.approvals.sign(asked.id, sshsig.sign(asked.body, NAMESPACE, key))
     with pytest.raises(Unapproved):
         gone(house, task, reason="another reason than they signed for")
-    assert gone(house, task).data[0]["leaf"] == size
-    assert gone(house, task, reason="whatever").data[0]["leaf"] == size, "what is done needs nobody's word again"
+    assert gone(house, task)[task].leaf == size
+    assert gone(house, task, reason="whatever")[task].leaf == size, "what is done needs nobody's word again"
     house.close()
 
 
 def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
     task = of_fresh(house)
     found = [NewFinding("exposure", task, FIRST, detail="served too often: withdraw it?")]
-    house.books.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found, NOW)
-    before = "\n".join(detection.listing(house, None, everything=False).lines)
+    house.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found, NOW)
+    before = "\n".join(findings_text.of_list(listed(house.findings, None, everything=False)))
     assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
-    leaf = gone(house, task).data[0]["leaf"]
-    after = "\n".join(detection.listing(house, None, everything=False).lines)
+    leaf = gone(house, task)[task].leaf
+    after = "\n".join(findings_text.of_list(listed(house.findings, None, everything=False)))
     assert f"confirmed since 2026-12-05, ada: withdrawn at leaf {leaf}" in after
     assert "task withdraw" not in after

@@ -10,11 +10,11 @@ import pytest
 
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.errors import Exhausted
-from quarterturn.app import Application, shipped_grammars
-from quarterturn.errors import Refused
-from quarterturn.tasks import dev_sets, replenish
-from quarterturn.tasks.generate import MOST_FAILURES, TaskGenerator
-from rotation.errors import NotFound
+from quarterturn.app import Application
+from rotation.errors import NotFound, Refused
+from rotation.generation import dev_sets
+from rotation.generation.generate import MOST_FAILURES, TaskGenerator
+from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -84,8 +84,8 @@ def house(home):
     house.close()
 
 
-def fill(house, grammars, wanted, prover=None, **more):
-    supply = TaskGenerator(grammars, house.vault, house.drafts, prover or Prover())
+def fill(house, grammars, wanted, prover=None, workers=2, **more):
+    supply = TaskGenerator(grammars, house.vault, house.drafts, prover or Prover(), workers=workers)
     return supply.fill(wanted, SEED, author="ada", around=TaskIndex(), **more)
 
 
@@ -165,8 +165,8 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
             return "t-other" if refused.setdefault(draft.skeleton, draft.id) == draft.id else super().told(draft)
 
     prover = Prover()
-    supply = TaskGenerator(grammars, house.vault, house.drafts, prover)
-    tally = supply.fill({MEDIUM: 3}, SEED, author="ada", around=FirstWordsTaken(), workers=1)
+    supply = TaskGenerator(grammars, house.vault, house.drafts, prover, workers=1)
+    tally = supply.fill({MEDIUM: 3}, SEED, author="ada", around=FirstWordsTaken())
     assert (tally.drawn, len(tally.admitted)) == (3, 3)
     assert {record.id for record in house.vault.records()} == {*tally.admitted}
     assert not {*refused.values()} & {*prover.proven}
@@ -223,7 +223,7 @@ def test_a_grammar_that_is_used_up_says_so(house, grammars):
 
 
 def test_an_empty_home_wants_four_cohorts(house):
-    assert replenish.wanted(house) == dict.fromkeys(DEMO.per_cohort, 4)
+    assert house.replenishment.wanted() == dict.fromkeys(DEMO.per_cohort, 4)
 
 
 def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(house, document):
@@ -232,7 +232,7 @@ def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(hous
         skeleton = f"s/{min(number, 2)}"
         house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=skeleton, template="t")
         house.vault.advance(task.id, "admit")
-    assert replenish.wanted(house)[EASY] == 2
+    assert house.replenishment.wanted()[EASY] == 2
 
 
 def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, stock_of_live):
@@ -243,7 +243,7 @@ def test_after_the_first_turn_one_cohort_is_wanted_and_the_spare_fills_it(live, 
 def stock_of_live(live):
     house = Application(live, None)
     try:
-        return replenish.wanted(house)
+        return house.replenishment.wanted()
     finally:
         house.close()
 
@@ -256,7 +256,7 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
     live_already = next(s for s in (f"{EASY}/{n}" for n in range(5)) if house.vault.tag("skeleton", s) in taken)
     house.vault.add(task, {}, author="ada", public_grammar=False, skeleton=live_already, template="t")
     house.vault.advance(task.id, "admit")
-    assert replenish.wanted(house) == {EASY: 1}
+    assert house.replenishment.wanted() == {EASY: 1}
     house.close()
 
 
@@ -284,7 +284,7 @@ def test_a_dev_set_without_its_grammars_names_those_that_are_missing(grammars):
 
 def test_a_home_never_draws_a_skeleton_of_a_dev_set(house, grammars):
     tags = {house.vault.tag("skeleton", draft.skeleton) for draft in dev_sets.public(grammars)}
-    assert tags <= replenish._spent(house)
+    assert tags <= house.known_tasks.spent()
 
 
 @pytest.mark.slow

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from grammars.language.load import LIBRARY
-from quarterturn.app import Application, shipped_grammars
-from quarterturn.tasks import dev_sets, grammar_report, replenish
+from quarterturn.app import Application
+from quarterturn.cli.daily import grammar_text
+from quarterturn.tasks import grammar_report
+from rotation.generation import dev_sets
+from rotation.generation.grammars import shipped_grammars
 
 from ...patience import PATIENCE
 
@@ -60,11 +63,13 @@ def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
     monkeypatch.setattr(house.months, "taken", lambda: {tag: "cohort-2026-12"})
-    use = grammar_report.used(house, grammar)
-    assert use.live == {"git/glance:staged"}
+    used = house.known_tasks.used(grammar)
+    assert used.live == {"git/glance:staged"}
     glance = dataclasses.replace(grammar, templates={"glance": grammar.templates["glance"]})
-    (line,) = (line for line in grammar_report.report(glance, use).lines if line.startswith("git/glance"))
-    seen = sum(name.startswith("git/glance:") for name in use.seen)
+    (line,) = (
+        line for line in grammar_text.lines(grammar_report.report(glance, used)) if line.startswith("git/glance")
+    )
+    seen = sum(name.startswith("git/glance:") for name in used.seen)
     assert line.split()[:4] == ["git/glance", str(6 - 1 - seen), "1", str(seen)]
     house.close()
 
@@ -107,8 +112,8 @@ def test_an_imported_grammar_is_sealed_and_drawn_from_and_its_tasks_are_not_publ
     assert again.code == 8
     assert "in force already" in again.sentence
     house = Application(home, None)
-    assert not replenish.grammars(house, who="ada")["sqlite"].public
-    assert replenish.grammars(house, who="ada")["git"].public
+    assert not house.drawn_grammars("ada")["sqlite"].public
+    assert house.drawn_grammars("ada")["git"].public
     house.close()
     left = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
     assert b"has grown too long for anybody" not in left

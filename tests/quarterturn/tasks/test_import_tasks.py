@@ -8,8 +8,8 @@ from copy import deepcopy
 import pytest
 
 from quarterturn.app import Application
-from quarterturn.errors import Refused
-from quarterturn.tasks import import_tasks
+from rotation.errors import Refused
+from rotation.generation import import_tasks
 from rotation.month.sets import Stratum
 from sandbox.boxes.bwrap.box import BwrapBox
 
@@ -53,7 +53,7 @@ def drafts(document):
 
 
 def take_in(house, drafts):
-    return import_tasks.take_in(house, drafts, box=BwrapBox(), author="ada")
+    return house.task_import.take_in(drafts, box=BwrapBox(), author="ada")
 
 
 def test_tasks_that_prove_themselves_are_kept_with_their_evidence(house, drafts):

@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-from quarterturn.tasks.yield_stats import YieldStats
+from quarterturn.cli.daily.task_text import yield_lines
+from rotation.generation.yield_stats import YieldStats
 
 
 def fared(template, *, survived=(), made=10, shut=None):
@@ -22,7 +23,7 @@ def test_a_template_is_broken_when_more_than_one_draw_in_twenty_stays_out():
     assert not tally.templates["git/glance"].broken
     tally.count(*fared("git/glance", shut=4), "glance.yaml")
     assert tally.templates["git/glance"].broken
-    assert tally.lines() == [
+    assert list(yield_lines(tally)) == [
         "21 drawn, 19 admitted; gate 4 mutants fail rejected 2; 100.0% of the mutated states fail",
         "git/glance is broken: 2 of 21 draws were rejected, the last at gate 4 (mutants fail): glance.yaml: "
         "git/glance: "
@@ -39,4 +40,4 @@ def test_the_mutation_score_is_the_share_of_mutated_states_that_fail():
     data = tally.as_json()
     assert data["templates"]["sqlite/ask"]["mutation_score"] == 0.9
     assert data["templates"]["git/glance"]["mutation_score"] == 1
-    assert "sqlite/ask: 1 of 10 mutated states pass unnoticed" in tally.lines()
+    assert "sqlite/ask: 1 of 10 mutated states pass unnoticed" in list(yield_lines(tally))

@@ -30,7 +30,7 @@ KEY_HOLDERS = (
     "quarterturn.cli.setup.demo",
     "quarterturn.submissions.service",
     "quarterturn.runs.local_executor",
-    "quarterturn.tasks.import_tasks",
+    "rotation.generation.import_tasks",
     "quarterturn.runs.jobs",
     "quarterturn.runs.private_runs",
     "quarterturn.http.app",

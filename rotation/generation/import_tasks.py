@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grammars.admission.gates import admit
+from grammars.admission.store import Drafts
 from grammars.draw.variants import base
 from grammars.language.grammar import Draft
-from quarterturn.app import Application
-from quarterturn.errors import Malformed, Refused
-from quarterturn.tasks.replenish import around
-from quarterturn.tasks.yield_stats import kept_out
+from rotation.errors import Malformed, Refused
+from rotation.generation.known_tasks import KnownTasks
+from rotation.generation.yield_stats import kept_out
 from sandbox.boxes.box import Box
 from sandbox.errors import SandboxError
 from sandbox.runs.prover import BoxProver
@@ -24,9 +24,8 @@ from sandbox.runs.task_world import seed
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
 from vault.canonical import parse_object
-from vault.database import transaction
 from vault.schema import compiled, require
-from vault.store.tasks import TaskRecord
+from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import Task
 from verifiers.language import predicate
 
@@ -94,37 +93,42 @@ def read_drafts(data: bytes, what: str) -> list[Draft]:
     return list(drafts.values())
 
 
-def take_in(house: Application, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
-    """Admit drafts that were read, and keep all of them or none.
+class TaskImport:
+    """Import into one home.
 
-    Raises:
-        Refused: a draft stayed out at a gate, or a task of its id is known; nothing was kept.
+    Args:
+        vault: the sealed tasks.
+        drafts: keeps what was imported.
+        known: what it must differ from.
     """
-    refuse_known(house, drafts)
-    prover = BoxProver(box)
-    others = around(house, who=author)
-    admissions = [admit(draft, prover, others) for draft in drafts]
-    for draft, admission in zip(drafts, admissions, strict=True):
-        for gate in admission.failed:
-            raise Refused(f"task {admission.task_id} stays out at {kept_out(draft, gate)}")
-    for draft in drafts:  # the blind index is made outside of the transaction, where it may write
-        house.vault.tag("skeleton", draft.skeleton)
-    with transaction(house.engine) as session:
-        return [
-            house.drafts.keep(draft, admission, author=author, public_grammar=False, session=session)
-            for draft, admission in zip(drafts, admissions, strict=True)
-        ]
 
+    def __init__(self, vault: Vault, drafts: Drafts, known: KnownTasks) -> None:
+        self._vault, self._drafts, self._known = vault, drafts, known
 
-def refuse_known(house: Application, drafts: Sequence[Draft]) -> None:
-    """Refuse drafts whose ids are taken, before anything is executed.
+    def take_in(self, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
+        """Admit drafts that were read, and keep all of them or none.
 
-    Raises:
-        Refused: the message names the first.
-    """
-    for draft in drafts:
-        if house.vault.has(draft.id):
-            raise Refused(f"there is a task {draft.id} already; nothing was kept")
+        Raises:
+            Refused: a draft stayed out at a gate, or a task of its id is known; nothing was kept.
+        """
+        self.refuse_known(drafts)
+        prover = BoxProver(box)
+        others = self._known.index(who=author)
+        admissions = [admit(draft, prover, others) for draft in drafts]
+        for draft, admission in zip(drafts, admissions, strict=True):
+            for gate in admission.failed:
+                raise Refused(f"task {admission.task_id} stays out at {kept_out(draft, gate)}")
+        return self._drafts.keep_all(list(zip(drafts, admissions, strict=True)), author=author, public_grammar=False)
+
+    def refuse_known(self, drafts: Sequence[Draft]) -> None:
+        """Refuse drafts whose ids are taken, before anything is executed.
+
+        Raises:
+            Refused: the message names the first.
+        """
+        for draft in drafts:
+            if self._vault.has(draft.id):
+                raise Refused(f"there is a task {draft.id} already; nothing was kept")
 
 
 def _check(draft: Draft, place: str) -> None:

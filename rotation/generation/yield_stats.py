@@ -79,21 +79,6 @@ class YieldStats:
             },
         }
 
-    def lines(self) -> list[str]:
-        """Describe it in lines: one for all, and one for each template with a problem."""
-        shut = "".join(f"; gate {gate} rejected {count}" for gate, count in self.shut.items())
-        score = "" if self.mutation_score is None else f"; {self.mutation_score:.1%} of the mutated states fail"
-        lines = [f"{self.drawn} drawn, {len(self.admitted)} admitted{shut}{score}"]
-        for name, template in sorted(self.templates.items()):
-            if template.broken:
-                lines.append(
-                    f"{name} is broken: {template.stayed_out} of {template.drawn} draws were rejected, "
-                    f"the last at {template.why}"
-                )
-            if template.survived:
-                lines.append(f"{name}: {template.survived} of {template.mutants} mutated states pass unnoticed")
-        return lines
-
     def count(self, draft: Draft, admission: Admission, file: str = "") -> None:
         """Count the result of one draft; `file` is where its template stands."""
         template = self.templates[draft.template]

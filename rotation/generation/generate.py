@@ -20,8 +20,8 @@ from grammars.admission.prover import Prover
 from grammars.admission.store import Drafts
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Draft, Grammar
-from quarterturn.errors import Refused
-from quarterturn.tasks.yield_stats import YieldStats, kept_out
+from rotation.errors import Refused
+from rotation.generation.yield_stats import YieldStats, kept_out
 from rotation.month.draw import drafts
 from rotation.month.sets import Stratum
 from vault.store.tasks import Vault
@@ -55,7 +55,16 @@ class _Line:
 
 
 class TaskGenerator:
-    """Generates admitted tasks for strata."""
+    """Generates admitted tasks for strata.
+
+    Args:
+        grammars: by server; tasks are drawn from them.
+        vault: the sealed tasks; it computes the tags.
+        store: keeps what was drawn.
+        prover: executes the drafts.
+        mix: all strata that are ever drawn from the grammars (`rotation.month.draw.spared`).
+        workers: how many drafts are proven at a time.
+    """
 
     def __init__(
         self,
@@ -63,10 +72,12 @@ class TaskGenerator:
         vault: Vault,
         store: Drafts,
         prover: Prover,
+        *,
         mix: Collection[Stratum] = (),
+        workers: int = 2,
     ) -> None:
-        """Connect it; `mix` is all strata that are ever drawn from the grammars (`rotation.month.draw.spared`)."""
-        self._grammars, self._vault, self._store, self._prover, self._mix = grammars, vault, store, prover, mix
+        self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
+        self._mix, self._workers = mix, workers
         self._known: Collection[str] = ()
 
     def fill(
@@ -76,7 +87,6 @@ class TaskGenerator:
         *,
         author: str,
         around: ExistingTasks,
-        workers: int = 2,
         barred: Collection[str] = (),
         kept: Mapping[Stratum, Collection[str]] = MappingProxyType({}),
         on_done: Callable[[], None] = lambda: None,
@@ -88,7 +98,6 @@ class TaskGenerator:
             seed: the draw's seed, 32 bytes.
             author: who answers for the draw; somebody else must review it.
             around: the tasks that there are already.
-            workers: how many drafts are proven at a time.
             barred: skeleton tags that may not be drawn: live or seen.
             kept: the skeleton tags of what this draw, interrupted, kept of each stratum; they count no more.
             on_done: called once for each admitted task.
@@ -103,7 +112,7 @@ class TaskGenerator:
         started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
         self._known, self._around = {record.id for record in self._vault.records()}, around
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
-        with ThreadPoolExecutor(workers, thread_name_prefix="prove") as pool:
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="prove") as pool:
             try:
                 for line in [self._line(stratum, count, seed, used, started) for stratum, count in wanted.items()]:
                     for _ in range(line.wanted):

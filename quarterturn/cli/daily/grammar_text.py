@@ -1,0 +1,36 @@
+"""Text of `grammar check`: a line for each template, what cannot be traced, and how many months the rest lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grammars.admission.coverage import Coverage
+from quarterturn.tasks.grammar_report import GrammarReport
+from vault.task.variant import LEAST_BITS
+
+HEAD = (
+    f"{'template':<34} {'unseen':>6} {'live':>5} {'seen':>5} {'bits':>6} {'phrasings':>9} {'paths':>5} {'mutants':>7} "
+    f"{'tries':>6} {'near':>5} {'free':>5}"
+)
+
+
+def lines(report: GrammarReport) -> Iterator[str]:
+    """Describe a grammar."""
+    yield HEAD
+    yield from map(_line, report.templates)
+    if missing := sum(not entry.traceable for entry in report.templates):
+        yield (
+            f"{missing} of {len(report.templates)} templates make tasks that cannot be traced once they leak: they "
+            f"have fewer than {LEAST_BITS} bits of free parameters"
+        )
+    for category, left in report.runway.items():
+        yield f"{category:<12} unseen skeletons for {left:.0f} months"
+
+
+def _line(entry: Coverage) -> str:
+    return (
+        f"{entry.template:<34} {entry.unseen:>6} {entry.live:>5} {entry.seen:>5} {entry.bits:>6.1f} "
+        f"{entry.phrasings:>9} {entry.solutions:>5} {entry.mutants:>7} "
+        f"{entry.tries:>6.2f} {entry.near:>5} {entry.free:>5.1f}"
+        f"{'' if entry.traceable else '  not traceable'}"
+    )

@@ -1,0 +1,62 @@
+"""Text of the turn verbs: the next turn as it is planned, and the turns and cohorts that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from quarterturn.month.turn_preview import PlannedTurn
+from quarterturn.month.turn_status import TurnStatus
+from rotation.turn import spot_check
+from rotation.turn.turn import STEPS
+
+REVIEWS = {
+    "unknown": "review: {} has runs with a verdict left unknown: {}",
+    "unclear": "review: {} has runs with failures of unclear cause (the agent's or ours): {}",
+}
+
+
+def planned_row(planned: PlannedTurn) -> dict[str, Any]:
+    """Give the next turn as plain JSON values."""
+    if planned.begun:
+        return {"month": str(planned.month), "done": list(planned.begun.done), "left": _left(planned)}
+    return {
+        "month": str(planned.month),
+        "retire": planned.plan.retire.id if planned.plan and planned.plan.retire else None,
+        "enter": _entering(planned),
+    }
+
+
+def planned_lines(planned: PlannedTurn) -> Iterator[str]:
+    """Say what the next turn would do, or what is left of the one that was begun."""
+    month, retiring = planned.month, planned.plan and planned.plan.retire
+    if planned.begun:
+        yield f"The turn of {month} is under way: {', '.join(_left(planned))} are left. `turn run` finishes it."
+    else:
+        leaving = f"{retiring.id} retires ({len(retiring.tasks)} tasks)" if retiring else "the first"
+        yield f"The turn of {month}: {leaving}"
+        for retires, count in _entering(planned).items():
+            yield f"{count} tasks enter and retire at the turn of {retires}"
+    yield from planned.notes
+
+
+def status_lines(status: TurnStatus) -> Iterator[str]:
+    """Describe the turns, the cohorts, the spot checks and the open reviews."""
+    for turn in status.turns:
+        yield f"turn {turn.month}: {'done' if turn.finished else 'unfinished: run it again'}"
+    for c in status.cohorts:
+        yield f"{c.id}  {c.state:<10} {len(c.tasks)} tasks, retires at the turn of {c.retires}"
+    for turn in status.turns:
+        yield from spot_check.summary_lines(turn)
+    if not (status.turns or status.cohorts):
+        yield "no turn was made yet: `quarterturn turn run`"
+    for review in status.reviews:
+        yield REVIEWS[review.kind].format(review.submitter, ", ".join(map(str, review.runs)))
+
+
+def _left(planned: PlannedTurn) -> list[str]:
+    return [step for step in STEPS if not planned.begun or step not in planned.begun.done]
+
+
+def _entering(planned: PlannedTurn) -> dict[str, int]:
+    return {str(retires): len(tasks) for retires, tasks in planned.plan.enter.items()} if planned.plan else {}

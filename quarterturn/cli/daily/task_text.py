@@ -1,0 +1,103 @@
+"""Text of the task verbs: tasks with their evidence, the yield of a draw, and withdrawals, as lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from grammars.admission.review import CHECKLIST
+from quarterturn.tasks.review import ProvenTask
+from rotation.generation.yield_stats import YieldStats
+from rotation.runs.withdrawal import Withdrawn
+from vault.store.tasks import OpenedTask
+from vault.task import variant
+from vault.task.document import Task
+from verifiers.language import predicate
+
+
+def task(opened: OpenedTask) -> Iterator[str]:
+    """Describe a task: goal, budget, tools, state, predicate in words, reference solutions, mutants."""
+    document, provenance = opened.task.document, opened.provenance
+    yield f"{opened.task.id}  {opened.task.server}, {opened.task.category}, {opened.task.difficulty}"
+    yield f"Traceable  {traceable(opened.task)}"
+    yield f"Goal       {opened.task.goal}"
+    yield f"Budget     {opened.task.max_steps} calls"
+    yield f"Tools      {', '.join(opened.task.available_tools)}"
+    for fault in document.get("faults", []):
+        yield f"Fault      call {fault['call']} of {fault['tool']} answers: {fault['error']}"
+    yield f"State      {json.dumps(document['initial_state'], ensure_ascii=False)}"
+    yield f"Success    {predicate.in_words(predicate.parse(document['success_predicate']))}"
+    for solution in provenance.get("solutions", []):
+        yield f"Solution   {solution.get('name', '')}"
+        for call in solution["calls"]:
+            yield f"             {call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
+        yield f"             answer: {solution['answer']}"
+    for mutant in provenance.get("mutants", []):
+        yield f"Mutant     {mutant['name']}"
+
+
+def traceable(task: Task) -> str:
+    """Say whether a leak of the task could be traced to a run."""
+    bits = variant.bits(task.free)
+    if task.variant_key is not None:
+        return f"yes: each submitter is served their own of 2^{bits:.0f} variants; {{{{...}}}} stands for what differs"
+    return f"not traceable: 2^{variant.LEAST_BITS} variants are needed and there are 2^{bits:.0f}; it is served plain"
+
+
+def for_review(proven: ProvenTask) -> Iterator[str]:
+    """Describe a task, the result of each admission gate and execution, and the questions to the reviewer."""
+    yield from task(proven.opened)
+    for gate in proven.admission["gates"]:
+        yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
+    recorded = proven.admission.get("evidence", {})
+    for name, played in recorded.get("solutions", {}).items():
+        yield f"Evidence   solution {name}: {len(played['log'])} calls, {played['evidence']['verdict']}"
+    for name, tree in recorded.get("mutants", {}).items():
+        yield f"Evidence   mutant {name}: {tree['verdict']}"
+    for name in recorded.get("mutation", {}).get("survived", []):
+        yield f"Unnoticed  {name}"
+    for question in CHECKLIST.values():
+        yield f"Question   {question}"
+    yield "Decide with --approve, or with --reject and a reason."
+
+
+def yield_lines(tally: YieldStats) -> Iterator[str]:
+    """Describe a draw in one line, and each template with a problem in another."""
+    shut = "".join(f"; gate {gate} rejected {count}" for gate, count in tally.shut.items())
+    score = "" if tally.mutation_score is None else f"; {tally.mutation_score:.1%} of the mutated states fail"
+    yield f"{tally.drawn} drawn, {len(tally.admitted)} admitted{shut}{score}"
+    for name, template in sorted(tally.templates.items()):
+        if template.broken:
+            yield (
+                f"{name} is broken: {template.stayed_out} of {template.drawn} draws were rejected, "
+                f"the last at {template.why}"
+            )
+        if template.survived:
+            yield f"{name}: {template.survived} of {template.mutants} mutated states pass unnoticed"
+
+
+def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:
+    """Give a withdrawal as plain JSON values."""
+    if entry is None:
+        return {"id": task_id, "leaf": None}
+    return {
+        "id": task_id,
+        "leaf": entry.leaf,
+        "month": str(entry.month),
+        "reason": entry.reason,
+        "cohort": entry.cohort,
+        "replacement": entry.replacement,
+    }
+
+
+def withdrawal_line(task_id: str, entry: Withdrawn | None) -> str:
+    """Say at which leaf a task was withdrawn, and what took its place."""
+    if entry is None:
+        return f"{task_id} was withdrawn; it was never promised, so the log says nothing of it."
+    if entry.cohort is None:
+        return f"{task_id} left the reserve at leaf {entry.leaf}."
+    took = (
+        f"{entry.replacement} took its place" if entry.replacement else "no reserve was left, so its place stays empty"
+    )
+    return f"{task_id} was withdrawn from {entry.cohort} at leaf {entry.leaf}; {took}. It counts in no figure any more."

@@ -1,0 +1,80 @@
+"""Replenishment of reviewed tasks for the next turn: counting what is missing, and drawing it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+from rotation.generation.generate import TaskGenerator
+from rotation.generation.known_tasks import KnownTasks
+from rotation.generation.yield_stats import YieldStats
+from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.store import MonthStore
+from rotation.turn.promise import draw_seed
+from sandbox.boxes.box import Box
+from vault.store.tasks import TaskRecord, Vault
+from vault.task.lifecycle import TaskState
+
+
+class Replenishment:
+    """The supply of one home's next turn.
+
+    Args:
+        vault: the sealed tasks, and the seed of the next draw.
+        months: cohorts and turns.
+        spec: the set's composition.
+        known: the skeletons from which nothing is drawn any more.
+        generator: gives what generates tasks for an author and proves them in a box.
+    """
+
+    def __init__(
+        self,
+        vault: Vault,
+        months: MonthStore,
+        spec: SetSpec,
+        known: KnownTasks,
+        generator: Callable[[str, Box], TaskGenerator],
+    ) -> None:
+        self._vault, self._months, self._spec, self._known, self._generator = vault, months, spec, known, generator
+
+    def wanted(self) -> dict[Stratum, int]:
+        """Count the tasks that the next turn needs of each stratum beyond those that wait for it already.
+
+        Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot.
+        """
+        cohorts = 1 if self._months.cohorts() else COHORTS
+        barred = self._known.spent()
+        usable = {(Stratum.of(record), record.skeleton_tag) for record in self._ready()}
+        ready = Counter(stratum for stratum, tag in usable if tag not in barred)
+        needed = {stratum: cohorts * count + self._spec.reserve for stratum, count in self._spec.per_cohort.items()}
+        return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
+
+    def fill(
+        self, missing: Mapping[Stratum, int], *, box: Box, author: str, on_done: Callable[[], None] = lambda: None
+    ) -> YieldStats:
+        """Draw and admit what is missing, from the seed that was committed for this draw.
+
+        The very first draw has no earlier statement that could have committed to its seed, so it takes a fresh one. A
+        later draw that was interrupted gives, when it is made again, the tasks that it would have given: what the same
+        seed gave already is passed over and not barred within its stratum.
+        """
+        turns = [turn for turn in self._months.turns() if turn.finished]
+        seed = draw_seed(turns[-1].month.plus(1), self._vault, who=author) if turns else os.urandom(32)
+        barred, kept = self._known.spent(), defaultdict[Stratum, set[str]](set)
+        for record in self._ready():
+            of_this_draw = turns and record.created_at >= turns[-1].started_at
+            (kept[Stratum.of(record)] if of_this_draw else barred).add(record.skeleton_tag)
+        return self._generator(author, box).fill(
+            missing,
+            seed,
+            author=author,
+            around=self._known.index(who=author),
+            barred=barred,
+            kept=kept,
+            on_done=on_done,
+        )
+
+    def _ready(self) -> Iterator[TaskRecord]:
+        for state in (TaskState.ADMITTED, TaskState.REVIEWED):
+            yield from self._vault.records(state)
