@@ -70,6 +70,7 @@ ALONE = (
     "sandbox.servers.github.forge",
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
+    "sandbox.servers.common.backend.program",
     "sandbox.servers.calendar.backend.service",
     "sandbox.servers.email.backend.service",
     "sandbox.servers.postgres.backend.cluster",
@@ -261,12 +262,9 @@ def test_the_launcher_needs_the_standard_library_alone() -> None:
 
 
 def test_programs_that_are_started_alone_need_the_standard_library_alone() -> None:
+    beside = ("sandbox.servers.github.forge", "sandbox.servers.common.backend")
     theirs = (item for item in imports() if within(item.module, ALONE))
-    assert not [
-        str(item)
-        for item in theirs
-        if not is_standard(item) and not within(item.name, ("sandbox.servers.github.forge",))
-    ]
+    assert not [str(item) for item in theirs if not is_standard(item) and not within(item.name, beside)]
 
 
 def test_tables_are_imported_by_their_store_alone() -> None:

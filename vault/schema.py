@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
@@ -18,6 +19,7 @@ from vault.canonical import json_path
 from vault.errors import Malformed
 
 _SHOWN = 5
+_SHORT = 80  # a longer pattern says less than none
 
 
 def compiled(schema: Mapping[str, Any]) -> Validator:
@@ -35,9 +37,9 @@ def require(document: Any, validator: Validator, what: str) -> None:
             belongs there.
     """
     faults = sorted(validator.iter_errors(document), key=lambda fault: [str(step) for step in fault.absolute_path])
-    if faults:
-        place = json_path(list(faults[0].absolute_path))
-        raise Malformed(f"{what} is malformed at {place}: {_sentence(faults[0])}.")
+    if fault := best_match(faults[:1]):  # of several allowed forms, the one that it comes nearest to
+        place = json_path(list(fault.absolute_path))
+        raise Malformed(f"{what} is malformed at {place}: {_sentence(fault)}.")
 
 
 def _pattern(_: Validator, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -76,6 +78,7 @@ def _counted(noun: str, bound: str) -> Callable[[Any, Any, Any], str]:
 
 _SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "additionalProperties": _unknown,
+    "anyOf": lambda *_: "it has none of the allowed forms",
     "const": lambda value, *_: f"it must be {value!r}",
     "enum": lambda values, *_: f"it must be one of {', '.join(map(str, values))}",
     "maximum": lambda limit, *_: f"it must be at most {limit}",
@@ -86,8 +89,9 @@ _SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "minItems": _counted("items", "needed are at least"),
     "minLength": _counted("characters", "needed are at least"),
     "minProperties": _counted("keys", "needed are at least"),
-    "pattern": lambda pattern, *_: f"the text does not match {pattern}",
+    "oneOf": lambda *_: "it has not exactly one of the allowed forms",
+    "pattern": lambda pattern, *_: f"the text does not match {pattern if len(pattern) <= _SHORT else 'its pattern'}",
     "required": _missing,
-    "type": lambda name, *_: f"it must be of type {name}",
+    "type": lambda names, *_: f"it must be of type {names if isinstance(names, str) else ' or '.join(names)}",
     "uniqueItems": lambda *_: "an item stands there twice",
 }

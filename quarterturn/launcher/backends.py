@@ -14,6 +14,7 @@ from quarterturn.launcher.stamps import key
 from quarterturn.launcher.steps import carry_out, say
 
 MAKER = "sandbox/servers/postgres/backend"
+SHARED = "sandbox/servers/common/backend"  # which the maker imports
 
 
 def install(installer: Installer, *, needed: bool) -> None:
@@ -31,7 +32,8 @@ def install(installer: Installer, *, needed: bool) -> None:
         return
     folder, target = installer.root / MAKER, installer.venv / "world" / "postgres" / "template.tar"
     version = carry_out([program, "--version"], "asking PostgreSQL for its version")
-    wanted = key(program, version, *sorted(path for path in folder.iterdir() if path.is_file()))
+    sources = (path for part in (SHARED, MAKER) for path in (installer.root / part).iterdir() if path.is_file())
+    wanted = key(program, version, *sorted(sources))
     if target.is_file() and installer.stamps.holds("postgres", wanted):
         return
     say(f"making world/postgres/template.tar with {version.strip()}")

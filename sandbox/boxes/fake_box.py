@@ -23,7 +23,7 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused
-from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Server, backends
+from sandbox.servers.common.server import DATA, OURS, PROGRAMS, ROOT, Server
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
@@ -159,8 +159,7 @@ class FakeBox:
         replaced = {
             DATA: str(data),
             PROGRAMS: str(Path(sys.prefix) / "world"),
-            **{inside: str(outside) for inside, outside in backends().items()},
-            FORGE: str(IMAGES.parents[1]),
+            OURS: str(ROOT),
         }
         channel.open([_moved(document, replaced) for document in policy.server_documents(servers)], state, str(data))
         return FakeWorld(process, channel, data)

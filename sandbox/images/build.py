@@ -74,7 +74,8 @@ class ImageSource:
 HERE = Path(__file__).parent
 IN_WORLD = HERE / "world"
 LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in the world's folder
-FOLDERS = HERE.parent / "servers"  # one a server
+ROOT = HERE.parents[1]
+FOLDERS = ROOT / "sandbox" / "servers"  # one a server
 RELAY = ImageSource("quarterturn-relay", HERE / "relay")
 SERVERS = ImageSource(
     "quarterturn-servers",
@@ -87,15 +88,15 @@ SERVERS = ImageSource(
 WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
-    beside=(
-        ("forge", FOLDERS / "github" / "forge"),
-        *((f"ours/{path.parent.name}", path) for path in sorted(FOLDERS.glob("*/backend"))),
+    beside=tuple(
+        (f"ours/{path.relative_to(ROOT)}", path)
+        for path in (*sorted(FOLDERS.glob("*/backend")), FOLDERS / "github" / "forge")
     ),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )
-RULEBOOK = ImageSource("quarterturn-agent-rulebook", HERE.parents[1] / "examples" / "agents" / "rulebook")
-LLM = ImageSource("quarterturn-agent-llm", HERE.parents[1] / "examples" / "agents" / "llm")
+RULEBOOK = ImageSource("quarterturn-agent-rulebook", ROOT / "examples" / "agents" / "rulebook")
+LLM = ImageSource("quarterturn-agent-llm", ROOT / "examples" / "agents" / "llm")
 IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes before it
 
 

@@ -24,11 +24,10 @@ from mcp import Client, StdioServerParameters
 
 from sandbox.errors import Unavailable
 from sandbox.servers.common import recorded
-from sandbox.servers.common.server import DATA, FOLDERS, FORGE, PROGRAMS, Server, backends
+from sandbox.servers.common.server import DATA, FOLDERS, OURS, PROGRAMS, ROOT, Server
 from sandbox.servers.registry import SERVERS
 
 WORLD = Path(sys.prefix) / "world"
-ROOT = Path(__file__).parents[2]
 SILENT_ALONE = {"calendar"}  # it asks its backend before it says a word
 
 
@@ -52,8 +51,7 @@ def installed_version(package: str, world: Path = WORLD) -> str:
 
 def here(command: Sequence[str], folder: Path) -> list[str]:
     """Turn words of a world into those of this machine, with `folder` for the world's data."""
-    ours = {inside: str(outside) for inside, outside in backends().items()}
-    places = {PROGRAMS: str(WORLD), **ours, FORGE: str(ROOT), DATA: str(folder)}
+    places = {PROGRAMS: str(WORLD), OURS: str(ROOT), DATA: str(folder)}
     for inside, outside in places.items():
         command = [word.replace(inside, outside) for word in command]
     return list(command)

@@ -34,7 +34,8 @@ class Checkout:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
-    shutil.copytree(ROOT / backends.MAKER, tmp_path / "checkout" / backends.MAKER)
+    for folder in (backends.MAKER, backends.SHARED):
+        shutil.copytree(ROOT / folder, tmp_path / "checkout" / folder)
     return Checkout(tmp_path / "checkout", tmp_path / "venv")
 
 

@@ -38,7 +38,7 @@ from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
 from sandbox.runner_identity import remove_old_folders
-from sandbox.servers.common.server import DATA, FOLDERS, FORGE, OURS, PROGRAMS, Server, backends
+from sandbox.servers.common.server import DATA, OURS, PROGRAMS, Server, own_programs
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
@@ -273,7 +273,7 @@ class BwrapBox:
         programs = self._copy("world")
         walls = Walls(programs, uid=policy.WORLD_UID, tmpfs=limits.tmpfs, network=True)
         walls.tmpfs(DATA, limits.tmpfs)
-        for path in (PROGRAMS, OURS, f"{FORGE}/sandbox/servers/github/forge", INIT):
+        for path in (PROGRAMS, OURS, INIT):
             walls.bind(programs.at(path), path)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
@@ -367,15 +367,10 @@ class BwrapBox:
 
 def recipes(environments: Path) -> Mapping[str, Recipe]:
     """Say what places of each kind read of this machine, `agent` (a relay too) and `world`."""
-    world = {PROGRAMS: environments / "world", **backends(), INIT: IMAGES / "world" / "init.py"}
+    world = {PROGRAMS: environments / "world", **own_programs(), INIT: IMAGES / "world" / "init.py"}
     return {
         "agent": recipe("agent", {AGENTS: environments / "agents", RELAY: IMAGES / "relay" / "relay.py"}),
-        "world": recipe(
-            "world",
-            world | {f"{FORGE}/sandbox/servers/github/forge": FOLDERS / "github" / "forge"},
-            WORLD_BACKENDS,
-            WORLD_FOLDERS,
-        ),
+        "world": recipe("world", world, WORLD_BACKENDS, WORLD_FOLDERS),
     }
 
 

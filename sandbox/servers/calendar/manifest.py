@@ -14,7 +14,7 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.calendar.schema import EVENT, ID, MUTATIONS, TODO, item_of
 from sandbox.servers.common.recorded import load
-from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
+from sandbox.servers.common.server import OUR_SERVERS, PROGRAMS, Backend, Server
 from verifiers.states.calendar.examples import calendar_tree
 from verifiers.states.calendar.items import Item
 from verifiers.tree import FileTree
@@ -89,7 +89,7 @@ CALENDAR = Server(
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(
-        (f"{PROGRAMS}/python/calendar/bin/python", "-I", f"{OURS}/calendar/service.py"),
+        (f"{PROGRAMS}/python/calendar/bin/python", "-I", f"{OUR_SERVERS}/calendar/backend/service.py", "keep"),
         {"HOME": "/tmp", "PATH": "/usr/local/bin:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},  # noqa: S108 (inside a world)
     ),
 )

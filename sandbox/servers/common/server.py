@@ -12,15 +12,17 @@ from verifiers.tree import FileTree
 # Where things lie inside every world, whatever the box.
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
 PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
-OURS = "/opt/ours"  # programs of our own: what keeps a backend, and what reads its state back
-FORGE = "/opt/forge"  # the package sandbox.servers.github.forge, and nothing else of ours
+OURS = "/opt/ours"  # the few packages of ours that run in a world, each where the checkout has it
+OUR_SERVERS = f"{OURS}/sandbox/servers"
 
-FOLDERS = Path(__file__).parents[1]  # of this machine: one a server
+ROOT = Path(__file__).parents[3]  # the checkout, on this machine
+FOLDERS = ROOT / "sandbox" / "servers"  # one a server
 
 
-def backends() -> dict[str, Path]:
-    """Give the folders of our own programs: where each lies in a world -> where it lies on this machine."""
-    return {f"{OURS}/{path.parent.name}": path for path in sorted(FOLDERS.glob("*/backend"))}
+def own_programs() -> dict[str, Path]:
+    """Give the packages of ours that run in a world: where each lies there -> where it lies on this machine."""
+    packages = (*sorted(FOLDERS.glob("*/backend")), FOLDERS / "github" / "forge")
+    return {f"{OURS}/{path.relative_to(ROOT)}": path for path in packages}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.servers.common.recorded import load
-from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
+from sandbox.servers.common.server import OUR_SERVERS, PROGRAMS, Backend, Server
 from sandbox.servers.email.schema import FOLDER, MESSAGE, MUTATIONS
 from verifiers.states.mailbox.writer import NewMessage, maildir
 from verifiers.tree import FileTree
@@ -133,7 +133,7 @@ EMAIL = Server(
     mutations=MUTATIONS,
     on_demand=True,
     backend=Backend(
-        (f"{PROGRAMS}/python/email/bin/python", "-I", "-S", f"{OURS}/email/service.py"),
+        (f"{PROGRAMS}/python/email/bin/python", "-I", "-S", f"{OUR_SERVERS}/email/backend/service.py", "keep"),
         {"PATH": "/usr/sbin:/usr/bin:/bin"},
         needs=("/usr/sbin/dovecot",),
     ),

@@ -12,7 +12,7 @@ that only depends on its place; the world's time begins at `now`.
 from __future__ import annotations
 
 from sandbox.servers.common.recorded import load
-from sandbox.servers.common.server import DATA, FORGE, PROGRAMS, Backend, Server
+from sandbox.servers.common.server import DATA, OUR_SERVERS, PROGRAMS, Backend, Server
 from sandbox.servers.github.forge.storage.records import TOKEN
 from sandbox.servers.github.schema import MUTATIONS, STATE
 from sandbox.servers.github.seed import seed
@@ -28,12 +28,12 @@ GITHUB = Server(
     package=_RECORDED.package,
     version=_RECORDED.version,
     root=ROOT,
-    command=(f"{PROGRAMS}/node/bin/node", "--import", f"{FORGE}/sandbox/servers/github/forge/redirect.mjs", _PACKAGE),
+    command=(f"{PROGRAMS}/node/bin/node", "--import", f"{OUR_SERVERS}/github/forge/redirect.mjs", _PACKAGE),
     environment={"GITHUB_PERSONAL_ACCESS_TOKEN": TOKEN, "QUARTERTURN_FORGE_SOCKET": SOCKET},
     tools=_RECORDED.tools,
     state_schema=STATE,
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
-    backend=Backend((_PYTHON, "-I", "-S", f"{FORGE}/sandbox/servers/github/forge", f"{DATA}/{ROOT}", SOCKET)),
+    backend=Backend((_PYTHON, "-I", "-S", f"{OUR_SERVERS}/github/forge", f"{DATA}/{ROOT}", SOCKET)),
 )

@@ -20,7 +20,7 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import encoded
 from sandbox.servers.common.recorded import load
-from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
+from sandbox.servers.common.server import OUR_SERVERS, PROGRAMS, Backend, Server
 from sandbox.servers.postgres.schema import MUTATIONS
 from verifiers.tree import FileTree, Node
 
@@ -144,13 +144,13 @@ def _literal(value: Any) -> str:
 
 _RECORDED = load("postgres")
 _PYTHON = f"{PROGRAMS}/python/postgres/bin/python"
-_CLUSTER = (_PYTHON, "-I", "-S", f"{OURS}/postgres/cluster.py")
+_CLUSTER = (_PYTHON, "-I", "-S", f"{OUR_SERVERS}/postgres/backend/cluster.py")
 POSTGRES = Server(
     name="postgres",
     package=_RECORDED.package,
     version=_RECORDED.version,
     root=ROOT,
-    command=(_PYTHON, "-I", f"{OURS}/postgres/server.py"),
+    command=(_PYTHON, "-I", f"{OUR_SERVERS}/postgres/backend/server.py"),
     environment={"PYTHONDONTWRITEBYTECODE": "1"},
     tools=_RECORDED.tools,
     state_schema=STATE,

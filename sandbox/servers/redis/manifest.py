@@ -17,7 +17,7 @@ from typing import Any
 from sandbox.errors import Malformed
 from sandbox.servers.common.check import encoded
 from sandbox.servers.common.recorded import load
-from sandbox.servers.common.server import OURS, PROGRAMS, Backend, Server
+from sandbox.servers.common.server import OUR_SERVERS, PROGRAMS, Backend, Server
 from sandbox.servers.redis.schema import MUTATIONS
 from verifiers.tree import FileTree, Node
 
@@ -63,7 +63,7 @@ def seed(state: Mapping[str, Any]) -> FileTree:
 
 
 _RECORDED = load("redis")
-_STORE = (f"{PROGRAMS}/python/redis/bin/python", "-I", "-S", f"{OURS}/redis/service.py")
+_STORE = (f"{PROGRAMS}/python/redis/bin/python", "-I", "-S", f"{OUR_SERVERS}/redis/backend/service.py")
 REDIS = Server(
     name="redis",
     package=_RECORDED.package,

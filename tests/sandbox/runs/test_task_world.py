@@ -36,8 +36,8 @@ def test_a_question_names_the_folder_of_each_server_and_what_is_looked_at():
         ({"available_tools": ["filesystem.fly"]}, r"\$\.available_tools\[0\]"),
         ({"available_tools": ["nowhere.read"]}, r"\$\.available_tools\[0\]"),
         ({"initial_state": {"git": {}}}, r"\$\.initial_state\.git"),
-        ({"initial_state": {"filesystem": {"files": {"a": 1}}}}, r"filesystem at \$\.files\.a"),
-        ({"initial_state": {"sqlite": {"tables": {"t": {}}}}}, r"sqlite at \$\.tables\.t"),
+        ({"initial_state": {"filesystem": {"files": {"a": 1}}}}, r"filesystem is malformed at \$\.files\.a"),
+        ({"initial_state": {"sqlite": {"tables": {"t": {}}}}}, r"sqlite is malformed at \$\.tables\.t"),
     ],
 )
 def test_a_document_that_no_world_can_be_made_from_is_refused_with_its_place(change, place):

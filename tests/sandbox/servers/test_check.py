@@ -25,8 +25,25 @@ def test_a_refusal_names_the_place_and_not_the_value():
     schema = SERVERS["filesystem"].state_schema
     with pytest.raises(Malformed) as refused:
         check(schema, {"files": {"a b.txt": 4711}}, "the initial state of filesystem")
-    assert "$.files['a b.txt']" in str(refused.value)
+    assert '$.files["a b.txt"]' in str(refused.value)
     assert "4711" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (7, r"at \$: it must be of type string or object\.$"),
+        ({}, r"at \$: it has not exactly one of the allowed forms\.$"),
+        ({"a": "secret"}, r"at \$\.a: it must be of type integer\.$"),
+        ("secret", r"at \$: the text does not match its pattern\.$"),
+    ],
+)
+def test_of_several_allowed_forms_the_nearest_is_named(value, sentence):
+    forms = [{"required": ["a"], "properties": {"a": {"type": "integer"}}}, {"required": ["b", "c"]}]
+    types = {"type": ["string", "object"], "pattern": f"^{'x' * 90}$"}
+    with pytest.raises(Malformed, match=sentence) as refused:
+        check(types | ({"oneOf": forms} if isinstance(value, dict) else {}), value, "the change")
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -6,16 +6,16 @@ are not authenticated and see only their own calendars; only the MCP server can 
 
 from __future__ import annotations
 
-import signal
 import socket
 import subprocess
 import sys
-import time
-from types import FrameType
-from typing import NoReturn
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))  # in a world it has no package around it
+
+from sandbox.servers.common.backend.program import await_up, run, serve, stop
 
 HOST, PORT = "127.0.0.1", 5232
-START_SECONDS, STOP_SECONDS = 30.0, 10.0
 OPTIONS = {
     "config": "",
     "server-hosts": f"{HOST}:{PORT}",
@@ -34,33 +34,16 @@ def is_up() -> bool:
         return connection.connect_ex((HOST, PORT)) == 0
 
 
-def ended(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Turn SIGTERM into the end of whatever is being done."""
-    sys.exit(0)
-
-
-def main() -> int:
+def keep() -> None:
     """Keep Radicale up until somebody ends us."""
-    signal.signal(signal.SIGTERM, ended)
     options = [word for name, value in OPTIONS.items() for word in (f"--{name}", value)]
     process = subprocess.Popen([sys.executable, "-I", "-m", "radicale", *options], stdout=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not is_up():
-            if process.poll() is not None or time.monotonic() > deadline:
-                return 1
-            time.sleep(0.02)
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        return process.wait()
+        await_up(process, is_up)
+        serve(process)
     finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        stop(process)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run({"keep": keep}, sys.argv[1:]))

@@ -17,22 +17,20 @@ import grp
 import os
 import pwd
 import re
-import shutil
-import signal
 import socket
 import socketserver
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))  # in a world it has no package around it
+
+from sandbox.servers.common.backend.program import await_up, installed, run, serve, stop
 
 HOST, IMAP, SMTP = "127.0.0.1", 1143, 1025
 DOVECOT = ("dovecot", "/usr/sbin/dovecot")
-START_SECONDS, STOP_SECONDS = 30.0, 10.0
 MAX_MESSAGE = 8 << 20
 MAX_LINE = 4096
 MAX_RECIPIENTS = 100
@@ -224,42 +222,23 @@ def is_up() -> bool:
     return False
 
 
-def ended(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Turn SIGTERM into the end of whatever is being done."""
-    sys.exit(0)
-
-
-def main() -> int:
+def keep() -> None:
     """Keep both up until somebody ends us."""
-    signal.signal(signal.SIGTERM, ended)
     settle_in()
-    program = next((path for path in map(shutil.which, DOVECOT) if path), None)
-    if program is None:
-        return 1
+    program = installed(DOVECOT)
     with tempfile.TemporaryDirectory(prefix="mail-", ignore_cleanup_errors=True) as base:
-        configuration, run = Path(base, "dovecot.conf"), Path(base, "run")
-        run.mkdir()
-        configuration.write_text(settings(str(run)), encoding="utf-8")
+        configuration, folder = Path(base, "dovecot.conf"), Path(base, "run")
+        folder.mkdir()
+        configuration.write_text(settings(str(folder)), encoding="utf-8")
         process = subprocess.Popen([program, "-F", "-c", configuration], stdin=subprocess.DEVNULL, stdout=2)
         try:
             with Sink((HOST, SMTP), SmtpSession) as sink:
                 threading.Thread(target=sink.serve_forever, daemon=True).start()
-                deadline = time.monotonic() + START_SECONDS
-                while not is_up():
-                    if process.poll() is not None or time.monotonic() > deadline:
-                        return 1
-                    time.sleep(0.02)
-                sys.stdout.write("ready\n")
-                sys.stdout.flush()
-                return process.wait()
+                await_up(process, is_up)
+                serve(process)
         finally:
-            process.terminate()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run({"keep": keep}, sys.argv[1:]))

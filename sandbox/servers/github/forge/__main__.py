@@ -1,4 +1,4 @@
-"""Starts the twin: `python3 -I /opt/forge/sandbox/servers/github/forge FOLDER SOCKET`.
+"""Starts the twin: `python3 -I /opt/ours/sandbox/servers/github/forge FOLDER SOCKET`.
 
 Writes the line `ready` once it answers. Every write is on the disk before it is answered.
 """

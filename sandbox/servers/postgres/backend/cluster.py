@@ -12,13 +12,10 @@ asked for a database yet) or the folder `cluster`.
   table, which knows no rule, policy, planner, operator or cast, and columns of a type that is not PostgreSQL's own are
   left out by name. Every name that is looked up is a name of `pg_catalog`.
 - `template` makes the template once, as a tar, when a world's programs are installed.
-
-An exit status other than 0 means that there is no result, for whatever reason.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -28,18 +25,28 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))  # in a world it has no package around it
+
+from sandbox.servers.common.backend.program import (
+    BackendFailed,
+    OutputTooLarge,
+    answer,
+    await_up,
+    run,
+    serve,
+    stop,
+)
 
 HERE = Path(__file__).resolve().parent
 TEMPLATE = Path("/opt/world/postgres/template.tar")
 INSTALLED = Path("/usr/lib/postgresql")
 SOCKETS, DATABASE = "/tmp", "task"  # noqa: S108 - a world's own
 NOBODY = 65534
-START_SECONDS, STOP_SECONDS = 60.0, 12.0
+START_SECONDS = 60.0
 MAX_OUTPUT = 32 << 20
 FILES = {"config_file": "postgresql.conf", "hba_file": "pg_hba.conf", "ident_file": "pg_ident.conf"}
 # Above every configuration file, so also above what somebody wrote into the cluster.
@@ -129,14 +136,6 @@ SELECT json_build_object(
 """
 
 
-class PostgresFailed(Exception):
-    """A program of PostgreSQL's failed."""
-
-
-class PostgresOutputTooLarge(Exception):
-    """There is more than anybody looks at."""
-
-
 def programs(version: str) -> Path:
     """Give the folder with the programs of a version."""
     return INSTALLED / version / "bin"
@@ -167,30 +166,24 @@ class Cluster:
             cwd=self.folder,
             **nobody(),
         )
-        deadline = time.monotonic() + START_SECONDS
-        while not (status.is_file() and status.read_text(errors="replace").rstrip().endswith("ready")):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise PostgresFailed("the server did not come up")
-            time.sleep(0.005)
+        await_up(
+            self.process,
+            lambda: status.is_file() and status.read_text(errors="replace").rstrip().endswith("ready"),
+            START_SECONDS,
+        )
 
     def stop(self) -> None:
         """Shut it down in the fast way: sessions are cut, and everything is written down."""
-        if self.process is None:
-            return
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.send_signal(signal.SIGQUIT)
-            self.process.wait(STOP_SECONDS)
+        if self.process is not None:
+            stop(self.process, signal.SIGINT, signal.SIGQUIT)
         self.process = None
 
     def psql(self, role: str, script: str | Path, *options: str, database: str = DATABASE) -> Iterator[str]:
         """Run a script (a text or a file) and give what it prints line by line.
 
         Raises:
-            Broken: a statement failed.
-            TooLarge: it printed more than MAX_OUTPUT bytes.
+            BackendFailed: a statement failed.
+            OutputTooLarge: it printed more than MAX_OUTPUT bytes.
         """
         command = [str(self.bin / "psql"), "-X", "-q", "-A", "-t", "-w", "-v", "ON_ERROR_STOP=1", *options]
         command += ["-h", SOCKETS, "-U", role, "-d", database, "-f", str(script) if isinstance(script, Path) else "-"]
@@ -210,19 +203,19 @@ class Cluster:
                     process.kill()
                     raise
         if process.returncode:
-            raise PostgresFailed("psql failed")
+            raise BackendFailed("psql failed")
 
 
 def within(stream: IO[bytes], cap: int) -> Iterator[bytes]:
     """Give lines for as long as they stay within the cap together.
 
     Raises:
-        TooLarge: they do not.
+        OutputTooLarge: they do not.
     """
     while line := stream.readline(cap + 1):
         cap -= len(line)
         if cap < 0:
-            raise PostgresOutputTooLarge
+            raise OutputTooLarge
         yield line
 
 
@@ -251,12 +244,9 @@ def keep() -> None:
         if fresh:
             load(cluster, seed)
             seed.unlink()
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        if cluster.process is not None and cluster.process.wait():
-            raise PostgresFailed("the server ended by itself")
+        if cluster.process is not None:
+            serve(cluster.process)
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         cluster.stop()
 
 
@@ -274,12 +264,11 @@ def read() -> None:
     try:
         cluster.start()
         document = look(cluster)
-    except PostgresOutputTooLarge:
+    except OutputTooLarge:
         document = {"wreckage": f"the database prints as more than {MAX_OUTPUT} bytes"}
     finally:
         cluster.stop()
-    sys.stdout.write(json.dumps(document))
-    sys.stdout.flush()
+    answer(document)
 
 
 def look(cluster: Cluster) -> dict[str, Any]:
@@ -331,8 +320,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def template(target: Path) -> None:
+def template(place: str) -> None:
     """Make the template and write it as a tar, whole or not at all."""
+    target = Path(place)
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(target.name + ".new")
     with tempfile.TemporaryDirectory(prefix="quarterturn-postgres-") as home:
@@ -381,30 +371,5 @@ def plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if info.name.endswith(("postmaster.opts", "postmaster.pid")) else info
 
 
-def ended(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Turn SIGTERM into the end of whatever is being done."""
-    sys.exit(0)
-
-
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says."""
-    signal.signal(signal.SIGTERM, ended)
-    try:
-        match words:
-            case ["keep"]:
-                keep()
-            case ["read"]:
-                read()
-            case ["template", target]:
-                template(Path(target))
-            case _:
-                return 2
-    except (PostgresFailed, OSError, ValueError, LookupError, StopIteration, subprocess.SubprocessError) as error:
-        sys.stderr.write(f"{type(error).__name__}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main(sys.argv[1:]))
+    sys.exit(run({"keep": keep, "read": read, "template": template}, sys.argv[1:]))

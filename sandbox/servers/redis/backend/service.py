@@ -7,29 +7,36 @@ wrote down, `dump.rdb`.
   SIGTERM, when it writes everything down. The MCP server's user can neither administer it nor run scripts in it.
 - `read` starts Redis on a unix socket on what was written down, or with the seed, and writes every key as one JSON
   document (`verifiers.states.redis.keys`). What was written down may be hostile; no configuration of it is read.
-
-An exit status other than 0 means that there is no result, for whatever reason.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[4]))  # in a world it has no package around it
+
+from sandbox.servers.common.backend.program import (
+    START_SECONDS,
+    BackendFailed,
+    OutputTooLarge,
+    answer,
+    await_up,
+    installed,
+    run,
+    serve,
+    stop,
+)
 
 PROGRAMS = ("redis-server", "redis-check-rdb")  # Debian's redis-tools has the server under its other name only
 SOCKET = "/tmp/redis.sock"  # noqa: S108 - a world's own
 PORT = 6379
-START_SECONDS, STOP_SECONDS = 30.0, 12.0
 MAX_OUTPUT = 32 << 20
 PAGE = 500
 USER = "default on nopass ~* &* +@all -@admin -@dangerous -@scripting +info +keys +client|list"
@@ -65,46 +72,30 @@ LOOK: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class RedisFailed(Exception):
-    """Redis did not come up, or refuses something."""
-
-
-class RedisOutputTooLarge(Exception):
-    """There is more than anybody looks at."""
-
-
 class Redis:
     """A server that was started here, and a connection to it (the RESP protocol, version 2)."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        program = next((path for path in map(shutil.which, PROGRAMS) if path), None)
-        if program is None:
-            raise RedisFailed("there is no Redis")
         self.process = subprocess.Popen(
-            ["redis-server", "-"], executable=program, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+            ["redis-server", "-"], executable=installed(PROGRAMS), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
         )
         assert self.process.stdin is not None  # noqa: S101 - it was asked for
         with self.process.stdin as configuration:
             configuration.write("".join(f"{name} {value}\n" for name, value in settings.items()).encode())
         self.left = MAX_OUTPUT
-        self.stream = self.connect()
+        await_up(self.process, self.connect)
 
-    def connect(self) -> io.BufferedRWPair:
-        """Connect once it has loaded what there is."""
-        deadline = time.monotonic() + START_SECONDS
-        while self.process.poll() is None and time.monotonic() < deadline:
-            try:
-                connection = socket.socket(socket.AF_UNIX)
+    def connect(self) -> bool:
+        """Connect, and say whether it has loaded what there is."""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(START_SECONDS)
                 connection.connect(SOCKET)
-                self.stream = connection.makefile("rwb")
-                connection.close()
-                self.ask("PING")
-            except (OSError, RedisFailed):
-                time.sleep(0.01)
-            else:
-                return self.stream
-        raise RedisFailed("Redis did not come up")
+                self.stream: io.BufferedRWPair = connection.makefile("rwb")
+            self.ask("PING")
+        except (OSError, BackendFailed):
+            return False
+        return True
 
     def ask(self, *words: str) -> Any:
         """Carry out one command."""
@@ -121,13 +112,13 @@ class Redis:
         """Read one reply: a text, a number, None or a list of those.
 
         Raises:
-            Broken: it is an error, or the connection was cut.
-            TooLarge: all replies together are more than MAX_OUTPUT bytes.
+            BackendFailed: it is an error, or the connection was cut.
+            OutputTooLarge: all replies together are more than MAX_OUTPUT bytes.
         """
         line = self.stream.readline(1 << 16)
         kind, rest = line[:1], line[1:].rstrip(b"\r\n")
         if kind in {b"", b"-"}:
-            raise RedisFailed(rest.decode("utf-8", "replace"))
+            raise BackendFailed(rest.decode("utf-8", "replace"))
         if kind == b"+":
             return rest.decode()
         number = int(rest)
@@ -135,21 +126,12 @@ class Redis:
             return number
         self.left -= max(number, 0) + len(line)
         if self.left < 0:
-            raise RedisOutputTooLarge
+            raise OutputTooLarge
         if number < 0:
             return None
         if kind == b"*":
             return [self.reply() for _ in range(number)]
         return self.stream.read(number + 2)[:-2].decode("utf-8", "surrogateescape")
-
-    def stop(self) -> None:
-        """End it; it writes down what it holds, where it was started so."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 def load(redis: Redis, state: Mapping[str, Mapping[str, Any]]) -> None:
@@ -176,7 +158,7 @@ def started(settings: Mapping[str, str]) -> Redis:
     if seed.exists():
         dump.unlink(missing_ok=True)
     elif not dump.is_file():
-        raise RedisFailed("there is neither a seed nor a dump")
+        raise BackendFailed("there is neither a seed nor a dump")
     redis = Redis(settings)
     if seed.exists():
         load(redis, json.loads(seed.read_text(encoding="utf-8")))
@@ -190,14 +172,10 @@ def keep() -> None:
         redis = started(KEEPING)
         Path("seed.json").unlink(missing_ok=True)
         redis.stream.close()
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        if redis.process.wait():
-            raise RedisFailed("Redis ended by itself")
+        serve(redis.process)
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if redis is not None:
-            redis.stop()
+            stop(redis.process)  # it writes down what it holds
 
 
 def read() -> None:
@@ -205,13 +183,12 @@ def read() -> None:
     redis = started(READING)
     try:
         document: dict[str, Any] = {"keys": {key: entry(redis, key) for key in sorted(keys(redis))}}
-    except RedisOutputTooLarge:
+    except OutputTooLarge:
         document = {"wreckage": f"what Redis holds is more than {MAX_OUTPUT} bytes"}
     finally:
         redis.process.kill()
         redis.process.wait()
-    sys.stdout.write(json.dumps(document))
-    sys.stdout.flush()
+    answer(document)
 
 
 def keys(redis: Redis) -> set[str]:
@@ -249,27 +226,5 @@ def pairs(flat_list: Iterable[str]) -> Iterator[tuple[str, str]]:
     return zip(items, items, strict=True)
 
 
-def ended(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Turn SIGTERM into the end of whatever is being done."""
-    sys.exit(0)
-
-
-def main(words: Sequence[str]) -> int:
-    """Do what the command line says."""
-    signal.signal(signal.SIGTERM, ended)
-    try:
-        match words:
-            case ["keep"]:
-                keep()
-            case ["read"]:
-                read()
-            case _:
-                return 2
-    except (RedisFailed, OSError, ValueError, LookupError, TypeError, RecursionError, RedisOutputTooLarge) as error:
-        sys.stderr.write(f"{type(error).__name__}\n")
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run({"keep": keep, "read": read}, sys.argv[1:]))
