@@ -181,7 +181,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
         "accounts.oidc.WAIT",
         "notices.channels.PATIENCE",
         "home.home._PATIENCE",
-        "leaderboard.public_view._PATIENCE",
+        "public_view._PATIENCE",
     ):
         monkeypatch.setattr(f"quarterturn.{name}", 300.0)
     for name in ("WAIT", "IDLE"):

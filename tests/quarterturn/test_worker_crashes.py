@@ -19,7 +19,7 @@ from quarterturn import retry_loop
 from quarterturn.app import Application
 from quarterturn.runs import local_executor, postgres_executor
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions import queue
+from quarterturn.submissions.store import queue
 from quarterturn.submissions.store.queue import Claim
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from vault import database as db

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +12,10 @@ from quarterturn.choices import State
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
+
+if TYPE_CHECKING:
+    from quarterturn.tasks.review import TaskReviews
+    from vault.store.tasks import TaskRecord
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 

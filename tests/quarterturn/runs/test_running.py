@@ -10,8 +10,9 @@ from dataclasses import replace
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.cli.daily import run_text
 from quarterturn.errors import Malformed, Refused
-from quarterturn.runs import private_runs, running
+from quarterturn.runs import private_runs
 from quarterturn.runs.request import RunRequest
 from sandbox.attacks import Attempt
 from sandbox.errors import NotAllowed, Unavailable
@@ -241,7 +242,7 @@ def test_a_failed_task_of_the_dev_set_says_why_and_what_was_printed_last():
     run = TaskRun(
         "t", "recovery", 3, Verdict.FALSE, whole, Transcript((), None, "agent-exited"), output="one\nno such file\n\n"
     )
-    assert running._why(run) == ['      "a.txt" is there', "      it printed: no such file"]
+    assert run_text._why(run) == ['      "a.txt" is there', "      it printed: no such file"]
     lost = replace(run, verdict=Verdict.UNKNOWN, code="engine-lost", output="")
-    assert running._why(lost) == ["      engine-lost"]
-    assert running._why(replace(run, verdict=Verdict.TRUE)) == []
+    assert run_text._why(lost) == ["      engine-lost"]
+    assert run_text._why(replace(run, verdict=Verdict.TRUE)) == []
