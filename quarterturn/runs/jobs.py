@@ -24,10 +24,10 @@ from typing import NamedTuple
 from sqlmodel import Session
 
 from quarterturn.errors import NotAllowed
+from quarterturn.failure_codes import code_of
 from quarterturn.progress import NullProgress
 from quarterturn.runs.private_runs import PrivateRuns
 from quarterturn.runs.request import LeaseStatus, RunControl, RunRequest
-from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.store.queue import LEASE, TRIES, Claim, Queue, pause
 from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from sandbox.runs.store import RunRecord, Runs, RunState

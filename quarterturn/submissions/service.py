@@ -17,7 +17,7 @@ from typing import Any, Literal
 from sqlmodel import Session
 
 from quarterturn.errors import NotFound, Refused
-from quarterturn.submissions.codes import CODES
+from quarterturn.failure_codes import CODES
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
 from rotation.calendar import Month

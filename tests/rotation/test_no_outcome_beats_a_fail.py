@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from quarterturn.accounts.store import Accounts
 from quarterturn.errors import NotAllowed as NotTaken
 from quarterturn.errors import OverQuota
+from quarterturn.failure_codes import code_of
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.codes import code_of
 from quarterturn.submissions.store.queue import LEASE, Queue
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from rotation.errors import NotAllowed

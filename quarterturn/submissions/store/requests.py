@@ -27,8 +27,8 @@ from sqlmodel.sql.expression import SelectOfScalar
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import SubmissionSet
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
+from quarterturn.failure_codes import charged
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.codes import charged
 from quarterturn.submissions.store.tables import SubmissionRow
 from rotation.exposure.store import Exposures
 from sandbox.endpoint.address import parse as parse_url

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from quarterturn.failure_codes import CODES
 from quarterturn.submissions import service
-from quarterturn.submissions.codes import CODES
 from quarterturn.submissions.store.requests import SubmissionRequest
 
 pytestmark = pytest.mark.slow

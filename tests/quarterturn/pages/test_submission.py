@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from quarterturn.failure_codes import CODES
 from quarterturn.pages import submission
 from quarterturn.pages.drawing.figures import NAMES
-from quarterturn.submissions.codes import CODES
 
 QUOTAS = {
     name: {"limit": 5, "used": 2, "left": 3, "until": "2027-01-01T00:00:00+00:00" if name != "waiting" else None}

@@ -9,8 +9,8 @@ from sqlmodel import Session
 
 from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
+from quarterturn.failure_codes import CODES, charged, code_of
 from quarterturn.settings import ServiceSettings
-from quarterturn.submissions.codes import CODES, charged, code_of
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import SubmissionRequest, Submissions
 from quarterturn.submissions.store.tables import SubmissionRow

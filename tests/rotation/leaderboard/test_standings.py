@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from quarterturn.cli.daily import leaderboard_text
 from rotation.leaderboard import figures, standings
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, RunState
@@ -94,7 +95,7 @@ def test_a_run_with_an_unknown_verdict_is_shown_and_not_ranked():
 def test_the_reference_is_named_as_such():
     line = standings.reference_line("oracle", results(1, 18, sunset=6))
     assert (line.rank, line.run, line.note) == (None, None, "reference, unranked")
-    assert "reference, unranked" in standings.table([line])[1]
+    assert "reference, unranked" in leaderboard_text.table([line])[1]
 
 
 def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
@@ -112,10 +113,10 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
 
 
 def test_a_figure_over_nothing_is_a_dash():
-    text = standings.table(lines([(record(1, "none"), results(1, 0))]))
+    text = leaderboard_text.table(lines([(record(1, "none"), results(1, 0))]))
     assert text[1].split()[:2] == ["1", "none"]
     assert " -  " in text[1]
-    assert standings.table([]) == ["no run of this month is finished"]
+    assert leaderboard_text.table([]) == ["no run of this month is finished"]
 
 
 def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself():
@@ -125,14 +126,14 @@ def test_a_track_that_is_given_the_sunset_cohort_alone_is_ranked_on_it_by_itself
     leaderboard = lines([*hosted, (record(3, "sealed"), results(3, 9))])
     assert {line.name: line.rank for line in leaderboard} == {"host-2": 1, "host-1": 2, "sealed": 1}
     assert {line.whole.attempted for line in leaderboard if line.track == "endpoint"} == {6}
-    assert [row.split()[-1] for row in standings.table(leaderboard)[1:]] == ["docker", "endpoint", "endpoint"]
+    assert [row.split()[-1] for row in leaderboard_text.table(leaderboard)[1:]] == ["docker", "endpoint", "endpoint"]
 
 
 def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
     run = record(1, "host", track="endpoint", official=False)
     (line,) = lines([(run, results(1, 0, sunset=6)[:6])])
     assert (line.rank, line.note, line.track) == (None, "unofficial", "endpoint")
-    assert standings.table([line])[1].endswith("endpoint, unofficial")
+    assert leaderboard_text.table([line])[1].endswith("endpoint, unofficial")
 
 
 def test_ranks_can_be_recomputed_from_the_leaderboard():
