@@ -83,9 +83,8 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     limits = how.pop("limits", None)
     if limits:
         house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
-    app = create(
-        house, LocalExecutor(house.queue, how.pop("work", house.job_worker.work), workers, **how), clock=lambda: 0.0
-    )
+    work = how.pop("work", lambda claim, stopping: house.job_worker.work(claim, stopping))
+    app = create(house, LocalExecutor(house.queue, work, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)

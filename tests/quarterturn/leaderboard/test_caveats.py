@@ -42,7 +42,7 @@ def test_the_set_statement_the_leaderboard_and_the_doctor_show_it(house, say):
 
 def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
-    said = f"not traceable: {live} of {live} live tasks; a leak of these tasks cannot be traced to a run"
+    said = f"not traceable: {live} of {live} private tasks; a leak of these tasks cannot be traced to a run"
     assert said in doctor_checks.machine(house.home).data["home"]["detail"]
     with house.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE vault_task SET traceable = 1")

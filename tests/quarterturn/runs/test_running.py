@@ -168,7 +168,7 @@ def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypat
     monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
-    figures = {"whole", "sealed"}
+    figures = {"whole", "sealed", "ranked_on"}
     assert set(said.data) == {"run", "month", "box", "name", "track", "rank", "note", "public_grammar", *figures}
     assert (said.data["rank"], said.data["note"]) == (None, "unofficial")
     tasks = [record.id for record in house.vault.records()]
@@ -192,9 +192,9 @@ def test_one_thing_is_submitted(image, agent):
 
 
 def test_an_image_goes_to_the_engine_whatever_the_settings_say():
-    assert RunRequest("i", None, "me", None).box_name("bwrap") == "docker"
-    assert RunRequest(None, "a", "me", None).box_name("bwrap") == "bwrap"
-    assert RunRequest(None, "a", "me", "docker").box_name("bwrap") == "docker"
+    assert RunRequest("i", None, "me", None).named_box == "docker"
+    assert RunRequest(None, "a", "me", None).named_box is None
+    assert RunRequest(None, "a", "me", "docker").named_box == "docker"
 
 
 def test_an_image_is_known_by_what_the_engine_calls_its_content():
