@@ -90,7 +90,6 @@ ABOVE_THE_ROOT = ("quarterturn.cli",)
 # Functions that still take all of an open home, or all that the rotation works on, by module; the numbers may only
 # get smaller, and a module whose number is 0 leaves the table.
 TAKE_ALL: dict[str, int] = {
-    "quarterturn.audit.access_check": 1,
     "quarterturn.http.app": 1,
     "quarterturn.http.identity.auth": 1,
     "quarterturn.http.routes.account_pages": 9,
@@ -111,10 +110,7 @@ TAKE_ALL: dict[str, int] = {
     "rotation.turn.turn": 1,
 }
 # Modules below the command line that still make its reports; the list may only get shorter.
-TAKE_REPORTS: set[str] = {
-    "quarterturn.audit.access_check",
-    "quarterturn.audit.log_monitor",
-}
+TAKE_REPORTS: set[str] = set()
 
 # Stores that join the rows of another package: the queue is in the order of parties, in one query.
 JOIN_ROWS = {"quarterturn.submissions.store.queue", "quarterturn.submissions.store.requests"}

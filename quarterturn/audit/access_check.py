@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from quarterturn.app import Application
-from quarterturn.approvals.approvals import account
-from quarterturn.report import Report
-from rotation.turn import access_log_head
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vault.store.access_log import Head
+from vault.store.tasks import Vault
 
 
-def verify(house: Application) -> Report:
-    """Check every entry, and every head that the public log commits to; report what no head covers yet.
+@dataclass(frozen=True, slots=True)
+class CheckedAccessLog:
+    """An access log that holds.
+
+    Attributes:
+        entries: how many it has.
+        heads: how often the public log commits to it.
+        covered: how many entries are under the last of these heads.
+        last: where that head is, or None.
+    """
+
+    entries: int
+    heads: int
+    covered: int
+    last: str | None
+
+
+def verify(vault: Vault, heads: Sequence[Head]) -> CheckedAccessLog:
+    """Check every entry, and every head that the public log commits to (`rotation.turn.access_log_head`).
 
     Raises:
         Broken: an entry was changed, left out, moved or cut off, or the log was made anew.
     """
-    heads = access_log_head.committed(house.books, who=account())
-    count = house.vault.verify_access_log(heads=heads)
-    covered = heads[-1].entries if heads else 0
-    last = heads[-1].where if heads else None
-    lines = [f"{count} entries, the chain holds"]
-    if heads:
-        lines.append(f"committed to in the public log: {len(heads)} times, up to entry {covered} by {last}")
-    lines.append(f"newer than that: {count - covered} entries, which the next turn commits to")
-    return Report({"entries": count, "heads": len(heads), "covered": covered, "last": last}, lines)
+    count = vault.verify_access_log(heads=heads)
+    return CheckedAccessLog(count, len(heads), heads[-1].entries if heads else 0, heads[-1].where if heads else None)

@@ -15,9 +15,8 @@ from pathlib import Path
 import httpx2
 
 from quarterturn.errors import Malformed, Unavailable
-from quarterturn.report import Report
 from vault.canonical import parse
-from vault.errors import Broken, Disagreement
+from vault.errors import Broken
 from vault.files import write_atomically
 from vault.ledger.audit.monitor import MonitorReport, MonitorState, check_log
 from vault.ledger.signatures.note import Verifier
@@ -27,7 +26,7 @@ SECONDS = 30.0
 LONGEST = 32 << 20  # bytes of a file: a bundle of 256 leaves of 64 KiB is half of it
 
 
-def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[], datetime]) -> Report:
+def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[], datetime]) -> MonitorReport:
     """Check a log once, against the state of the last look.
 
     Args:
@@ -39,21 +38,12 @@ def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[
     Raises:
         Unavailable: it cannot be reached.
         Malformed: the kept file is none.
+        Broken: the log contradicts itself.
     """
-    try:
-        with _reading(source) as read:
-            report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
-    except Broken as error:
-        evidence = error.evidence
-        data = {"size": None, "alarms": [str(error)], "news": [], "evidence": evidence and evidence.as_json()}
-        return Report(data, (str(error), *_lines(evidence)), ok=False)
+    with _reading(source) as read:
+        report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
     _keep(state_file, report)  # of a fork that is what was kept before
-    lines = [*report.alarms, *_lines(report.evidence), *report.news] or [f"{report.size} leaves, all promises kept"]
-    return Report(report.as_json(), tuple(lines), ok=not report.alarms)
-
-
-def _lines(evidence: Disagreement | None) -> list[str]:
-    return [f"    {line}" for line in evidence.lines()] if evidence else []
+    return report
 
 
 @contextmanager

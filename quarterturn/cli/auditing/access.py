@@ -12,6 +12,7 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
+    from quarterturn.app import Application
     from vault.store.tasks import AccessEntry
 
 
@@ -38,21 +39,34 @@ def access_log(
     """List every opening of a task or of sealed evidence, and the acts that two maintainers signed for."""
     from datetime import UTC
 
-    from quarterturn.audit import access_check
     from quarterturn.cli.terminal.secrets import open_app
 
     if verify and (task, who, since, limit) != (None, None, None, None):
         raise Malformed("--verify checks the whole log: leave --task, --who, --since and --limit out")
     out = Output(as_json=as_json)
-    with open_app(home) as house:
+    with open_app(home) as app:
         if verify:
-            report = access_check.verify(house)
-            out.result(report.data, *report.lines)
+            _verify(app, out)
             return
         moment = since.replace(tzinfo=UTC) if since is not None else None
-        with house.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
+        with app.vault.accesses(task=task, who=who, since=moment, limit=limit) as entries:
             rendered: list[Any] = [_data(entry) if as_json else _line(entry) for entry in entries]
     out.result(rendered if as_json else [], *([] if as_json else rendered))
+
+
+def _verify(app: Application, out: Output) -> None:
+    from dataclasses import asdict
+
+    from quarterturn.approvals.approvals import account
+    from quarterturn.audit import access_check
+    from rotation.turn import access_log_head
+
+    log = access_check.verify(app.vault, access_log_head.committed(app.books, who=account()))
+    lines = [f"{log.entries} entries, the chain holds"]
+    if log.heads:
+        lines.append(f"committed to in the public log: {log.heads} times, up to entry {log.covered} by {log.last}")
+    lines.append(f"newer than that: {log.entries - log.covered} entries, which the next turn commits to")
+    out.result(asdict(log), *lines)
 
 
 def _data(entry: AccessEntry) -> dict[str, str]:

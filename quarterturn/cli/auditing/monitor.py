@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.cli.terminal.options import Json
 from quarterturn.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from vault.errors import Disagreement
 
 
 def register(log: typer.Typer) -> None:
@@ -27,7 +30,20 @@ def monitor(
     """Check a log since the last look: forks, overdue cohorts, unclosed runs, withdrawn tasks."""
     from quarterturn.audit.log_monitor import follow
     from quarterturn.wall_clock import now
+    from vault.errors import Broken
     from vault.ledger.audit.command import read_keys
 
-    report = follow(source, [vkey for path in key for vkey in read_keys(path)], state, now)
-    Output(as_json=as_json).result(report.data, *report.lines, ok=report.ok)
+    out = Output(as_json=as_json)
+    try:
+        report = follow(source, [vkey for path in key for vkey in read_keys(path)], state, now)
+    except Broken as error:
+        evidence = error.evidence and error.evidence.as_json()
+        data = {"size": None, "alarms": [str(error)], "news": [], "evidence": evidence}
+        out.result(data, str(error), *_lines(error.evidence), ok=False)
+    else:
+        lines = [*report.alarms, *_lines(report.evidence), *report.news]
+        out.result(report.as_json(), *(lines or [f"{report.size} leaves, all promises kept"]), ok=not report.alarms)
+
+
+def _lines(evidence: Disagreement | None) -> list[str]:
+    return [f"    {line}" for line in evidence.lines()] if evidence else []

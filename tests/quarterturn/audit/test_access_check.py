@@ -14,6 +14,7 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.audit import access_check
+from quarterturn.audit.access_check import CheckedAccessLog
 from rotation.calendar import Month
 from rotation.turn import access_log_head
 from vault.errors import Broken
@@ -47,6 +48,10 @@ def house(kept: Path, tmp_path: Path):
         yield house
 
 
+def verify(house: Application) -> CheckedAccessLog:
+    return access_check.verify(house.vault, access_log_head.committed(house.books, who="ada"))
+
+
 def rewrite(house: Application, change: Callable[[sqlite3.Connection], None]) -> None:
     """Write to the database without the store."""
     with closing(sqlite3.connect(house.home / "quarterturn.db")) as database:
@@ -69,8 +74,7 @@ def made_anew(house: Application) -> list[access_log.AccessEntry]:
 
 
 def test_it_says_how_much_is_committed_to_and_what_came_after(house, say):
-    found = access_check.verify(house)
-    assert found.data == {"entries": 6, "heads": 1, "covered": 3, "last": f"the set statement of {MONTH}"}
+    assert verify(house) == CheckedAccessLog(6, heads=1, covered=3, last=f"the set statement of {MONTH}")
     assert house.vault.access_log()[-1].why == "check the access log against the ledger"
     said = say("access", "log", "--verify", "--home", house.home)
     assert said.out.splitlines() == [
@@ -91,7 +95,7 @@ def test_an_auditor_opens_the_commitment_with_what_is_sealed(house):
 
 def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 3"))
-    assert access_check.verify(house).data["entries"] == 4, "what no head covers yet can be lost unseen"
+    assert verify(house).entries == 4, "what no head covers yet can be lost unseen"
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 1"))
     heads = access_log_head.committed(house.books, who="ada")
     with pytest.raises(Broken, match=rf"has 2 entries; the set statement of {MONTH} commits to 3: its end was cut off"):
@@ -109,11 +113,11 @@ def test_a_substituted_opening_is_found_too(house):
     forged = made_anew(house)[2]
     rewrite(house, lambda database: database.execute("DELETE FROM vault_blob WHERE name = ?", [BLOB]))
     with pytest.raises(Broken, match=r"sealed opening of the access-log head .* is missing"):
-        access_check.verify(house)
+        verify(house)
     opening = {"entries": 3, "digest": forged.digest, "salt": "00" * 32}
     house.vault.seal_blob(BLOB, json.dumps(opening).encode())
     with pytest.raises(Broken, match="does not match the commitment in the set statement"):
-        access_check.verify(house)
+        verify(house)
 
 
 def test_entries_are_chosen_by_task_person_moment_and_number(house, say):
