@@ -7,7 +7,7 @@
 3. Two different maintainers sign (OpenSSH's signatures, Ed25519, namespace `quarterturn-approval`). Names that people
    type prove nothing, so whoever asked counts only by signing too.
 4. A request is used up by compare-and-swap, with its line in the access log, and before the act. An act that can only
-   happen once anyway (`FINISHED`) may be resumed under the same request after an interruption.
+   happen once anyway (`request.FINISHED`) may be resumed under the same request after an interruption.
 
 A detail holds ids, counts, commitments and reasons: nothing private, since it is signed and not sealed.
 """

@@ -1,1 +1,1 @@
-"""The keys of a home: its locks, changing keys, and shredding."""
+"""The keys of a home: its locks, changing keys, and the keys of language models."""

@@ -6,8 +6,8 @@
 4. the new key's file takes the old one's place; the old key is gone
 5. the head over the statement, signed by the new key, published, cosigned
 
-Called again, it resumes. Step 5 is made by a home that is opened after the others, with `vault.store.public_log`; a
-process that was running keeps the old key in memory, and signs nothing with it.
+`LogKeyChange` makes the steps 1 to 4 and, called again, resumes; its caller then opens the home again and publishes
+(step 5). A process that was running keeps the old key in memory, and signs nothing with it.
 """
 
 from __future__ import annotations
