@@ -83,7 +83,7 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     limits = how.pop("limits", None)
     if limits:
         house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
-    work = how.pop("work", lambda claim, stopping: house.job_worker.work(claim, stopping))
+    work = how.pop("work", lambda claim, stopping: house.job_worker.work(claim, stopping))  # noqa: PLW0108 - tests set the box later
     app = create(house, LocalExecutor(house.queue, work, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:

@@ -24,7 +24,7 @@ from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
 from rotation.errors import Malformed
 from rotation.findings.store import NewFinding, ScanRecord
-from rotation.leaderboard import changelog, figures
+from rotation.leaderboard import changelog
 from rotation.month import sets
 from rotation.runs import withdrawal
 from sandbox.results.outcome import TaskRun
