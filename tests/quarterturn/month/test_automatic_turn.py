@@ -285,7 +285,7 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
     assert not [key for key in posted_keys(house) if "overdue" in key]
-    house.monthly_clock.look()
+    at(DUE)[0].monthly_clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 
