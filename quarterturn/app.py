@@ -26,14 +26,25 @@ from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submissions.queue import Queue
 from quarterturn.submissions.requests import Submissions
-from rotation.exposure.store import Exposures
+from rotation.detection.leak_trace import LeakTracer
+from rotation.detection.scan_results import Scanner
+from rotation.detection.sealed_results import SealedResults
+from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
 from rotation.month.sets import SetSpec, named
 from rotation.month.store import MonthStore
-from rotation.runs.books import Books
 from rotation.runs.official import OfficialRuns
+from rotation.runs.run_ledger import RunLedger
+from rotation.runs.run_tasks import RunTasks
+from rotation.runs.withdrawal import Withdrawals
+from rotation.turn.activation_steps import ActivationSteps
 from rotation.turn.attestation import Attester
-from rotation.turn.turn import Plan, Rotation
+from rotation.turn.closing_steps import ClosingSteps
+from rotation.turn.plan import Plan, Planner
+from rotation.turn.promise import Promises
+from rotation.turn.release_steps import ReleaseSteps
+from rotation.turn.spot_check import SpotChecks
+from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
 from sandbox.isolation.run_classes import RunClass
@@ -196,32 +207,53 @@ class Application:
     @cached_property
     def months(self) -> MonthStore:
         """Cohorts and turns."""
-        return MonthStore(self.engine)
+        return MonthStore(self.engine, self.now)
 
     @cached_property
     def exposures(self) -> Exposures:
         """The record of who was served which task."""
-        return Exposures(self.engine)
+        return Exposures(self.engine, self.now)
 
     @cached_property
-    def books(self) -> Books:
-        """The stores and the log that the rotation works on."""
-        return Books(
-            engine=self.engine,
-            vault=self.vault,
-            ledger=self.ledger,
-            log=self.writer,
-            months=self.months,
-            runs=self.runs,
-            exposures=self.exposures,
-            findings=Findings(self.engine),
-            clock=self.now,
-        )
+    def findings(self) -> Findings:
+        """Detection results and their reviews."""
+        return Findings(self.engine, self.now)
+
+    @cached_property
+    def withdrawals(self) -> Withdrawals:
+        """Withdrawn tasks and their replacements."""
+        return Withdrawals(self.vault, self.ledger, self.months, self.findings)
+
+    @cached_property
+    def run_ledger(self) -> RunLedger:
+        """What the ledger says of official runs."""
+        return RunLedger(self.vault, self.ledger, self.runs)
+
+    @cached_property
+    def run_tasks(self) -> RunTasks:
+        """The tasks of open runs, as they are served."""
+        return RunTasks(self.vault, self.ledger, self.months, self.runs, self.exposures)
 
     @cached_property
     def official(self) -> OfficialRuns:
         """Runs that are bound to the ledger."""
-        return OfficialRuns(self.books)
+        return OfficialRuns(self.months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
+
+    @cached_property
+    def sealed_results(self) -> SealedResults:
+        """Results of finished runs, for the detectors."""
+        return SealedResults(self.vault, self.months, self.runs, self.exposures, self.withdrawals)
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        """The detection scan."""
+        limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
+        return Scanner(self.sealed_results, self.months, self.exposures, self.findings, limits=limits, clock=self.now)
+
+    @cached_property
+    def leak_tracer(self) -> LeakTracer:
+        """The tracing of leaked texts."""
+        return LeakTracer(self.vault, self.months, self.runs, self.run_ledger, self.withdrawals)
 
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:
@@ -231,14 +263,17 @@ class Application:
     @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
-        return Rotation(
-            self.books,
-            self.spec,
-            self.places.releases,
-            Attester(self.month_key, self.public),
-            again=lambda: JudgeAgain(cache(self._box_of_run)),
-            agreed=self._agreed,
-        )
+        vault, ledger, months = self.vault, self.ledger, self.months
+        planner = Planner(vault, months, self.spec, self._agreed)
+        checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
+        closing = ClosingSteps(months, self.withdrawals, self.official, checks)
+        release = ReleaseSteps(vault, ledger, months, self.run_ledger, self.withdrawals, folder=self.places.releases)
+        attester = Attester(self.month_key, self.public, ledger, months)
+        activation = ActivationSteps(ledger, months, planner, Promises(vault, ledger, months), attester)
+        return Rotation(months, planner, closing, release, activation)
+
+    def _judge_again(self) -> JudgeAgain:
+        return JudgeAgain(cache(self._box_of_run))
 
     def _box_of_run(self, name: str) -> Box:
         return choose_box(cast("BoxName", name), self.settings.run.runtime)

@@ -39,7 +39,7 @@ from vault.ledger.tree import merkle
 
 if TYPE_CHECKING:
     from quarterturn.app import Application
-    from rotation.turn.turn import Plan
+    from rotation.turn.plan import Plan
 
 Action = Literal["activate", "withdraw", "export", "policy"]
 STANDS = timedelta(days=7)

@@ -14,7 +14,7 @@ def verify(house: Application) -> Report:
     Raises:
         Broken: an entry was changed, left out, moved or cut off, or the log was made anew.
     """
-    heads = access_log_head.committed(house.books, who=account())
+    heads = access_log_head.committed(house.vault, house.ledger, who=account())
     count = house.vault.verify_access_log(heads=heads)
     covered = heads[-1].entries if heads else 0
     last = heads[-1].where if heads else None

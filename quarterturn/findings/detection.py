@@ -6,47 +6,34 @@ maintainers (`turn status`, `watch list`). Submitters are shown nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quarterturn.app import Application
 from quarterturn.report import Report
 from rotation.calendar import Month
-from rotation.detection.scan_results import Scanner
-from rotation.exposure.store import ExposureLimits, ExposureSummary, exposure_summaries
+from rotation.exposure.store import ExposureSummary, exposure_summaries
 from rotation.findings.store import OF_TASKS, Finding, ScanRecord, State
 
-if TYPE_CHECKING:
-    from rotation.detection.detectors.scan import CorrectedResult
-    from rotation.detection.statistics.table import ResultTable
-
 FEWEST = 5  # submitters present below which there is no verdict about leaks
-
-
-def scanner(house: Application) -> Scanner:
-    """Give the home's scanner, with its detectors and limits."""
-    limits = ExposureLimits(servings=house.settings.findings.servings, readers=house.settings.findings.readers)
-    return Scanner(house.books, limits, _scan, _visible)
 
 
 def after(house: Application, why: str) -> None:
     """Run the detectors; an error is recorded, and stops nothing."""
     try:
-        scanner(house).run(why)
+        house.scanner.run(why)
     except Exception as error:
         with suppress(Exception):
-            house.books.findings.failed(Month.of(house.now()), error, house.now())
+            house.findings.failed(Month.of(house.now()), error)
 
 
 def listing(house: Application, month: str | None, *, everything: bool) -> Report:
     """List the findings that want attention, or all of them, by month."""
     asked = Month.parse(month) if month else None
-    scans = [scan for scan in house.books.findings.scans() if asked in (None, scan.month)]
+    scans = [scan for scan in house.findings.scans() if asked in (None, scan.month)]
     findings = [
-        finding
-        for finding in house.books.findings.all(asked)
-        if everything or finding.status != "clean" or finding.state
+        finding for finding in house.findings.all(asked) if everything or finding.status != "clean" or finding.state
     ]
     lines = [
         line
@@ -59,13 +46,13 @@ def listing(house: Application, month: str | None, *, everything: bool) -> Repor
 
 def review(house: Application, number: int, state: State, note: str, who: str) -> Report:
     """Set a finding's status, with a note. Scores do not change."""
-    finding = house.books.findings.review(number, state, who=who, note=note, now=house.now())
+    finding = house.findings.review(number, state, who=who, note=note)
     return Report(described(finding), [_line(finding), *_words(finding)])
 
 
 def exposure(house: Application, task: str | None) -> Report:
     """Report the exposure of all tasks, or who was served one of them."""
-    servings = house.books.exposures.servings(task)
+    servings = house.exposures.servings(task)
     tasks = exposure_summaries(servings, lambda serving: serving.task)
     data: dict[str, Any] = {"tasks": [_burn(summary) for summary in tasks.values()]}
     if task is None:
@@ -88,24 +75,9 @@ def exposure(house: Application, task: str | None) -> Report:
 
 def waiting(house: Application) -> list[str]:
     """Give the findings and failures that wait for a maintainer, as lines; none where there are none."""
-    left = [finding for finding in house.books.findings.all() if finding.state == "open"]
+    left = [finding for finding in house.findings.all() if finding.state == "open"]
     lines = [f"{len(left)} findings wait for a review: `quarterturn watch list`"] if left else []
-    return lines + [line for scan in house.books.findings.scans() for line in _failure(scan)]
-
-
-def _scan(table: ResultTable, rotation: int) -> Iterable[CorrectedResult]:
-    from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
-
-    return judged(table, rotation)
-
-
-def _visible(table: ResultTable, rotation: int) -> float | None:
-    """Give the smallest leak that could be seen, where there are too few submitters for a verdict."""
-    from rotation.detection.report.report import visible  # noqa: PLC0415 - likewise
-
-    if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
-        return None
-    return min((share for share in visible(table, rotation).values() if share is not None), default=None)
+    return lines + [line for scan in house.findings.scans() for line in _failure(scan)]
 
 
 def _month(scan: ScanRecord, findings: Sequence[Finding]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from quarterturn.app import Application
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.findings.detection import FEWEST, described, scanner
+from quarterturn.findings.detection import FEWEST, described
 from quarterturn.pages import detection_report as page
 from quarterturn.report import Report
 from rotation.calendar import Month
@@ -64,11 +64,11 @@ def figures(house: Application, month: Month) -> Item:
 
     if not any(run.state is RunState.DONE for run in house.runs.list(month=str(month))):
         raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
-    looking = scanner(house)
+    looking = house.sealed_results
     rotation = month.since(looking.start()) + 1
     results = report(looking.table(f"report on {month}"), rotation)
     months = [str(looking.start().plus(number)) for number in range(rotation)]
-    return composed(results, house.books.findings.all(month), months, house.settings.benchmark.origin, house.now())
+    return composed(results, house.findings.all(month), months, house.settings.benchmark.origin, house.now())
 
 
 def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:

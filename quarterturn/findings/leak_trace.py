@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from quarterturn.app import Application
 from quarterturn.report import Report
-from rotation.detection.leak_trace import TraceReport, trace_text
+from rotation.detection.leak_trace import TraceReport
 
 WORDS = {
     "nothing": "nothing found: the text holds no variant of a task that was served, or too little of one",
@@ -20,7 +20,7 @@ WORDS = {
 
 def report(house: Application, text: bytes, who: str) -> Report:
     """Trace a text and say what it came to."""
-    result = trace_text(house.books, text, who=who)
+    result = house.leak_tracer.trace(text, who=who)
     trace = result.trace
     data = {
         "verdict": trace.verdict,

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn.app import Application
-from quarterturn.findings.detection import scanner
 from quarterturn.leaderboard.scores import half_point
 from quarterturn.leaderboard.standings import LeaderboardLine
 from rotation.calendar import Month
-from rotation.runs import withdrawal
 
 Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
@@ -27,9 +25,9 @@ def of_month(house: Application, month: Month) -> Scores:
 
     if not house.months.cohorts():
         return {}
-    looking = scanner(house)
+    looking = house.sealed_results
     rotation = month.since(looking.start()) + 1
-    withdrawn = {entry.task for entry in withdrawal.listed(house.books)}
+    withdrawn = {entry.task for entry in house.withdrawals.listed()}
     table = looking.table(f"linked board of {month}", withdrawn).until(rotation)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}

@@ -123,7 +123,7 @@ def rotations(house: Application) -> bytes:
 def findings(house: Application) -> bytes:
     """Count the findings of the months whose turn was made; the live month is left out."""
     over = [turn.month for turn in house.months.turns() if turn.finished]
-    all_findings = house.books.findings.all()
+    all_findings = house.findings.all()
     return _plain(
         {"months": {str(m): counts_by_kind([finding for finding in all_findings if finding.month == m]) for m in over}}
     )

@@ -23,7 +23,6 @@ from sqlmodel import Session, col, select
 from quarterturn.app import Application
 from quarterturn.leaderboard.tables import ScoreRow
 from rotation.calendar import Month
-from rotation.runs import withdrawal
 from sandbox.results.interval import NOTHING
 from sandbox.results.score import Figure, Result, Score, roughly, score
 from sandbox.runs.store import RunRecord
@@ -115,12 +114,12 @@ def _read(figures: Mapping[str, Any]) -> Scores:
 def _withdrawn(house: Application, month: Month) -> frozenset[str]:
     """Give the tasks of the month's cohorts that count in no figure, by the published log."""
     cohorts = {cohort.id for cohort in house.months.cohorts() if cohort.entered <= month <= cohort.retires}
-    return frozenset(entry.task for entry in withdrawal.listed(house.books) if entry.cohort in cohorts)
+    return frozenset(entry.task for entry in house.withdrawals.listed() if entry.cohort in cohorts)
 
 
 def _keep(house: Application, record: RunRecord, withdrawn: Collection[str]) -> dict[str, Any]:
     """Open what a run was bound to, and keep its figures; who was faster kept the same ones, or newer ones."""
-    results = house.official.closed(record, why=f"figures of run {record.number}")
+    results = house.run_ledger.closed(record, why=f"figures of run {record.number}")
     scores = of_results(
         (result for result in results if result.task not in withdrawn), Month.parse(record.month).cohort
     )

@@ -26,7 +26,6 @@ from quarterturn.notices import channels, contents
 from quarterturn.notices.outbox import Outbox
 from quarterturn.wall_clock import next_turn
 from rotation.calendar import Month
-from rotation.runs import withdrawal
 from rotation.turn.periodic_job import PAUSE, PeriodicJob
 from vault.errors import kind_of
 
@@ -87,7 +86,7 @@ class MonthlyClock:
     def _gone(self, month: Month) -> list[contents.Notice]:
         """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
         try:
-            return [contents.withdrawn(entry) for entry in withdrawal.listed(self._house.books) if entry.month == month]
+            return [contents.withdrawn(entry) for entry in self._house.withdrawals.listed() if entry.month == month]
         except Exception as error:
             log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
             return []

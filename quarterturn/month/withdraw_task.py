@@ -25,7 +25,7 @@ def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str)
 
     Raises:
         Unapproved: it takes two maintainers, and they have not signed.
-        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
+        Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.Withdrawals.withdraw`.
     """
     withdrawal.require_reason(reason)
     states = {task: house.vault.record(task).state for task in tasks}
@@ -36,9 +36,9 @@ def withdraw(house: Application, tasks: Sequence[str], reason: str, *, who: str)
         approvals.require(house, "withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
         for task in left:
             house.vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
-    withdrawal.withdraw(house.books, tasks, reason, who=who)
+    house.withdrawals.withdraw(tasks, reason, who=who)
     public_view.after(house, withdrawn=True)
-    withdrawn = {entry.task: entry for entry in withdrawal.listed(house.books)}
+    withdrawn = {entry.task: entry for entry in house.withdrawals.listed()}
     rows = [_row(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)]
     return Report(rows, [_line(task, withdrawn.get(task)) for task in dict.fromkeys(tasks)])
 

@@ -20,7 +20,7 @@ from quarterturn.runs import models
 from quarterturn.runs.hosted_endpoint import Hosting, ephemeral
 from quarterturn.tasks import dev_sets
 from rotation.month.sets import DEMO, SetSpec
-from rotation.runs.official import OpenRun
+from rotation.runs.run_tasks import OpenRun
 from sandbox.attacks import selfcheck
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.endpoint import Sender
@@ -209,7 +209,7 @@ def _owner_at_fault(house: Application, hold: RunControl) -> Iterator[None]:
     except Exception as error:
         ours = kind_of(error) in {None, "unavailable"} and not isinstance(error, Unresolved)
         if hold.again and hold.resume is not None and not ours:
-            house.official.forget_cause(hold.resume)
+            house.run_tasks.forget_cause(hold.resume)
         raise
 
 
@@ -261,10 +261,10 @@ def play(
         opened = house.official.open(submitted, box, upstream, noted=hold.opened)
     number = opened.record.number
     try:
-        tasks = house.official.prepare(opened)
+        tasks = house.run_tasks.prepare(opened)
 
         def done(run: TaskRun) -> None:
-            house.official.record(opened, run)
+            house.run_tasks.record(opened, run)
             advance(1)
             _require_upstream(run, upstream)
 
@@ -282,10 +282,10 @@ def play(
                 places=places,
                 workers=house.settings.run.workers,
                 on_done=done,
-                on_serve=lambda task_id: house.official.serve(opened, task_id),
-                again=lambda task_id, cause: house.official.again(opened, task_id, cause),
-                on_left=lambda left: house.official.seal(opened, left),
-                left=house.official.sealed(opened),
+                on_serve=lambda task_id: house.run_tasks.serve(opened, task_id),
+                again=lambda task_id, cause: house.run_tasks.again(opened, task_id, cause),
+                on_left=lambda left: house.run_tasks.seal(opened, left),
+                left=house.run_tasks.sealed(opened),
                 terms=terms(house, model),
                 cancelled=cancelled,
             )
@@ -308,7 +308,7 @@ def _after_stop(house: Application, run: OpenRun, hold: RunControl, code: str | 
         house.official.end(number, code)
         public_view.after(house)
         return
-    house.official.stop(run, code)
+    house.run_tasks.stop(run, code)
     if not hold.again:
         out.say(
             f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "

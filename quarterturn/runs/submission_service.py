@@ -26,7 +26,6 @@ from quarterturn.submissions.requests import Quota, SubmissionRecord, Submission
 from quarterturn.submissions.tables import TraceRow
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
-from rotation.runs import withdrawal
 from sandbox.runs.store import RunState
 from vault.database import transaction
 from vault.errors import Unavailable
@@ -198,7 +197,7 @@ def _open_retired(house: Application, submission: SubmissionRecord) -> None:
     if submission.run is None or house.runs.get(submission.run).state is not RunState.DONE:
         return
     released = {cohort.id for cohort in house.months.cohorts("published")}
-    withdrawn = {task.task for task in withdrawal.listed(house.books) if task.cohort in released}
+    withdrawn = {task.task for task in house.withdrawals.listed() if task.cohort in released}
     played = house.runs.finished(submission.run)
     retired = [t for t in played if t in withdrawn or house.vault.record(t).state is TaskState.PUBLISHED]
     with Session(house.engine) as session:
