@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property
@@ -96,6 +97,7 @@ class Application:
         self.places = HomePaths(home.resolve())
         self.places.require()
         self.now = now
+        self.entropy: Callable[[int], bytes] = os.urandom  # for what the public log commits to
         self.settings: Settings = settings.load(self.places.settings)
         self._database = database
         self._openers = openers or [FileMode() if passphrase is None else Passphrase(passphrase), Command()]
@@ -227,7 +229,7 @@ class Application:
     @cached_property
     def run_ledger(self) -> RunLedger:
         """What the ledger says of official runs."""
-        return RunLedger(self.vault, self.ledger, self.runs)
+        return RunLedger(self.vault, self.ledger, self.runs, self.entropy)
 
     @cached_property
     def run_tasks(self) -> RunTasks:
@@ -268,9 +270,10 @@ class Application:
         checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
         closing = ClosingSteps(months, self.withdrawals, self.official, checks)
         release = ReleaseSteps(vault, ledger, months, self.run_ledger, self.withdrawals, folder=self.places.releases)
+        promises = Promises(vault, ledger, months, self.entropy)
         attester = Attester(self.month_key, self.public, ledger, months)
-        activation = ActivationSteps(ledger, months, planner, Promises(vault, ledger, months), attester)
-        return Rotation(months, planner, closing, release, activation)
+        activation = ActivationSteps(ledger, months, planner, promises, attester)
+        return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
 
     def _judge_again(self) -> JudgeAgain:
         return JudgeAgain(cache(self._box_of_run))

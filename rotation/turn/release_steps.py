@@ -102,7 +102,7 @@ class ReleaseSteps:
         return folder
 
     def _withdrawn(self, turn: Turn, cohort: Cohort) -> list[str]:
-        """List what was withdrawn from the cohort, and from the reserve since the last turn, in the order of the log."""
+        """List what was withdrawn from the cohort, and from the reserve since the last turn, in the log's order."""
         before, own = (self._ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
         withdrawals = [entry for entry in self._withdrawals.recorded() if own is None or entry.leaf < own]
         spare = [

@@ -21,7 +21,7 @@ def flagged(live):
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
     ]
-    house.books.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found, house.now())
+    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found)
     house.close()
     return live
 
@@ -78,5 +78,5 @@ def test_the_submitters_that_were_served_a_task_can_be_read(say, live):
 def test_a_scan_of_a_home_without_runs_finds_nothing(live):
     house = Application(live, None)
     detection.after(house, "test")
-    assert house.books.findings.scans() == []
+    assert house.findings.scans() == []
     house.close()
