@@ -1,6 +1,6 @@
 """Tasks of an open official run: given out, served, retried, and their outcomes recorded.
 
-The numbers in the code are the steps of `rotation.runs.official`.
+Step numbers are those of `rotation.runs.official`.
 """
 
 from __future__ import annotations

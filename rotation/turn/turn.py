@@ -14,6 +14,8 @@ it again, and no step takes effect twice.
     8. sign      the head over that statement is signed and attested for people who do not run this software
     9. activate  from here on the new tasks may be served
 
+Steps 1 to 3 are in `rotation.turn.closing_steps`, 4 and 5 in `release_steps`, 6 to 9 in `activation_steps`.
+
 The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
 benchmark's first month.
 """
