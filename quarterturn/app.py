@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property, partial
@@ -39,6 +40,8 @@ from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
 from quarterturn.submissions.store.traces import TraceStore
 from quarterturn.submissions.traces import TraceRelease, Traces
 from rotation.calendar import Month
+from rotation.detection.leak_trace import LeakTracer
+from rotation.detection.sealed_results import SealedResults
 from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
 from rotation.generation import dev_sets
@@ -48,12 +51,18 @@ from rotation.leaderboard.scorekeeper import Scorekeeper
 from rotation.leaderboard.store import ScoreStore
 from rotation.month.sets import SetSpec, named
 from rotation.month.store import MonthStore
-from rotation.runs import withdrawal
-from rotation.runs.books import Books
 from rotation.runs.official import OfficialRuns
-from rotation.runs.withdrawal import Withdrawn
+from rotation.runs.run_ledger import RunLedger
+from rotation.runs.run_tasks import RunTasks
+from rotation.runs.withdrawal import Withdrawals
+from rotation.turn.activation_steps import ActivationSteps
 from rotation.turn.attestation import Attester
-from rotation.turn.turn import Plan, Rotation
+from rotation.turn.closing_steps import ClosingSteps
+from rotation.turn.plan import Plan, Planner
+from rotation.turn.promise import Promises
+from rotation.turn.release_steps import ReleaseSteps
+from rotation.turn.spot_check import SpotChecks
+from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Box
 from sandbox.endpoint import Sender
 from sandbox.isolation.run_classes import RunClass
@@ -124,6 +133,7 @@ class Application:
         self.places = HomePaths(home.resolve())
         self.places.require()
         self.now = now
+        self.entropy: Callable[[int], bytes] = os.urandom  # for what the public log commits to
         self.settings: Settings = settings.load(self.places.settings)
         self._database = database
         self._openers = openers or [FileMode() if passphrase is None else Passphrase(passphrase), Command()]
@@ -283,37 +293,56 @@ class Application:
     @cached_property
     def months(self) -> MonthStore:
         """Cohorts and turns."""
-        return MonthStore(self.engine)
+        return MonthStore(self.engine, self.now)
 
     @cached_property
     def exposures(self) -> Exposures:
         """The record of who was served which task."""
-        return Exposures(self.engine)
+        return Exposures(self.engine, self.now)
 
     @cached_property
     def findings(self) -> Findings:
-        """What the detectors found, and what people said of it."""
-        return Findings(self.engine)
+        """Detection results and their reviews."""
+        return Findings(self.engine, self.now)
 
     @cached_property
-    def books(self) -> Books:
-        """The stores and the log that the rotation works on."""
-        return Books(
-            engine=self.engine,
-            vault=self.vault,
-            ledger=self.ledger,
-            log=self.writer,
-            months=self.months,
-            runs=self.runs,
-            exposures=self.exposures,
-            findings=self.findings,
-            clock=self.now,
-        )
+    def withdrawals(self) -> Withdrawals:
+        """Withdrawn tasks and their replacements."""
+        return Withdrawals(self.vault, self.ledger, self.months, self.findings)
+
+    @cached_property
+    def run_ledger(self) -> RunLedger:
+        """What the ledger says of official runs."""
+        return RunLedger(self.vault, self.ledger, self.runs, self.entropy)
+
+    @cached_property
+    def run_tasks(self) -> RunTasks:
+        """The tasks of open runs, as they are served."""
+        return RunTasks(self.vault, self.ledger, self.months, self.runs, self.exposures)
 
     @cached_property
     def official(self) -> OfficialRuns:
         """Runs that are bound to the ledger."""
-        return OfficialRuns(self.books, self.scorekeeper.close)
+        scored = self.scorekeeper.close
+        return OfficialRuns(self.months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, scored=scored)
+
+    @cached_property
+    def sealed_results(self) -> SealedResults:
+        """Results of finished runs, for the detectors."""
+        return SealedResults(self.vault, self.months, self.runs, self.exposures, self.withdrawals)
+
+    @cached_property
+    def scanner(self) -> Scanner:
+        """The detection scan."""
+        from rotation.detection.scan_results import Scanner
+
+        limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
+        return Scanner(self.sealed_results, self.months, self.exposures, self.findings, limits=limits, clock=self.now)
+
+    @cached_property
+    def leak_tracer(self) -> LeakTracer:
+        """The tracing of leaked texts."""
+        return LeakTracer(self.vault, self.months, self.runs, self.run_ledger, self.withdrawals)
 
     # -- the leaderboard ----------------------------------------------------------------------------------------------
 
@@ -355,16 +384,12 @@ class Application:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
         from rotation.leaderboard.linked_scores import linked_scores
 
-        return linked_scores(self.scanner, self.months, self.withdrawals, month)
-
-    def withdrawals(self) -> list[Withdrawn]:
-        """List the withdrawals that the published log has."""
-        return withdrawal.listed(self.books)
+        return linked_scores(self.sealed_results, self.months, self.withdrawals, month)
 
     def _recount(self, month: Month) -> None:
         closed = self.runs.list(month=str(month), state=RunState.DONE)
-        opened = lambda record: self.official.closed(record, why=f"figures of run {record.number}")  # noqa: E731
-        self.scorekeeper.recount(self.engine, month, closed, opened)
+        opened = lambda record: self.run_ledger.closed(record, why=f"figures of run {record.number}")  # noqa: E731
+        self.scorekeeper.recount(month, closed, opened)
 
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:
@@ -374,14 +399,18 @@ class Application:
     @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
-        return Rotation(
-            self.books,
-            self.spec,
-            self.places.releases,
-            Attester(self.month_key, self.public),
-            again=lambda: JudgeAgain(cache(self._box_of_run)),
-            agreed=self._agreed,
-        )
+        vault, ledger, months = self.vault, self.ledger, self.months
+        planner = Planner(vault, months, self.spec, self._agreed)
+        checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
+        closing = ClosingSteps(months, self.withdrawals, self.official, checks)
+        release = ReleaseSteps(vault, ledger, months, self.run_ledger, self.withdrawals, folder=self.places.releases)
+        promises = Promises(vault, ledger, months, self.entropy)
+        attester = Attester(self.month_key, self.public, ledger, months)
+        activation = ActivationSteps(ledger, months, planner, promises, attester)
+        return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
+
+    def _judge_again(self) -> JudgeAgain:
+        return JudgeAgain(cache(self._box_of_run))
 
     def _box_of_run(self, name: str) -> Box:
         return choose_box(cast("BoxName", name), self.settings.run.runtime)
@@ -428,15 +457,6 @@ class Application:
         return TaskReviews(self.vault, self.drafts, self.approvals.require, self.now)
 
     @cached_property
-    def scanner(self) -> Scanner:
-        """The scan of all results."""
-        from quarterturn.findings import detection
-        from rotation.detection.scan_results import Scanner
-
-        limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
-        return Scanner(self.books, limits, detection.scan, detection.smallest_visible_leak)
-
-    @cached_property
     def detection(self) -> Detection:
         """The detector runs."""
         from quarterturn.findings.detection import Detection
@@ -448,7 +468,7 @@ class Application:
         """The monthly reports on findings."""
         from quarterturn.findings.detection_report import DetectionReports
 
-        return DetectionReports(self.runs, self.scanner, self.findings, self.settings.benchmark.origin, self.now)
+        return DetectionReports(self.runs, self.sealed_results, self.findings, self.settings.benchmark.origin, self.now)
 
     @cached_property
     def approved_withdrawals(self) -> ApprovedWithdrawals:
@@ -458,8 +478,7 @@ class Application:
         return ApprovedWithdrawals(
             self.vault,
             require=self.approvals.require,
-            withdraw=partial(withdrawal.withdraw, self.books),
-            listed=self.withdrawals,
+            withdrawals=self.withdrawals,
             after=partial(self.public_view.update, withdrawn=True),
         )
 
@@ -507,7 +526,7 @@ class Application:
             self.monthly_turns,
             self.outbox,
             preview=lambda: self.turn_preview.next(),  # noqa: PLW0108 - opens the key ring when it is called
-            withdrawn=self.withdrawals,
+            withdrawn=lambda: self.withdrawals.listed(),  # noqa: PLW0108 - likewise
         )
 
     # -- the service --------------------------------------------------------------------------------------------------
@@ -586,7 +605,7 @@ class Application:
     def run_player(self) -> RunPlayer:
         """What plays official runs."""
         after = AfterRun(self._after_closed, self.public_view.update)
-        return RunPlayer(self.official, self.runs, self.settings.run, after)
+        return RunPlayer(self.official, self.run_tasks, self.runs, self.settings.run, after)
 
     @cached_property
     def private_runs(self) -> PrivateRuns:
@@ -634,5 +653,5 @@ class Application:
 
     def _retired(self, tasks: Collection[str]) -> list[str]:
         released = {cohort.id for cohort in self.months.cohorts("published")}
-        gone = {task.task for task in self.withdrawals() if task.cohort in released}
+        gone = {task.task for task in self.withdrawals.listed() if task.cohort in released}
         return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]

@@ -31,7 +31,7 @@ from quarterturn.settings import SIGNERS
 from vault.ledger.tree import merkle
 
 if TYPE_CHECKING:
-    from rotation.turn.turn import Plan
+    from rotation.turn.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.findings.finding_list import FEWEST, described
 from quarterturn.pages import detection_report as page
 from rotation.calendar import Month
-from rotation.detection.scan_results import Scanner
+from rotation.detection.sealed_results import SealedResults
 from rotation.findings.store import Finding, Findings, NewFinding
 from sandbox.runs.store import Runs, RunState
 from vault.files import write_atomically
@@ -34,16 +34,16 @@ class DetectionReports:
 
     Args:
         runs: the runs of a month.
-        scanner: gives the table of results.
+        results: the results of finished runs.
         findings: the stored findings with their reviews.
         origin: the log's name, which names the benchmark.
         clock: the present moment, with its time zone.
     """
 
     def __init__(
-        self, runs: Runs, scanner: Scanner, findings: Findings, origin: str, clock: Callable[[], datetime]
+        self, runs: Runs, results: SealedResults, findings: Findings, origin: str, clock: Callable[[], datetime]
     ) -> None:
-        self._runs, self._scanner, self._findings, self._origin, self._clock = runs, scanner, findings, origin, clock
+        self._runs, self._results, self._findings, self._origin, self._clock = runs, results, findings, origin, clock
 
     def write(self, month: str, html: Path, figures_to: Path | None) -> Item:
         """Write the report of a month, and its figures too where they are wanted; give the figures.
@@ -75,9 +75,9 @@ class DetectionReports:
 
         if not any(run.state is RunState.DONE for run in self._runs.list(month=str(month))):
             raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
-        start = self._scanner.start()
+        start = self._results.start()
         rotation = month.since(start) + 1
-        results = report(self._scanner.table(f"report on {month}"), rotation)
+        results = report(self._results.table(f"report on {month}"), rotation)
         months = [str(start.plus(number)) for number in range(rotation)]
         return composed(results, self._findings.all(month), months, self._origin, self._clock())
 

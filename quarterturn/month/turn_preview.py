@@ -11,7 +11,8 @@ from quarterturn.month.turn_calendar import TurnCalendar
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.month.store import Turn
-from rotation.turn.turn import Plan, Rotation
+from rotation.turn.plan import Plan
+from rotation.turn.turn import Rotation
 from sandbox.runs.store import Runs, RunState
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskState

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rotation.runs import withdrawal
-from rotation.runs.withdrawal import Withdrawn
+from rotation.runs.withdrawal import Withdrawals, Withdrawn, require_reason
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskEvent, TaskState, advance
 
@@ -22,8 +21,7 @@ class ApprovedWithdrawals:
     Args:
         vault: the sealed tasks, and the access log.
         require: allows an act, or refuses it until two maintainers have signed for it.
-        withdraw: withdraws tasks (`rotation.runs.withdrawal.withdraw`).
-        listed: lists the withdrawals that a published checkpoint covers.
+        withdrawals: withdraws tasks, and lists those that a published checkpoint covers.
         after: rewrites what is public of them.
     """
 
@@ -32,20 +30,19 @@ class ApprovedWithdrawals:
         vault: Vault,
         *,
         require: Callable[..., None],
-        withdraw: Callable[..., None],
-        listed: Callable[[], list[Withdrawn]],
+        withdrawals: Withdrawals,
         after: Callable[[], None],
     ) -> None:
-        self._vault, self._require, self._withdraw, self._listed, self._after = vault, require, withdraw, listed, after
+        self._vault, self._require, self._withdrawals, self._after = vault, require, withdrawals, after
 
     def withdraw(self, tasks: Sequence[str], reason: str, *, who: str) -> Mapping[str, Withdrawn | None]:
         """Withdraw tasks, or finish withdrawing them; give what the log says of each, None for one never promised.
 
         Raises:
             Unapproved: it takes two maintainers, and they have not signed.
-            Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.withdraw`.
+            Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.Withdrawals.withdraw`.
         """
-        withdrawal.require_reason(reason)
+        require_reason(reason)
         states = {task: self._vault.record(task).state for task in tasks}
         left = sorted(task for task, state in states.items() if state is not TaskState.WITHDRAWN)
         for task in left:
@@ -54,9 +51,9 @@ class ApprovedWithdrawals:
             self._require("withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
             for task in left:
                 self._vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
-        self._withdraw(tasks, reason, who=who)
+        self._withdrawals.withdraw(tasks, reason, who=who)
         self._after()
-        entries = {entry.task: entry for entry in self._listed()}
+        entries = {entry.task: entry for entry in self._withdrawals.listed()}
         return {task: entries.get(task) for task in tasks}
 
 

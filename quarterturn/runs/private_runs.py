@@ -11,7 +11,8 @@ from quarterturn.progress import Progress
 from quarterturn.runs.request import ALONE, Facilities, LeaseStatus, RunControl, RunRequest
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.requests import SubmissionRecord
-from rotation.runs.official import OfficialRuns, OpenRun
+from rotation.runs.official import OfficialRuns
+from rotation.runs.run_tasks import OpenRun, RunTasks
 from sandbox.attacks import selfcheck
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
 from sandbox.endpoint.address import Unresolved
@@ -55,13 +56,17 @@ class RunPlayer:
 
     Args:
         official: the runs that are bound to the ledger.
+        run_tasks: their tasks, as they are served.
         runs: their rows.
         settings: how many tasks are played at a time, and for how long.
         after: what follows a run.
     """
 
-    def __init__(self, official: OfficialRuns, runs: Runs, settings: RunSettings, after: AfterRun) -> None:
-        self._official, self._runs, self._settings, self._after = official, runs, settings, after
+    def __init__(
+        self, official: OfficialRuns, run_tasks: RunTasks, runs: Runs, settings: RunSettings, after: AfterRun
+    ) -> None:
+        self._official, self._run_tasks, self._runs = official, run_tasks, runs
+        self._settings, self._after = settings, after
 
     def play(
         self,
@@ -79,17 +84,17 @@ class RunPlayer:
         At the latest the turn ends it: no run stays open beyond its month. A run that was served nothing is aborted at
         once, unless its holder will resume it.
         """
-        official, upstream = self._official, model.spec.name if model else None
+        official, run_tasks, upstream = self._official, self._run_tasks, model.spec.name if model else None
         if hold.resume is not None:
             opened = official.resume(hold.resume, submitted, box, upstream)
         else:
             opened = official.open(submitted, box, upstream, noted=hold.opened)
         number = opened.record.number
         try:
-            tasks = official.prepare(opened)
+            tasks = run_tasks.prepare(opened)
 
             def done(run: TaskRun) -> None:
-                official.record(opened, run)
+                run_tasks.record(opened, run)
                 advance(1)
                 _require_upstream(run, upstream)
 
@@ -107,10 +112,10 @@ class RunPlayer:
                     places=places,
                     workers=self._settings.workers,
                     on_done=done,
-                    on_serve=lambda task_id: official.serve(opened, task_id),
-                    again=lambda task_id, cause: official.again(opened, task_id, cause),
-                    on_left=lambda left: official.seal(opened, left),
-                    left=official.sealed(opened),
+                    on_serve=lambda task_id: run_tasks.serve(opened, task_id),
+                    again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
+                    on_left=lambda left: run_tasks.seal(opened, left),
+                    left=run_tasks.sealed(opened),
                     terms=self.terms(model),
                     cancelled=cancelled,
                 )
@@ -128,6 +133,10 @@ class RunPlayer:
             self._official.end(number, "cancelled")
             self._after.ended()
 
+    def forget_cause(self, number: int) -> None:
+        """Clear a cause of the closed list that stopped a run: from now on its owner keeps it from continuing."""
+        self._run_tasks.forget_cause(number)
+
     def terms(self, model: ModelGateway | None = None) -> Terms:
         """Give the terms of the home's runs; `model` is what their agents may ask."""
         return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model)
@@ -137,11 +146,11 @@ class RunPlayer:
         number = run.record.number
         if code is None or not self._runs.held(number, run.attempt):
             return
-        if not STOPS[code].goes_on or not (hold.again or self._official.served(number)):
+        if not STOPS[code].goes_on or not (hold.again or self._run_tasks.was_served(number)):
             self._official.end(number, code)
             self._after.ended()
             return
-        self._official.stop(run, code)
+        self._run_tasks.stop(run, code)
         if not hold.again:
             out.say(
                 f"Run {number} stays open. Resume it with the same command and --resume {number}; tasks that were not "
@@ -211,7 +220,7 @@ class PrivateRuns:
         except Exception as error:
             ours = kind_of(error) in {None, "unavailable"} and not isinstance(error, Unresolved)
             if hold.again and hold.resume is not None and not ours:
-                self._official.forget_cause(hold.resume)
+                self._player.forget_cause(hold.resume)
             raise
 
     def _require_free(self, number: int) -> None:

@@ -17,9 +17,12 @@ from dataclasses import dataclass
 
 from rotation.detection import tracing
 from rotation.detection.tracing import Recipient, ServedTask, Trace
-from rotation.runs import openings, withdrawal
-from rotation.runs.books import Books
+from rotation.month.store import MonthStore
+from rotation.runs.run_ledger import PUBLISH, RunLedger
+from rotation.runs.withdrawal import Withdrawals
+from sandbox.runs.store import Runs
 from vault.store.access_log import AccessEntry
+from vault.store.tasks import Vault
 from vault.task import variant
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
@@ -48,60 +51,67 @@ class TraceReport:
     trace: Trace
 
 
-def trace_text(books: Books, text: bytes, *, who: str) -> TraceReport:
-    """Trace a leaked text.
+class LeakTracer:
+    """Service that traces leaked texts."""
 
-    Raises:
-        NotAllowed: `who` is empty.
-    """
-    sha256 = hashlib.sha256(text).hexdigest()
-    noted = books.vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
-    published = set()
-    with books.vault.accesses() as log:
-        for logged in log:
-            if logged.what == noted.what:
-                break
-            if logged.why.startswith(openings.PUBLISH):
-                published.add(logged.what)
-    runs_of = _runs(books)
-    served = list(_served(books, runs_of, who, sha256))  # 2, 3
-    trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
-    public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
-    of_whom: dict[Recipient, set[int]] = {}
-    for source in trace.sources:
-        for recipient, number in runs_of.get(source.task_id, ()):
-            of_whom.setdefault(recipient, set()).add(number)
-    runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
-    return TraceReport(sha256, logged, public, runs, len(served), trace)
+    def __init__(
+        self, vault: Vault, months: MonthStore, runs: Runs, run_ledger: RunLedger, withdrawals: Withdrawals
+    ) -> None:
+        self._vault, self._months, self._runs = vault, months, runs
+        self._run_ledger, self._withdrawals = run_ledger, withdrawals
 
+    def trace(self, text: bytes, *, who: str) -> TraceReport:
+        """Trace a leaked text.
 
-def _runs(books: Books) -> dict[str, list[tuple[Recipient, int]]]:
-    """Map each task to the runs that were opened for its cohort while the task belonged to it."""
-    opened: dict[str, list[tuple[Recipient, int, int]]] = {}
-    for record in books.runs.list():
-        if (index := books.ledger.find(f"run-open/{record.number}")) is not None:
-            for cohort in openings.cohorts_of(books, record.number):
-                opened.setdefault(cohort, []).append((Recipient(record.submitter, record.month), record.number, index))
-    withdrawn_at = {entry.task: entry.leaf for entry in withdrawal.recorded(books)}
-    return {
-        task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < withdrawn_at.get(task, at + 1)]
-        for task, cohort, since in books.months.everybody()
-    }
+        Raises:
+            NotAllowed: `who` is empty.
+        """
+        sha256 = hashlib.sha256(text).hexdigest()
+        noted = self._vault.note(who=who, what=f"text/{sha256}", why="trace a leaked text")  # 1
+        published = set()
+        with self._vault.accesses() as log:
+            for logged in log:
+                if logged.what == noted.what:
+                    break
+                if logged.why.startswith(PUBLISH):
+                    published.add(logged.what)
+        runs_of = self._runs_of_tasks()
+        served = list(self._served(runs_of, who, sha256))  # 2, 3
+        trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
+        public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
+        of_whom: dict[Recipient, set[int]] = {}
+        for source in trace.sources:
+            for recipient, number in runs_of.get(source.task_id, ()):
+                of_whom.setdefault(recipient, set()).add(number)
+        runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
+        return TraceReport(sha256, logged, public, runs, len(served), trace)
 
+    def _runs_of_tasks(self) -> dict[str, list[tuple[Recipient, int]]]:
+        """Map each task to the runs that were opened for its cohort while the task belonged to it."""
+        opened: dict[str, list[tuple[Recipient, int, int]]] = {}
+        for record in self._runs.list():
+            leaf = self._run_ledger.opened(record.number)
+            for cohort in leaf.statement.predicate["cohorts"]:
+                recipient = Recipient(record.submitter, record.month)
+                opened.setdefault(cohort, []).append((recipient, record.number, leaf.index))
+        withdrawn_at = {entry.task: entry.leaf for entry in self._withdrawals.recorded()}
+        return {
+            task: [(who, run) for who, run, at in opened.get(cohort, ()) if since < at < withdrawn_at.get(task, at + 1)]
+            for task, cohort, since in self._months.everybody()
+        }
 
-def _served(
-    books: Books, runs_of: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str
-) -> Iterator[ServedTask]:
-    for record in books.vault.records():
-        if record.state not in _SERVED:
-            continue
-        task = books.vault.open(record.id, who=who, why=f"trace text {sha256}").task
-        if task.variant_key is not None:
-            recipients = {recipient for recipient, _ in runs_of.get(task.id, ())}
-            yield _of(books, task, recipients)
+    def _served(
+        self, runs_of: Mapping[str, list[tuple[Recipient, int]]], who: str, sha256: str
+    ) -> Iterator[ServedTask]:
+        for record in self._vault.records():
+            if record.state not in _SERVED:
+                continue
+            task = self._vault.open(record.id, who=who, why=f"trace text {sha256}").task
+            if task.variant_key is not None:
+                recipients = {recipient for recipient, _ in runs_of.get(task.id, ())}
+                yield self._of(task, recipients)
 
-
-def _of(books: Books, task: Task, recipients: set[Recipient]) -> ServedTask:
-    key = books.vault.variant_key(task.id)
-    choices = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
-    return ServedTask(task.id, task.goal, task.free, choices)
+    def _of(self, task: Task, recipients: set[Recipient]) -> ServedTask:
+        key = self._vault.variant_key(task.id)
+        choices = {who: variant.assigned(key, who.submitter, who.month, task.free) for who in recipients}
+        return ServedTask(task.id, task.goal, task.free, choices)

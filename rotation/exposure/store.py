@@ -132,13 +132,12 @@ class TaskServings:
 class Exposures:
     """Store of exposure rows."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
+        self._engine, self._clock = engine, clock
 
-    def expose(
-        self, session: Session, run: RunRecord, task: str, skeleton: str, *, channel: str, now: datetime
-    ) -> None:
+    def expose(self, session: Session, run: RunRecord, task: str, skeleton: str, *, channel: str) -> None:
         """Count one more serving of a task to `run` through `channel`; `skeleton` is the tag of its skeleton."""
+        now = self._clock()
         query = select(ExposureRow).where(
             ExposureRow.task_id == task, ExposureRow.run == run.number, ExposureRow.channel == channel
         )

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -122,11 +122,12 @@ class ScanRecord:
 class Findings:
     """The store of findings."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
+        self._engine, self._clock = engine, clock
 
-    def keep(self, scans: Sequence[ScanRecord], findings: Iterable[NewFinding], now: datetime) -> None:
+    def keep(self, scans: Sequence[ScanRecord], findings: Iterable[NewFinding]) -> None:
         """Store the results of a scan of these months."""
+        now = self._clock()
         with transaction(self._engine) as session:
             stale = {scan.month for scan in scans if not _newest(session, scan)}
             tested = {scan.month for scan in scans if scan.scanned} - stale
@@ -139,23 +140,24 @@ class Findings:
                 if Month.parse(row.month) in tested and row.p_value is not None:
                     row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
 
-    def add(self, session: Session, finding: NewFinding, now: datetime) -> None:
+    def add(self, session: Session, finding: NewFinding) -> None:
         """Store a finding that did not come from a scan, with its review; idempotent."""
         query = select(FindingRow).where(
             FindingRow.kind == finding.kind,
             FindingRow.subject == finding.subject,
             FindingRow.month == str(finding.month),
         )
-        _write(session, session.exec(query).one_or_none(), finding, now)
+        _write(session, session.exec(query).one_or_none(), finding, self._clock())
 
-    def failed(self, month: Month, error: BaseException, now: datetime) -> None:
+    def failed(self, month: Month, error: BaseException) -> None:
         """Record that a scan failed: the type of the error, not its message, which may quote anything."""
+        now = self._clock()
         with transaction(self._engine) as session:
             row = session.get(ScanRow, str(month)) or ScanRow(month=str(month), at=now)
             row.at, row.failed = now, type(error).__name__
             session.add(row)
 
-    def review(self, number: int, state: State, *, who: str, note: str, now: datetime) -> Finding:
+    def review(self, number: int, state: State, *, who: str, note: str) -> Finding:
         """Add a person's entry to a finding's review.
 
         Raises:
@@ -169,11 +171,12 @@ class Findings:
         with transaction(self._engine) as session:
             if session.get(FindingRow, number) is None:
                 raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
-            session.add(FindingReviewRow(finding=number, state=state, who=who, note=note, at=now))
+            session.add(FindingReviewRow(finding=number, state=state, who=who, note=note, at=self._clock()))
         return next(finding for finding in self.all() if finding.number == number)
 
-    def confirm(self, session: Session, subject: str, *, who: str, note: str, now: datetime) -> None:
+    def confirm(self, session: Session, subject: str, *, who: str, note: str) -> None:
         """Close every open review of a task as confirmed, with a note that says what was done."""
+        now = self._clock()
         query = select(FindingRow).where(FindingRow.subject == subject, col(FindingRow.kind).in_(OF_TASKS))
         for row in session.exec(query).all():
             words = (

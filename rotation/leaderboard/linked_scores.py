@@ -6,31 +6,29 @@ leaderboard's `whole` figure, and rounded like everything that is shown of priva
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rotation.calendar import Month
-from rotation.detection.scan_results import Scanner
+from rotation.detection.sealed_results import SealedResults
 from rotation.leaderboard.figures import half_point
 from rotation.month.store import MonthStore
-from rotation.runs.withdrawal import Withdrawn
+from rotation.runs.withdrawal import Withdrawals
 
 Scores = Mapping[int, Mapping[str, Any]]
 NAMES = ("raw", "linked")
 
 
-def linked_scores(
-    scanner: Scanner, months: MonthStore, withdrawals: Callable[[], Iterable[Withdrawn]], month: Month
-) -> Scores:
+def linked_scores(results: SealedResults, months: MonthStore, withdrawals: Withdrawals, month: Month) -> Scores:
     """Give the raw and the linked score of each of the month's runs, by its number; later months move none of them."""
     from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
     from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
 
     if not months.cohorts():
         return {}
-    rotation = month.since(scanner.start()) + 1
-    withdrawn = {entry.task for entry in withdrawals()}
-    table = scanner.table(f"linked board of {month}", withdrawn).until(rotation)
+    rotation = month.since(results.start()) + 1
+    withdrawn = {entry.task for entry in withdrawals.listed()}
+    table = results.table(f"linked board of {month}", withdrawn).until(rotation)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
         for row in (scores(link(table)) if table.last == rotation else [])

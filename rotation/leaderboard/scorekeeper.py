@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from sqlalchemy import Engine
 from sqlmodel import Session
 
 from rotation.calendar import Month
@@ -20,10 +19,9 @@ from rotation.leaderboard.disclosure import ladder
 from rotation.leaderboard.figures import Scores, of_results
 from rotation.leaderboard.store import ScoreStore
 from rotation.month.store import MonthStore
-from rotation.runs.withdrawal import Withdrawn
+from rotation.runs.withdrawal import Withdrawals
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord
-from vault.database import transaction
 
 
 class Scorekeeper:
@@ -32,7 +30,7 @@ class Scorekeeper:
     Args:
         store: where they are kept.
         months: the cohorts.
-        withdrawals: lists the withdrawals that the published log has.
+        withdrawals: the withdrawals that the published log has.
         party: gives the accounts that share a ladder with a submitter, the submitter's own included.
     """
 
@@ -40,7 +38,7 @@ class Scorekeeper:
         self,
         store: ScoreStore,
         months: MonthStore,
-        withdrawals: Callable[[], Iterable[Withdrawn]],
+        withdrawals: Withdrawals,
         party: Callable[[str], Collection[str]],
     ) -> None:
         self._store, self._months, self._withdrawals, self._party = store, months, withdrawals, party
@@ -60,7 +58,6 @@ class Scorekeeper:
 
     def recount(
         self,
-        engine: Engine,
         month: Month,
         closed: Iterable[RunRecord],
         opened: Callable[[RunRecord], Sequence[Result]],
@@ -70,13 +67,13 @@ class Scorekeeper:
         for record in closed:
             if record.number not in known or known[record.number].without < len(withdrawn):
                 scores = _scores(opened(record), month, withdrawn)
-                with transaction(engine) as session:
+                with self._months.transaction() as session:
                     self._store.keep(session, record, scores, len(withdrawn))
 
     def _withdrawn(self, month: Month) -> frozenset[str]:
         """Give the tasks of the month's cohorts that count in no figure, by the published log."""
         cohorts = {cohort.id for cohort in self._months.cohorts() if cohort.entered <= month <= cohort.retires}
-        return frozenset(entry.task for entry in self._withdrawals() if entry.cohort in cohorts)
+        return frozenset(entry.task for entry in self._withdrawals.listed() if entry.cohort in cohorts)
 
 
 def _scores(results: Iterable[Result], month: Month, withdrawn: Collection[str]) -> Scores:

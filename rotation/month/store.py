@@ -6,8 +6,8 @@ that a step of a turn and its leaves are one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -83,8 +83,12 @@ class Unsettled:
 class MonthStore:
     """Store of cohorts, turns, seen skeletons and unsettled outcomes."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, clock: Callable[[], datetime]) -> None:
+        self._engine, self._clock = engine, clock
+
+    def transaction(self) -> AbstractContextManager[Session]:
+        """Begin a write transaction, in which all stores of this database, the vault and the ledger can take part."""
+        return transaction(self._engine)
 
     # -- cohorts ------------------------------------------------------------------------------------------------------
 
@@ -167,8 +171,9 @@ class MonthStore:
 
     # -- turns --------------------------------------------------------------------------------------------------------
 
-    def begin_turn(self, month: Month, now: datetime, facts: Mapping[str, str]) -> Turn:
+    def begin_turn(self, month: Month, facts: Mapping[str, str]) -> Turn:
         """Start the turn of `month`, or give it if any process has started it already."""
+        now = self._clock()
         with suppress(IntegrityError), transaction(self._engine) as session:  # another machine was faster
             if session.get(TurnRow, str(month)) is None:
                 session.add(TurnRow(month=str(month), started_at=now, facts=dict(facts)))
@@ -210,6 +215,11 @@ class MonthStore:
         row.done = [*row.done, step]
         row.facts = {**row.facts, **facts}
 
+    def note_step(self, month: Month, step: str) -> None:
+        """Record that a step is done, which fixed nothing; see `step_done`."""
+        with self.transaction() as session:
+            self.step_done(session, month, step, {})
+
     def keep_page(self, page: str) -> str:
         """Store the verification page of a release, and give its SHA-256 (hex), which identifies it."""
         digest = sha256(page.encode()).hexdigest()
@@ -230,9 +240,9 @@ class MonthStore:
                 raise NotFound(f"the page {digest} of a turn is not in this database: restore a newer one")
             return row.body
 
-    def finish_turn(self, session: Session, month: Month, now: datetime) -> None:
+    def finish_turn(self, session: Session, month: Month) -> None:
         """Close the turn."""
-        session.exec(select(TurnRow).where(TurnRow.month == str(month))).one().finished_at = now
+        session.exec(select(TurnRow).where(TurnRow.month == str(month))).one().finished_at = self._clock()
 
     # -- seen ---------------------------------------------------------------------------------------------------------
 

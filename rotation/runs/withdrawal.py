@@ -24,12 +24,13 @@ from sqlmodel import Session
 
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotAllowed
+from rotation.findings.store import Findings
 from rotation.month.sets import Stratum
-from rotation.runs.books import Books
-from vault.database import transaction
+from rotation.month.store import MonthStore
 from vault.ledger.statements import leaf
 from vault.ledger.statements.statement import Statement
-from vault.store.tasks import TaskRecord
+from vault.store.public_log import PublicLog
+from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState
 
 STEPS = ("withdraw", "publish", "refill")
@@ -57,32 +58,140 @@ class Withdrawn:
     cohort: str | None
 
 
-def withdraw(
-    books: Books, tasks: Sequence[str], reason: str, *, who: str, on_step: Callable[[str], None] = lambda _: None
-) -> None:
-    """Withdraw tasks, or complete their withdrawal; idempotent for tasks that are withdrawn already.
+class Withdrawals:
+    """Service that withdraws tasks, and tells which tasks were withdrawn."""
 
-    Args:
-        books: the stores and services of the home.
-        tasks: their ids; those in a reserve are withdrawn first, so that none of them replaces another one.
-        reason: the reason, which is public.
-        who: the person who withdraws them.
-        on_step: is called with the name of each step that is done.
+    def __init__(self, vault: Vault, ledger: PublicLog, months: MonthStore, findings: Findings) -> None:
+        self._vault, self._ledger, self._months, self._findings = vault, ledger, months, findings
 
-    Raises:
-        Malformed: the reason is not valid for the ledger.
-        NotFound: there is no such task; nothing was done.
-        NotAllowed: a turn is under way, or a task is neither live nor reviewed; nothing was done.
-        Unavailable: the log cannot be written, or too few witnesses cosigned; call again.
-    """
-    require_reason(reason)
-    with transaction(books.engine) as session:  # 1
-        _withdraw(session, books, tasks, reason, who)
-    on_step("withdraw")
-    books.ledger.publish()  # 2
-    on_step("publish")
-    settle(books)  # 3
-    on_step("refill")
+    def withdraw(
+        self, tasks: Sequence[str], reason: str, *, who: str, on_step: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Withdraw tasks, or complete their withdrawal; idempotent for tasks that are withdrawn already.
+
+        Args:
+            tasks: their ids; those in a reserve are withdrawn first, so that none of them replaces another one.
+            reason: the reason, which is public.
+            who: the person who withdraws them.
+            on_step: is called with the name of each step that is done.
+
+        Raises:
+            Malformed: the reason is not valid for the ledger.
+            NotFound: there is no such task; nothing was done.
+            NotAllowed: a turn is under way, or a task is neither live nor reviewed; nothing was done.
+            Unavailable: the log cannot be written, or too few witnesses cosigned; call again.
+        """
+        require_reason(reason)
+        with self._months.transaction() as session:  # 1
+            self._withdraw(session, tasks, reason, who)
+        on_step("withdraw")
+        self._ledger.publish()  # 2
+        on_step("publish")
+        self.settle()  # 3
+        on_step("refill")
+
+    def settle(self) -> None:
+        """Complete every withdrawal that was begun (steps 2 and 3).
+
+        Raises:
+            Unavailable: the log cannot be written, or too few witnesses cosigned.
+        """
+        if not self._waiting():
+            return
+        head = self._ledger.publish()
+        with self._months.transaction() as session:
+            for task, index in self._waiting().items():  # asked again under the lock: somebody may have been faster
+                if index < head.size:
+                    self._vault.advance(task, "activate", session=session)
+
+    def recorded(self) -> list[Withdrawn]:
+        """List the withdrawals in the order of the ledger, including those not yet published."""
+        gone = self._vault.records(TaskState.WITHDRAWN)
+        leaf_of = {record.id: self._ledger.find(leaf_key(record.id)) for record in gone}
+        homes = {task: cohort for task, cohort, _ in self._months.everybody()} if leaf_of else {}
+        withdrawals = [self._withdrawn(index, homes) for index in leaf_of.values() if index is not None]
+        return sorted(withdrawals, key=lambda withdrawal: withdrawal.leaf)
+
+    def listed(self) -> list[Withdrawn]:
+        """List the withdrawals that a published checkpoint covers, in the order of the ledger."""
+        withdrawals = self.recorded()
+        size = self._ledger.published.size if withdrawals else 0
+        return [withdrawal for withdrawal in withdrawals if withdrawal.leaf < size]
+
+    def entered(self) -> dict[str, Month]:
+        """Map each task that ever belonged to a cohort to the month from which it could be served."""
+        cohorts = {cohort.id: cohort.entered for cohort in self._months.cohorts()}
+        return {
+            task: self._withdrawn(since, {}).month if since else cohorts[cohort]
+            for task, cohort, since in self._months.everybody()
+        }
+
+    def _withdraw(self, session: Session, tasks: Sequence[str], reason: str, who: str) -> None:
+        month = self._month()
+        homes = {task: cohort for task, cohort, _ in self._months.everybody()}
+        records = [self._vault.record(task) for task in dict.fromkeys(tasks)]
+        left = sorted(
+            (candidate for candidate in records if candidate.state is not TaskState.WITHDRAWN),
+            key=lambda candidate: candidate.id in homes,
+        )
+        reserve = self._reserve(month, homes) if month else {}
+        for record in left:
+            self._vault.advance(record.id, "withdraw", session=session)
+            if month is None or self._ledger.find(f"commit/{record.id}") is None:
+                continue
+            spares = reserve.get(str(Stratum.of(record)), [])
+            refill = None
+            if record.id in homes:
+                refill = spares.pop(0) if spares else None
+            elif record in spares:
+                spares.remove(record)
+            statement = leaf.withdraw(
+                record.id,
+                record.commitment,
+                month=str(month),
+                reason=reason,
+                replacement=refill.id if refill else None,
+            )
+            index = self._ledger.record(leaf_key(record.id), statement, session=session)
+            if record.id in homes:
+                self._months.replace(session, record.id, index, (refill.id, refill.skeleton_tag) if refill else None)
+            else:
+                self._months.see(session, [record.skeleton_tag], "withdrawn", month)
+            self._findings.confirm(session, record.id, who=who, note=f"withdrawn at leaf {index}")
+
+    def _month(self) -> Month | None:
+        """Give the live month, or None before the first one."""
+        turns = self._months.turns()
+        if turns and not turns[-1].finished:
+            raise NotAllowed(
+                f"the turn of {turns[-1].month} is under way, and tasks cannot be withdrawn meanwhile: finish it with "
+                "`quarterturn turn run`, then withdraw"
+            )
+        return turns[-1].month.plus(1) if turns else None
+
+    def _reserve(self, month: Month, homes: Mapping[str, str]) -> dict[str, list[TaskRecord]]:
+        """Give each stratum's remaining reserve, in the order that the last `set` statement promised."""
+        promised = self._ledger.statement(f"set/{month}").statement.predicate["reserve"]
+        spare = {r.commitment.hex(): r for r in self._vault.records(TaskState.REVIEWED) if r.id not in homes}
+        return {stratum: [spare[item] for item in order if item in spare] for stratum, order in promised.items()}
+
+    def _waiting(self) -> dict[str, int]:
+        """Map each replacement that is not live yet to the leaf that gave it its place."""
+        refills = self._months.refills()
+        reviewed = {record.id for record in self._vault.records(TaskState.REVIEWED)} if refills else set()
+        return {task: index for task, index in refills.items() if task in reviewed}
+
+    def _withdrawn(self, index: int, homes: Mapping[str, str]) -> Withdrawn:
+        statement = Statement.parse(self._ledger.leaf(index))
+        says: Mapping[str, Any] = statement.predicate
+        return Withdrawn(
+            statement.name,
+            index,
+            Month.parse(says["month"]),
+            says["reason"],
+            says["replacement"],
+            homes.get(statement.name),
+        )
 
 
 def require_reason(reason: str) -> None:
@@ -95,121 +204,6 @@ def require_reason(reason: str) -> None:
         raise Malformed(f"a reason has 1 to {LONGEST_REASON} printable characters, on one line")
 
 
-def settle(books: Books) -> None:
-    """Complete every withdrawal that was begun (steps 2 and 3).
-
-    Raises:
-        Unavailable: the log cannot be written, or too few witnesses cosigned.
-    """
-    if not _waiting(books):
-        return
-    head = books.ledger.publish()
-    with transaction(books.engine) as session:
-        for task, index in _waiting(books).items():  # asked again under the lock: somebody may have been faster
-            if index < head.size:
-                books.vault.advance(task, "activate", session=session)
-
-
-def recorded(books: Books) -> list[Withdrawn]:
-    """List the withdrawals in the order of the ledger, including those not yet published."""
-    leaf_of = {record.id: books.ledger.find(_key(record.id)) for record in books.vault.records(TaskState.WITHDRAWN)}
-    homes = {task: cohort for task, cohort, _ in books.months.everybody()} if leaf_of else {}
-    withdrawals = [_withdrawn(books, index, homes) for index in leaf_of.values() if index is not None]
-    return sorted(withdrawals, key=lambda withdrawal: withdrawal.leaf)
-
-
-def listed(books: Books) -> list[Withdrawn]:
-    """List the withdrawals that a published checkpoint covers, in the order of the ledger."""
-    withdrawals = recorded(books)
-    size = books.ledger.published.size if withdrawals else 0
-    return [withdrawal for withdrawal in withdrawals if withdrawal.leaf < size]
-
-
-def entered(books: Books) -> dict[str, Month]:
-    """Map each task that ever belonged to a cohort to the month from which it could be served."""
-    cohorts = {cohort.id: cohort.entered for cohort in books.months.cohorts()}
-    return {
-        task: _withdrawn(books, since, {}).month if since else cohorts[cohort]
-        for task, cohort, since in books.months.everybody()
-    }
-
-
-def is_withdrawn(books: Books, task: str) -> bool:
-    """Say whether the ledger has the withdrawal of a task, published or not."""
-    return books.ledger.find(_key(task)) is not None
-
-
-def _withdraw(session: Session, books: Books, tasks: Sequence[str], reason: str, who: str) -> None:
-    month = _month(books)
-    homes = {task: cohort for task, cohort, _ in books.months.everybody()}
-    records = [books.vault.record(task) for task in dict.fromkeys(tasks)]
-    left = sorted(
-        (candidate for candidate in records if candidate.state is not TaskState.WITHDRAWN),
-        key=lambda candidate: candidate.id in homes,
-    )
-    reserve = _reserve(books, month, homes) if month else {}
-    for record in left:
-        books.vault.advance(record.id, "withdraw", session=session)
-        if month is None or books.ledger.find(f"commit/{record.id}") is None:
-            continue
-        spares = reserve.get(str(Stratum.of(record)), [])
-        refill = None
-        if record.id in homes:
-            refill = spares.pop(0) if spares else None
-        elif record in spares:
-            spares.remove(record)
-        statement = leaf.withdraw(
-            record.id,
-            record.commitment,
-            month=str(month),
-            reason=reason,
-            replacement=refill.id if refill else None,
-        )
-        index = books.ledger.record(_key(record.id), statement, session=session)
-        if record.id in homes:
-            books.months.replace(session, record.id, index, (refill.id, refill.skeleton_tag) if refill else None)
-        else:
-            books.months.see(session, [record.skeleton_tag], "withdrawn", month)
-        books.findings.confirm(session, record.id, who=who, note=f"withdrawn at leaf {index}", now=books.clock())
-
-
-def _month(books: Books) -> Month | None:
-    """Give the live month, or None before the first one."""
-    turns = books.months.turns()
-    if turns and not turns[-1].finished:
-        raise NotAllowed(
-            f"the turn of {turns[-1].month} is under way, and tasks cannot be withdrawn meanwhile: finish it with "
-            "`quarterturn turn run`, then withdraw"
-        )
-    return turns[-1].month.plus(1) if turns else None
-
-
-def _reserve(books: Books, month: Month, homes: Mapping[str, str]) -> dict[str, list[TaskRecord]]:
-    """Give each stratum's remaining reserve, in the order that the last `set` statement promised."""
-    promised = Statement.parse(books.ledger.leaf(books.leaf_index(f"set/{month}"))).predicate["reserve"]
-    spare = {r.commitment.hex(): r for r in books.vault.records(TaskState.REVIEWED) if r.id not in homes}
-    return {stratum: [spare[item] for item in order if item in spare] for stratum, order in promised.items()}
-
-
-def _waiting(books: Books) -> dict[str, int]:
-    """Map each replacement that is not live yet to the leaf that gave it its place."""
-    refills = books.months.refills()
-    reviewed = {record.id for record in books.vault.records(TaskState.REVIEWED)} if refills else set()
-    return {task: index for task, index in refills.items() if task in reviewed}
-
-
-def _withdrawn(books: Books, index: int, homes: Mapping[str, str]) -> Withdrawn:
-    statement = Statement.parse(books.ledger.leaf(index))
-    says: Mapping[str, Any] = statement.predicate
-    return Withdrawn(
-        statement.name,
-        index,
-        Month.parse(says["month"]),
-        says["reason"],
-        says["replacement"],
-        homes.get(statement.name),
-    )
-
-
-def _key(task: str) -> str:
+def leaf_key(task: str) -> str:
+    """Give the key under which the ledger has the withdrawal of a task."""
     return f"withdraw/{task}"

@@ -14,37 +14,36 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.runs import openings
-from rotation.runs.books import Books
 from vault.canonical import canonical
-from vault.commitment import commitment, new_salt, opens
+from vault.commitment import commitment, opens
 from vault.errors import Broken
 from vault.ledger.statements.statement import Statement
 from vault.store.access_log import Head
+from vault.store.public_log import PublicLog
+from vault.store.tasks import Vault
 
 LABEL = "access-log"
 _SEALED = "access-head/"
 _SET = b'"urn:quarterturn:set:v1"'
 
 
-def commit(session: Session, books: Books, month: Month) -> tuple[int, bytes]:
+def commit(session: Session, vault: Vault, month: Month, salt: bytes) -> tuple[int, bytes]:
     """Give the number of entries of the access log and a commitment to its last digest; the opening is sealed."""
-    entries, digest = books.vault.access_head(session)
-    salt = new_salt(books.entropy)
+    entries, digest = vault.access_head(session)
     opening = {"entries": entries, "digest": digest, "salt": salt.hex()}
-    openings.seal(books, f"{_SEALED}{month}", opening, session)
+    vault.seal_blob(f"{_SEALED}{month}", json.dumps(opening).encode(), session=session)
     return entries, commitment(LABEL, _payload(entries, digest), salt)
 
 
-def committed(books: Books, *, who: str) -> list[Head]:
+def committed(vault: Vault, ledger: PublicLog, *, who: str) -> list[Head]:
     """Give every head that the public log commits to, the oldest first; opening their salts is logged.
 
     Raises:
         Broken: a sealed opening is missing, or does not match its commitment.
     """
-    sealed = books.vault.open_blobs(_SEALED, who=who, why="check the access log against the ledger")
+    sealed = vault.open_blobs(_SEALED, who=who, why="check the access log against the ledger")
     heads = []
-    for leaf in books.ledger.leaves():
+    for leaf in ledger.leaves():
         says = Statement.parse(leaf).predicate if _SET in leaf else {}
         if "access_log" in says:
             heads.append(_opened(says["month"], says["access_log"], sealed))

@@ -14,14 +14,13 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from rotation.errors import Refused
-from rotation.month.store import Turn
-from rotation.runs.books import Books
+from rotation.month.store import MonthStore, Turn
 from vault.errors import Unavailable
 from vault.files import write_atomically
 from vault.ledger.release import month
 from vault.ledger.release.bundle import write_whole
 from vault.ledger.statements.history import LoggedStatement
-from vault.ledger.statements.leaf import Statement
+from vault.store.public_log import PublicLog
 
 MONTHS, SIGNERS = "months", "allowed_signers"
 
@@ -33,17 +32,21 @@ class Attester:
     Attributes:
         key: the private key that signs months.
         public: the folder of public files.
+        ledger: the public log.
+        months: the store of turns.
     """
 
     key: Ed25519PrivateKey = field(repr=False)
     public: Path
+    ledger: PublicLog
+    months: MonthStore
 
     @property
     def named(self) -> bytes:
         """The public key, 32 bytes, as `set` statements name it."""
         return self.key.public_key().public_bytes_raw()
 
-    def attest(self, books: Books, turn: Turn) -> Path:
+    def attest(self, turn: Turn) -> Path:
         """Write the list of signers, then the turn's folder, and give the folder; idempotent.
 
         Raises:
@@ -52,8 +55,8 @@ class Attester:
         """
         folder = self.public / MONTHS / str(turn.month)
         try:
-            self._list_signers(books, anew=not folder.exists())
-            self._sign(folder, _facts(books, turn))
+            self._list_signers(anew=not folder.exists())
+            self._sign(folder, self._facts(turn))
         except OSError as error:
             raise Unavailable(f"the folder {folder} cannot be written: {error.strerror or error}; call again") from None
         return folder
@@ -68,43 +71,35 @@ class Attester:
             raise Refused(f"{folder} already exists and holds something else; move it away first")
         return None
 
-    def _list_signers(self, books: Books, *, anew: bool) -> None:
+    def _list_signers(self, *, anew: bool) -> None:
         """Write the list if it has changed, or always if `anew`, since the one on disk may not have been synced."""
         path = self.public / SIGNERS
-        data = month.allowed_signers(books.log.origin, _signers(books)).encode()
+        data = month.allowed_signers(self.ledger.origin, self._signers()).encode()
         if anew or _read(path) != data:
             write_atomically(path, data, path.with_name(f".{SIGNERS}.new"))
 
+    def _signers(self) -> Iterator[tuple[bytes, date]]:
+        """Give each key that a `set` statement has named, with the day of that turn."""
+        known: set[bytes] = set()
+        for turn in self.months.turns():
+            if "set" in turn.done:
+                key = _named(self.ledger.statement(f"set/{turn.month.plus(1)}"))
+                if key not in known:
+                    known.add(key)
+                    yield key, turn.started_at.astimezone(UTC).date()
 
-def _signers(books: Books) -> Iterator[tuple[bytes, date]]:
-    """Give each key that a `set` statement has named, with the day of that turn."""
-    known: set[bytes] = set()
-    for turn in books.months.turns():
-        if "set" in turn.done:
-            key = _named(_entry(books, f"set/{turn.month.plus(1)}"))
-            if key not in known:
-                known.add(key)
-                yield key, turn.started_at.astimezone(UTC).date()
+    def _facts(self, turn: Turn) -> month.MonthAttestation:
+        promised, retired = self.ledger.statement(f"set/{turn.month.plus(1)}"), f"retire/{turn.month}"
+        return month.MonthAttestation(
+            str(turn.month),
+            self.ledger.covering(promised.index),
+            promised,
+            self.ledger.statement(retired) if self.ledger.find(retired) is not None else None,
+        )
 
 
 def _named(promised: LoggedStatement) -> bytes:
     return bytes.fromhex(promised.statement.predicate["month_key"])
-
-
-def _facts(books: Books, turn: Turn) -> month.MonthAttestation:
-    promised = _entry(books, f"set/{turn.month.plus(1)}")
-    retired = f"retire/{turn.month}"
-    return month.MonthAttestation(
-        str(turn.month),
-        books.log.covering(promised.index),
-        promised,
-        _entry(books, retired) if books.ledger.find(retired) is not None else None,
-    )
-
-
-def _entry(books: Books, key: str) -> LoggedStatement:
-    index = books.leaf_index(key)
-    return LoggedStatement(index, Statement.parse(books.ledger.leaf(index)))
 
 
 def _require(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""The ledger statements that bind the operator before a task is served: `commit` per task, `set` per month."""
+"""The promises that bind the operator before a task is served: cohorts, `commit` leaves and the monthly `set` leaf."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -11,61 +12,106 @@ from sqlmodel import Session
 from rotation.calendar import Month
 from rotation.errors import NotFound
 from rotation.month.sets import Stratum
-from rotation.month.store import Cohort
-from rotation.runs.books import Books
+from rotation.month.store import Cohort, MonthStore
 from rotation.turn import access_log_head, spot_check
+from rotation.turn.plan import Plan
 from vault.commitment import commitment, new_salt
 from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
+from vault.store.public_log import PublicLog
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import SPEC_VERSION
 from vault.task.lifecycle import TaskState
 
 
-def record_commit(session: Session, books: Books, task_id: str) -> int:
-    """Record the `commit` leaf of a task and give its index; idempotent."""
-    task = books.vault.record(task_id)
-    statement = leaf.commit(
-        task.id,
-        task.commitment,
-        provenance=task.provenance_commitment,
-        spec=SPEC_VERSION,
-        public_grammar=task.public_grammar,
-    )
-    return books.ledger.record(f"commit/{task.id}", statement, session=session)
+class Promises:
+    """Service that records the promises of a turn."""
 
+    def __init__(
+        self, vault: Vault, ledger: PublicLog, months: MonthStore, entropy: Callable[[int], bytes] = os.urandom
+    ) -> None:
+        self._vault, self._ledger, self._months, self._entropy = vault, ledger, months, entropy
 
-def record_set(session: Session, books: Books, month: Month, month_key: bytes) -> dict[str, str]:
-    """Record the `set` leaf of `month` and give the facts that later steps and runs need: its index and root.
+    def promise(self, session: Session, plan: Plan) -> None:
+        """Record the cohorts that enter, and the `commit` leaf of each of their tasks and of each spare."""
+        for retires, tasks in plan.enter.items():
+            self._months.promise(session, plan.month.plus(1), retires, tasks)
+            for task in tasks:
+                self.record_commit(session, task.id)
+        for spare in plan.reserve:
+            self.record_commit(session, spare.id)
 
-    The leaf names the public key that will sign the month's head.
+    def record_commit(self, session: Session, task_id: str) -> int:
+        """Record the `commit` leaf of a task and give its index; idempotent."""
+        task = self._vault.record(task_id)
+        statement = leaf.commit(
+            task.id,
+            task.commitment,
+            provenance=task.provenance_commitment,
+            spec=SPEC_VERSION,
+            public_grammar=task.public_grammar,
+        )
+        return self._ledger.record(f"commit/{task.id}", statement, session=session)
 
-    Two seeds are chosen now and committed to: the one from which the next cohort will be drawn, and the one that
-    will choose which of the month's results are judged again (the spot check).
-    """
-    cohorts = books.months.cohorts("promised", "live")
-    records = {task_id: books.vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
-    live = [record.commitment for record in records.values()]
-    previous = books.ledger.find(f"set/{month.plus(-1)}")
-    seen = books.months.seen()
-    statement = leaf.set_of_tasks(
-        month=str(month),
-        previous=previous,
-        root=merkle.set_root(live),
-        cohorts=[_cohort(cohort, records) for cohort in cohorts],
-        reserve=_reserve(books),
-        counts={
-            "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
-            "seen": sum(record.skeleton_tag in seen for record in records.values()),
-        },
-        next_draw=_next_draw(session, books, month),
-        public_grammar=any(record.public_grammar for record in records.values()),
-        month_key=month_key,
-        access_log=access_log_head.commit(session, books, month),
-        spot_check=spot_check.promise(session, books, month),
-    )
-    index = books.ledger.record(f"set/{month}", statement, session=session)
-    return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}
+    def record_set(self, session: Session, month: Month, month_key: bytes) -> dict[str, str]:
+        """Record the `set` leaf of `month` and give the facts that later steps and runs need: its index and root.
+
+        The leaf names the public key that will sign the month's head.
+
+        Two seeds are chosen now and committed to: the one from which the next cohort will be drawn, and the one that
+        will choose which of the month's results are judged again (the spot check).
+        """
+        cohorts = self._months.cohorts("promised", "live")
+        records = {task_id: self._vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
+        live = [record.commitment for record in records.values()]
+        previous = self._ledger.find(f"set/{month.plus(-1)}")
+        seen = self._months.seen()
+        statement = leaf.set_of_tasks(
+            month=str(month),
+            previous=previous,
+            root=merkle.set_root(live),
+            cohorts=[_cohort(cohort, records) for cohort in cohorts],
+            reserve=self._reserve(),
+            counts={
+                "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
+                "seen": sum(record.skeleton_tag in seen for record in records.values()),
+            },
+            next_draw=self._next_draw(session, month),
+            public_grammar=any(record.public_grammar for record in records.values()),
+            month_key=month_key,
+            access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),
+            spot_check=spot_check.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
+        )
+        index = self._ledger.record(f"set/{month}", statement, session=session)
+        return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}
+
+    def activate(self, session: Session) -> None:
+        """Make the promised cohorts and their tasks live."""
+        for cohort in self._months.cohorts("promised"):
+            for task_id in cohort.tasks:
+                self._vault.advance(task_id, "activate", session=session)
+            self._months.move(session, cohort.id, "live")
+
+    def _next_draw(self, session: Session, month: Month) -> bytes:
+        seed, salt = self._entropy(32), new_salt(self._entropy)
+        self._vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
+        return commitment("draw-seed", seed, salt)
+
+    def _reserve(self) -> dict[str, Sequence[str]]:
+        """Give the committed spare tasks of each stratum, in the order of their commitments.
+
+        The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always
+        enter any cohort and none is ever skipped.
+        """
+        reserve: dict[str, list[str]] = {}
+        used = {*self._months.taken(), *self._months.seen()}
+        with closing(self._vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
+            for task in committed:
+                if task.skeleton_tag not in used:
+                    stratum = Stratum.of(task)
+                    reserve.setdefault(str(stratum), []).append(task.commitment.hex())
+                    used.add(task.skeleton_tag)
+        return dict(reserve)
 
 
 def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
@@ -79,12 +125,6 @@ def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
     return vault.open_blob(f"draw-seed/{month}", who=who, why="draw the next cohort")[:32]
 
 
-def _next_draw(session: Session, books: Books, month: Month) -> bytes:
-    seed, salt = books.entropy(32), new_salt(books.entropy)
-    books.vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
-    return commitment("draw-seed", seed, salt)
-
-
 def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]:
     return {
         "id": cohort.id,
@@ -93,20 +133,3 @@ def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]
         "root": merkle.set_root([records[task_id].commitment for task_id in cohort.tasks]).hex(),
         "tasks": list(cohort.tasks),
     }
-
-
-def _reserve(books: Books) -> dict[str, Sequence[str]]:
-    """Give the committed spare tasks of each stratum, in the order of their commitments.
-
-    The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always enter
-    any cohort and none is ever skipped.
-    """
-    reserve: dict[str, list[str]] = {}
-    used = {*books.months.taken(), *books.months.seen()}
-    with closing(books.vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
-        for task in committed:
-            if task.skeleton_tag not in used:
-                stratum = Stratum.of(task)
-                reserve.setdefault(str(stratum), []).append(task.commitment.hex())
-                used.add(task.skeleton_tag)
-    return dict(reserve)

@@ -19,25 +19,25 @@ a state is the one that the agent left, nor that a failure was classified correc
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.findings.store import NewFinding
+from rotation.findings.store import Findings, NewFinding
 from rotation.month.store import Turn
-from rotation.runs import openings
-from rotation.runs.books import Books
-from rotation.runs.openings import WHO
+from rotation.runs.run_ledger import WHO, RunLedger
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult
-from sandbox.runs.store import RunRecord, RunState
-from vault.commitment import commitment, new_salt
+from sandbox.runs.store import RunRecord, Runs, RunState
+from vault.commitment import commitment
 from vault.ledger.statements.spot_check import LABEL, is_chosen
+from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Verdict
 
@@ -101,67 +101,106 @@ class SpotCheck:
     results: tuple[Checked, ...]
 
 
-def promise(session: Session, books: Books, month: Month) -> bytes:
-    """Seal the seed of a month's spot check and give the commitment to it (step 1)."""
-    seed, salt = books.entropy(32), new_salt(books.entropy)
-    books.vault.seal_blob(f"{_SEED}{month}", seed + salt, session=session)
-    return commitment(LABEL, seed, salt)
+class SpotChecks:
+    """Service that makes the spot check of a month; `again` opens the judge that judges again."""
 
+    def __init__(
+        self,
+        vault: Vault,
+        runs: Runs,
+        run_ledger: RunLedger,
+        findings: Findings,
+        again: Callable[[], AbstractContextManager[Rejudge]],
+    ) -> None:
+        self._vault, self._runs, self._run_ledger = vault, runs, run_ledger
+        self._findings, self._again = findings, again
 
-def judge(books: Books, month: Month, again: Rejudge) -> SpotCheck | None:
-    """Judge again every chosen result that was not yet judged again (step 2); None if no seed was committed to.
+    def judge(self, month: Month) -> SpotCheck | None:
+        """Judge again every chosen result that was not yet judged again (step 2); None if no seed was committed to.
 
-    Raises:
-        Unavailable: the judge, or the box of a backend, is not available now; earlier verdicts are kept.
-    """
-    if not books.vault.has_blob(f"{_SEED}{month}"):
-        return None
-    opening = books.vault.open_blob(f"{_SEED}{month}", who=WHO, why=f"spot check of {month}")
-    seed, salt = opening[:32], opening[32:]
-    present = set(books.vault.blob_names(f"{_AGAIN}{month}/"))
-    for record, bound in _chosen(books, month, seed):
-        name = f"{_AGAIN}{month}/{record.number}/{bound['task']}"
-        if name not in present:
-            checked = _judged(books, record, bound, again)
-            books.vault.seal_blob(name, json.dumps(asdict(checked)).encode())
-    blobs = books.vault.open_blobs(f"{_AGAIN}{month}/", who=WHO, why=f"spot check of {month}")
-    results = sorted(
-        (Checked(**json.loads(data)) for data in blobs.values()), key=lambda result: (result.run, result.task)
-    )
-    return SpotCheck(month, seed, salt, tuple(results))
-
-
-def drop_states(books: Books, check: SpotCheck | None) -> None:
-    """Delete every sealed state except those with differing verdicts (step 3)."""
-    for record in books.runs.list():
-        differing = (
-            [result.task for result in check.results if result.differs and result.run == record.number] if check else []
+        Raises:
+            Unavailable: the judge, or the box of a backend, is not available now; earlier verdicts are kept.
+        """
+        self._run_ledger.publish()  # the last results of the month decide what is chosen
+        with self._again() as again:
+            if not self._vault.has_blob(f"{_SEED}{month}"):
+                return None
+            opening = self._vault.open_blob(f"{_SEED}{month}", who=WHO, why=f"spot check of {month}")
+            seed, salt = opening[:32], opening[32:]
+            present = set(self._vault.blob_names(f"{_AGAIN}{month}/"))
+            for record, bound in self._chosen(month, seed):
+                name = f"{_AGAIN}{month}/{record.number}/{bound['task']}"
+                if name not in present:
+                    checked = self._judged(record, bound, again)
+                    self._vault.seal_blob(name, json.dumps(asdict(checked)).encode())
+            blobs = self._vault.open_blobs(f"{_AGAIN}{month}/", who=WHO, why=f"spot check of {month}")
+        results = sorted(
+            (Checked(**json.loads(data)) for data in blobs.values()), key=lambda result: (result.run, result.task)
         )
-        books.runs.drop_left(record.number, differing)
+        return SpotCheck(month, seed, salt, tuple(results))
+
+    def drop_states(self, check: SpotCheck | None) -> None:
+        """Delete every sealed state except those with differing verdicts (step 3)."""
+        differing = [result for result in check.results if result.differs] if check else []
+        for record in self._runs.list():
+            self._runs.drop_left(record.number, [result.task for result in differing if result.run == record.number])
+
+    def conclude(self, session: Session, check: SpotCheck) -> dict[str, str]:
+        """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
+        for result in check.results:
+            if result.differs:
+                finding = NewFinding(
+                    KIND, result.name, check.month, detail="its state was judged again, to another verdict"
+                )
+                self._findings.add(session, finding)
+        self._vault.drop_blobs(f"{_AGAIN}{check.month}/", session=session)
+        facts = {
+            "seed": check.seed.hex(),
+            "salt": check.salt.hex(),
+            "chosen": len(check.results),
+            "judged": sum(result.judged for result in check.results),
+            "differed": sum(result.differs for result in check.results),
+        }
+        more = {
+            "differed": [result.name for result in check.results if result.differs],
+            "stateless": [result.name for result in check.results if result.passed and not result.judged],
+            "here": sum(result.here for result in check.results),
+        }
+        return {FACT: json.dumps(facts), _MORE: json.dumps(more)}
+
+    def _chosen(self, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
+        """Give the chosen results of a month's scored runs, each with its run."""
+        done = self._runs.list(month=str(month), state=RunState.DONE)
+        if not done:
+            return
+        root = self._run_ledger.root_after(done)
+        for record in done:
+            closing = self._run_ledger.closing(record.number, f"spot check of {month}")
+            for bound in (item["result"] for item in closing["results"]):
+                if is_chosen(seed, root, record.number, bound["task"]):
+                    yield record, bound
+
+    def _judged(self, record: RunRecord, bound: Mapping[str, Any], again: Rejudge) -> Checked:
+        number, task_id, why = record.number, bound["task"], f"judge run {record.number} again"
+        checked = Checked(number, task_id, passed=bound["passed"])
+        if task_id not in self._runs.left(number) & self._runs.finished(number):
+            return checked
+        outcome = self._runs.result(number, task_id, who=WHO, why=why)
+        left = self._runs.open_left(number, task_id, who=WHO, why=why)
+        opened = self._vault.open(task_id, who=WHO, why=why).task
+        task = self._vault.served(opened, record.submitter, record.month)
+        try:
+            verdict = again.verdict(record.box, task, left)
+        except Unjudged:
+            return checked
+        same_judge = outcome.judged_by == WORKER
+        return replace(checked, judged=True, differs=_differs(bound, outcome, verdict), here=same_judge)
 
 
-def conclude(session: Session, books: Books, check: SpotCheck) -> dict[str, str]:
-    """Record differing verdicts as findings, and give the spot check's facts for the turn (step 4)."""
-    for result in check.results:
-        if result.differs:
-            finding = NewFinding(
-                KIND, result.name, check.month, detail="its state was judged again, to another verdict"
-            )
-            books.findings.add(session, finding, books.clock())
-    books.vault.drop_blobs(f"{_AGAIN}{check.month}/", session=session)
-    facts = {
-        "seed": check.seed.hex(),
-        "salt": check.salt.hex(),
-        "chosen": len(check.results),
-        "judged": sum(result.judged for result in check.results),
-        "differed": sum(result.differs for result in check.results),
-    }
-    more = {
-        "differed": [result.name for result in check.results if result.differs],
-        "stateless": [result.name for result in check.results if result.passed and not result.judged],
-        "here": sum(result.here for result in check.results),
-    }
-    return {FACT: json.dumps(facts), _MORE: json.dumps(more)}
+def promise(session: Session, vault: Vault, month: Month, seed: bytes, salt: bytes) -> bytes:
+    """Seal the 32-byte seed of a month's spot check and give the commitment to it (step 1)."""
+    vault.seal_blob(f"{_SEED}{month}", seed + salt, session=session)
+    return commitment(LABEL, seed, salt)
 
 
 def opened(turn: Turn) -> dict[str, Any] | None:
@@ -182,36 +221,6 @@ def summary_lines(turn: Turn) -> list[str]:
     if more["stateless"]:
         lines.append(f"  passed, and could not be judged again: {', '.join(more['stateless'])}")
     return lines
-
-
-def _chosen(books: Books, month: Month, seed: bytes) -> Iterator[tuple[RunRecord, Mapping[str, Any]]]:
-    """Give the chosen results of a month's scored runs, each with its run."""
-    done = books.runs.list(month=str(month), state=RunState.DONE)
-    if not done:
-        return
-    root = books.log.root(1 + max(books.leaf_index(f"score/{record.number}") for record in done))
-    for record in done:
-        closing = openings.unseal(books, f"closing/{record.number}", f"spot check of {month}")
-        for bound in (item["result"] for item in closing["results"]):
-            if is_chosen(seed, root, record.number, bound["task"]):
-                yield record, bound
-
-
-def _judged(books: Books, record: RunRecord, bound: Mapping[str, Any], again: Rejudge) -> Checked:
-    number, task_id, why = record.number, bound["task"], f"judge run {record.number} again"
-    checked = Checked(number, task_id, passed=bound["passed"])
-    if task_id not in books.runs.left(number) & books.runs.finished(number):
-        return checked
-    outcome = books.runs.result(number, task_id, who=WHO, why=why)
-    left = books.runs.open_left(number, task_id, who=WHO, why=why)
-    opened = books.vault.open(task_id, who=WHO, why=why).task
-    task = books.vault.served(opened, record.submitter, record.month)
-    try:
-        verdict = again.verdict(record.box, task, left)
-    except Unjudged:
-        return checked
-    same_judge = outcome.judged_by == WORKER
-    return replace(checked, judged=True, differs=_differs(bound, outcome, verdict), here=same_judge)
 
 
 def _differs(bound: Mapping[str, Any], outcome: TaskRun, verdict: Verdict | None) -> bool:

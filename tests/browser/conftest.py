@@ -117,7 +117,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     play(house, 9)
     month = Month.parse("2027-01")
     found = [NewFinding("leak", name, month, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))]
-    house.books.findings.keep([ScanRecord(month, NOW, 6, 4, None)], found, NOW)
+    house.findings.keep([ScanRecord(month, NOW, 6, 4, None)], found)
     house.settings = house.settings.model_copy(
         update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
     )

@@ -102,7 +102,7 @@ def test_an_address_may_hold_the_question(page, opening):
 def test_a_key_from_elsewhere_is_believed_and_no_other(site, ask, opening):
     said = ask(opening["id"], key=f"  {site.house.places.log_vkey.read_text()}")
     assert "the key is the operator's" not in said
-    signer = Signer(site.house.books.log.origin, Ed25519PrivateKey.generate())
+    signer = Signer(site.house.ledger.origin, Ed25519PrivateKey.generate())
     assert "is not signed by the given key" in ask(opening["id"], key=signer.verifier.vkey)
     assert "reads NAME+ID+KEY" in ask(opening["id"], key="")
 

@@ -210,7 +210,10 @@ def _callers() -> Iterator[str]:
 
 
 STEPS = {
-    **{f"rotation.turn.turn._{step}": f"{step}: " for step in ("begin", *STEPS)},
+    "rotation.turn.turn._begin": "begin: ",
+    **{f"rotation.turn.closing_steps.{step}": f"{step}: " for step in STEPS[:3]},
+    **{f"rotation.turn.release_steps.{step}": f"{step}: " for step in STEPS[3:5]},
+    **{f"rotation.turn.activation_steps.{step}": f"{step}: " for step in STEPS[5:]},
     **{f"vault.store.rewrap.{step}": f"{step}: " for step in ("begin", "rewrap", "finish")},
     "quarterturn.month.monthly_turn.run": "after: ",
 }

@@ -104,7 +104,7 @@ def after(count, error):
 def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch):
     box, agent = played()
     with monkeypatch.context() as broken:
-        broken.setattr(house.official, "record", after(3, KeyboardInterrupt())(house.official.record))
+        broken.setattr(house.run_tasks, "record", after(3, KeyboardInterrupt())(house.run_tasks.record))
         heard = Heard()
         with pytest.raises(KeyboardInterrupt):
             house.run_player.play(agent, box, heard)
@@ -123,7 +123,7 @@ def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, m
     played()
     made = submitted(house)
     with monkeypatch.context() as broken:
-        broken.setattr(house.official, "record", after(2, ValueError("a word of a task"))(house.official.record))
+        broken.setattr(house.run_tasks, "record", after(2, ValueError("a word of a task"))(house.run_tasks.record))
         house.job_worker.work(house.queue.claim("w"), threading.Event())
     waits = house.submissions.get(made.id)
     assert (waits.state, waits.charged, house.runs.get(1).state) == ("queued", True, RunState.RUNNING)
@@ -160,7 +160,7 @@ def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(hou
     for _ in range(TRIES):
         stopped(house, made, played)
     played()
-    monkeypatch.setattr(house.official, "record", after(0, ValueError("a word of a task"))(house.official.record))
+    monkeypatch.setattr(house.run_tasks, "record", after(0, ValueError("a word of a task"))(house.run_tasks.record))
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "queued"
 
@@ -169,7 +169,7 @@ def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(
     played()
     submitted(house)
     with monkeypatch.context() as broken:
-        broken.setattr(house.official, "record", after(2, Unavailable("away"))(house.official.record))
+        broken.setattr(house.run_tasks, "record", after(2, Unavailable("away"))(house.run_tasks.record))
         house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.runs.get(1).cause == "machine"
     house.rotation.run(house.official.month())
@@ -221,8 +221,8 @@ def test_another_worker_cannot_serve_what_was_taken_over(house, played):
     opened = house.official.open(agent, box)
     taken = house.official.resume(1, agent, box)
     with pytest.raises(NotAllowed, match="attempt 1 was given up"):
-        house.official.serve(opened, opened.tasks[0])
-    house.official.serve(taken, taken.tasks[0])
+        house.run_tasks.serve(opened, opened.tasks[0])
+    house.run_tasks.serve(taken, taken.tasks[0])
 
 
 def stopped(house, made, played):

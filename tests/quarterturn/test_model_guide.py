@@ -46,7 +46,7 @@ def test_the_guide_to_models_works_line_by_line(playable, upstream, say, monkeyp
     keys = [seen.headers["authorization"] for seen in upstream.own()]
     assert set(keys) == {"Bearer test-dev", "Bearer test-private"}
     house = Application(playable, None)
-    shown = {task for task, _, channel, _ in house.books.exposures.totals() if channel == "upstream:local"}
+    shown = {task for task, _, channel, _ in house.exposures.totals() if channel == "upstream:local"}
     assert len(shown) == house.spec.size
     assert {run.track for run in house.runs.list()} == {"unofficial"}
     house.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterturn.app import Application
-from rotation.runs.official import OfficialRuns
+from rotation.runs.run_tasks import RunTasks
 from verifiers.language.verdict import Verdict
 
 NULL = Path(__file__).parents[2] / "examples" / "agents" / "null" / "agent.py"
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.box, pytest.mark.slow]
 
 def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(playable, say, monkeypatch):
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
-    real, lied = OfficialRuns.record, []
+    real, lied = RunTasks.record, []
 
     def lies(self, run, outcome):
         if not lied:
@@ -26,7 +26,7 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
             outcome = replace(outcome, verdict=Verdict.TRUE)
         real(self, run, outcome)
 
-    monkeypatch.setattr(OfficialRuns, "record", lies)
+    monkeypatch.setattr(RunTasks, "record", lies)
     words = ("--as", "ada", "--set", "private", "--box", "bwrap", "--agent", f"python3 {NULL}", "--home", playable)
     assert (said := say("run", *words)).code == 0, said.text
     assert (said := say("turn", "run", "--home", playable)).code == 0, said.text

@@ -41,9 +41,9 @@ def play(house):
     """Record a run whose outcomes are invented: half of the tasks pass."""
     submission = Submission("image", "agent", "agent", Program(image="agent"), "sha256:" + "0" * 64)
     run = house.official.open(submission, NamedBox())
-    serve(house.official, run)
+    serve(house.run_tasks, run)
     for place, task in enumerate(run.tasks):
-        house.official.record(run, outcome(task, house.vault.record(task).category, passed=place % 2 == 0))
+        house.run_tasks.record(run, outcome(task, house.vault.record(task).category, passed=place % 2 == 0))
     house.official.close(run)
 
 

@@ -17,13 +17,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import migrations
 from rotation.calendar import Month
-from rotation.exposure.store import Exposures
+from rotation.detection.leak_trace import LeakTracer
+from rotation.detection.scan_results import Scanner
+from rotation.detection.sealed_results import SealedResults
+from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
 from rotation.month.sets import DEMO, SetSpec, Stratum
 from rotation.month.store import MonthStore
-from rotation.runs.books import Books
-from rotation.runs.official import OfficialRuns, OpenRun
+from rotation.runs.official import OfficialRuns
+from rotation.runs.run_ledger import RunLedger
+from rotation.runs.run_tasks import OpenRun, RunTasks
+from rotation.runs.withdrawal import Withdrawals
+from rotation.turn.activation_steps import ActivationSteps
 from rotation.turn.attestation import Attester
+from rotation.turn.closing_steps import ClosingSteps
+from rotation.turn.plan import Planner
+from rotation.turn.promise import Promises
+from rotation.turn.release_steps import ReleaseSteps
+from rotation.turn.spot_check import SpotChecks
 from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.errors import Unjudged
@@ -142,7 +153,7 @@ class Benchmark:
 
     def copied(self, to: Path) -> "Benchmark":
         """Give a benchmark of its own with all that this one holds, whose database is a file in its home."""
-        self.books.engine.dispose()
+        self.engine.dispose()
         shutil.copytree(self.home, to, dirs_exist_ok=True)
         other = copy.copy(self)
         other.home, other.database = to, self.database.replace(str(self.home), str(to))
@@ -152,30 +163,44 @@ class Benchmark:
 
     def reopen(self) -> None:
         """Connect everything anew, as a restarted process would."""
-        if "books" in self.__dict__:
-            self.books.engine.dispose()
-        engine = open_engine(self.database)
-        migrations.upgrade(engine)
-        vault = Vault(engine, self.ring, self.clock)
+        if "engine" in self.__dict__:
+            self.engine.dispose()
+        self.engine = open_engine(self.database)
+        migrations.upgrade(self.engine)
+        self.vault = vault = Vault(self.engine, self.ring, self.clock)
         signer = Signer("test.example/log", self.key)
-        log = LogWriter(self.home / "public" / "log", self.home / "head" / "signed", signer, "test.example/log")
-        self.books = Books(
-            engine=engine,
-            vault=vault,
-            ledger=PublicLog(engine, log, self.clock),
-            log=log,
-            months=MonthStore(engine),
-            runs=Runs(engine, vault, self.clock),
-            exposures=Exposures(engine),
-            findings=Findings(engine),
-            clock=self.clock,
+        self.log = LogWriter(self.home / "public" / "log", self.home / "head" / "signed", signer, "test.example/log")
+        self.ledger = ledger = PublicLog(self.engine, self.log, self.clock)
+        self.months = months = MonthStore(self.engine, self.clock)
+        self.runs, self.exposures = Runs(self.engine, vault, self.clock), Exposures(self.engine, self.clock)
+        self.findings = Findings(self.engine, self.clock)
+        self.withdrawals = Withdrawals(vault, ledger, months, self.findings)
+        self.run_ledger = RunLedger(vault, ledger, self.runs)
+        self.run_tasks = RunTasks(vault, ledger, months, self.runs, self.exposures)
+        self.official = OfficialRuns(months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
+        self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
+        self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
+        self.promises = Promises(vault, ledger, months)
+        self.public, self.releases = self.home / "public", self.home / "public" / "releases"
+        self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
+        self.rotation = self.signed_by(self.month_key)
+
+    def signed_by(self, key: Ed25519PrivateKey) -> Rotation:
+        """Give the rotation whose months are signed with `key`."""
+        planner = Planner(self.vault, self.months, self.spec)
+        checks = SpotChecks(self.vault, self.runs, self.run_ledger, self.findings, lambda: nullcontext(self.again))
+        closing = ClosingSteps(self.months, self.withdrawals, self.official, checks)
+        self.release = ReleaseSteps(
+            self.vault, self.ledger, self.months, self.run_ledger, self.withdrawals, folder=self.releases
         )
-        self.official = OfficialRuns(self.books)
-        self.releases = self.home / "public" / "releases"
-        self.public, self.month_key = self.home / "public", Ed25519PrivateKey.from_private_bytes(b"m" * 32)
-        self.again = Words()
-        attester = Attester(self.month_key, self.public)
-        self.rotation = Rotation(self.books, self.spec, self.releases, attester, again=lambda: nullcontext(self.again))
+        attester = Attester(key, self.public, self.ledger, self.months)
+        activation = ActivationSteps(self.ledger, self.months, planner, self.promises, attester)
+        return Rotation(self.months, planner, closing, self.release, activation)
+
+    def scanner(self, limits: ExposureLimits) -> Scanner:
+        """Give the scanner with these limits."""
+        stores = (self.months, self.exposures, self.findings)
+        return Scanner(self.sealed_results, *stores, limits=limits, clock=self.clock)
 
     @property
     def vkey(self) -> str:
@@ -184,9 +209,9 @@ class Benchmark:
     def add(self, task: dict[str, Any], skeleton: str) -> str:
         """Add a reviewed task and give its id."""
         parsed, names = Task.parse(task), {"skeleton": skeleton, "template": "t"}
-        self.books.vault.add(parsed, {"skeleton": skeleton}, author="ada", public_grammar=True, **names)
+        self.vault.add(parsed, {"skeleton": skeleton}, author="ada", public_grammar=True, **names)
         for event in ("admit", "approve"):
-            self.books.vault.advance(parsed.id, event)
+            self.vault.advance(parsed.id, event)
         return parsed.id
 
     def stock(self, each: int) -> None:
@@ -200,22 +225,22 @@ class Benchmark:
         return self.official.open(submission(name, kind), NamedBox(official=official))
 
     def done(self, task_id: str, *, passed: bool = True, calls: int = 3) -> TaskRun:
-        return outcome(task_id, self.books.vault.record(task_id).category, passed=passed, calls=calls)
+        return outcome(task_id, self.vault.record(task_id).category, passed=passed, calls=calls)
 
     def serve(self, run: OpenRun) -> list[Task]:
         """Serve a run all tasks that it was not served yet."""
-        return serve(self.official, run)
+        return serve(self.run_tasks, run)
 
     def serve_again(self, run: OpenRun, task_id: str) -> None:
         """Serve a task once more, for a cause of the closed list."""
-        assert self.official.again(run, task_id, "engine-lost")
-        self.official.serve(run, task_id)
+        assert self.run_tasks.again(run, task_id, "engine-lost")
+        self.run_tasks.serve(run, task_id)
 
     def finish(self, run: OpenRun, result: Callable[[int, str], TaskRun] | None = None) -> OpenRun:
         """Serve a run, record a result for each of its tasks by place and id, or that all passed, and close it."""
         self.serve(run)
         for place, task_id in enumerate(run.left):
-            self.official.record(run, result(place, task_id) if result else self.done(task_id))
+            self.run_tasks.record(run, result(place, task_id) if result else self.done(task_id))
         self.official.close(run)
         return run
 
@@ -225,7 +250,7 @@ class Benchmark:
         return self.finish(run, lambda place, task: self.done(task, passed=place < rate * len(run.tasks)))
 
     def leaf(self, key: str) -> Statement:
-        return Statement.parse(self.books.ledger.leaf(self.books.leaf_index(key)))
+        return Statement.parse(self.ledger.leaf(self.ledger.index_of(key)))
 
     def audited(self, month: Month) -> Path:
         """Audit the release of a month, which has to be proved, and give its folder."""
@@ -263,7 +288,7 @@ def _own(tmp_path: Path, backend: str, request: pytest.FixtureRequest, *, begun:
     else:
         home = made(tmp_path, request.getfixturevalue("migrated"), begun=begun)
     yield home
-    home.books.engine.dispose()
+    home.engine.dispose()
 
 
 @pytest.fixture

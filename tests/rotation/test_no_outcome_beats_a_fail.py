@@ -83,15 +83,14 @@ class Month:
     def __init__(self, home):
         self.home, self.late = home, timedelta()
         clock = lambda: home.clock() + self.late  # noqa: E731
-        books = home.books
         limits = ServiceSettings(private_per_month=QUOTA, waiting=50, at_once=2)
-        self.accounts = Accounts(books.engine, clock)
+        self.accounts = Accounts(home.engine, clock)
         for name, party in ACCOUNTS.items():
             self.accounts.create(name, "submitter")
             self.accounts.link(name, party)
-        self.queue = Queue(books.engine, clock, at_once=2)
-        self.door = Submissions(books.engine, books.exposures, limits, clock)
-        self.runs, self.official = books.runs, home.official
+        self.queue = Queue(home.engine, clock, at_once=2)
+        self.door = Submissions(home.engine, home.exposures, limits, clock)
+        self.runs, self.official, self.run_tasks = home.runs, home.official, home.run_tasks
         self.workers, self.zombies, self.taken = [], [], []
         self.draws = Counter()  # of a run and a task, how many were made
         self.counts = {}  # of a run and a task, the one that a cause of the closed list has not taken away
@@ -134,7 +133,7 @@ class Month:
         else:
             self.queue.finish(claim, None)
             return
-        self.official.prepare(run)
+        self.run_tasks.prepare(run)
         worker = Worker(claim, one.account, run)
         for task in sorted(run.sealed):
             drawn = run.record.number, task
@@ -155,7 +154,7 @@ class Month:
 
     def draw(self, worker, task):
         number = worker.run.record.number
-        self.official.serve(worker.run, task)
+        self.run_tasks.serve(worker.run, task)
         self.draws[number, task] += 1
         self.counts.setdefault((number, task), self.draws[number, task])
         worker.playing.append(task)
@@ -172,15 +171,15 @@ class Month:
         ruling = classify(facts, check)
         failure, worker.playing = ruling.failure, [one for one in worker.playing if one != task]
         assert failure != "ours" or kind in ("broken machine", "engine")
-        if failure == "ours" and self.official.again(worker.run, task, ruling.code):
+        if failure == "ours" and self.run_tasks.again(worker.run, task, ruling.code):
             assert ruling.code not in UNSERVED
             del self.counts[number, task]  # the next draw counts
             self.draw(worker, task)
             return
-        opened = self.home.books.vault.open(task, who="test", why="test").task
+        opened = self.home.vault.open(task, who="test", why="test").task
         blank = unplayed(opened, failure or "theirs", ruling.code)
         passed = replace(blank, failure=None, verdict=verdict, transcript=Transcript((), None, "answered"))
-        self.official.record(worker.run, blank if failure else passed)
+        self.run_tasks.record(worker.run, blank if failure else passed)
 
     def seal(self, place):
         """Seal what an attempt left, to be judged by the next worker."""
@@ -188,7 +187,7 @@ class Month:
             task = worker.playing[place % len(worker.playing)]
             drawn = worker.run.record.number, task
             self.sealed[drawn] = self.draws[drawn]
-            self.official.seal(
+            self.run_tasks.seal(
                 worker.run, UnjudgedResult(task, FrozenState(b"", {}), PLAYED, Transcript((), None, "answered"))
             )
 
@@ -210,10 +209,10 @@ class Month:
             number, run = worker.run.record.number, worker.run
             if not self.runs.held(number, run.attempt):
                 for deed in (
-                    lambda: self.official.serve(run, run.tasks[0]),
-                    lambda: self.official.record(run, self.home.done(run.tasks[0])),
-                    lambda: self.official.again(run, run.tasks[0], "engine-lost"),
-                    lambda: self.official.stop(run, "machine"),
+                    lambda: self.run_tasks.serve(run, run.tasks[0]),
+                    lambda: self.run_tasks.record(run, self.home.done(run.tasks[0])),
+                    lambda: self.run_tasks.again(run, run.tasks[0], "engine-lost"),
+                    lambda: self.run_tasks.stop(run, "machine"),
                 ):
                     with pytest.raises((NotAllowed, sandbox_errors.NotAllowed)):
                         deed()
@@ -221,9 +220,9 @@ class Month:
     def halt(self, place, code, pause=None):
         if worker := self.worker(place):
             number = worker.run.record.number
-            before = {task: one.cause for task, one in self.home.books.exposures.of_run(number).items()}
-            self.official.stop(worker.run, code)
-            for task, one in self.home.books.exposures.of_run(number).items():
+            before = {task: one.cause for task, one in self.home.exposures.of_run(number).items()}
+            self.run_tasks.stop(worker.run, code)
+            for task, one in self.home.exposures.of_run(number).items():
                 if one.cause and not before[task]:
                     assert STOPS[code].closed_list
                     self.counts.pop((number, task))
@@ -254,7 +253,7 @@ class Month:
     def judge(self):
         """Turn the month, and compare what counts with what plain failing would have given."""
         self.official.end_open(FIRST, "turn")
-        exposures = self.home.books.exposures
+        exposures = self.home.exposures
         records = self.runs.list()
         assert {record.state for record in records} <= {RunState.DONE, RunState.ABORTED}
         served = exposures.runs(str(FIRST))
@@ -313,4 +312,4 @@ def test_nothing_that_happens_is_better_than_a_fail(template, tmp_path_factory, 
     try:
         play(Month(home), events)
     finally:
-        home.books.engine.dispose()
+        home.engine.dispose()

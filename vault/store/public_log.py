@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
@@ -21,6 +22,8 @@ from sqlmodel import Session, col, select
 from vault.database import join_or_begin
 from vault.errors import Broken, Malformed, NotFound, Refused
 from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.statements.history import LoggedStatement
+from vault.ledger.statements.statement import Statement
 from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, Frontier
 from vault.ledger.write.append import LogWriter
@@ -55,6 +58,16 @@ class PublicLog:
         self._writer = writer
         self._clock = clock
         self._require_rows_under(writer.recover())
+
+    @property
+    def origin(self) -> str:
+        """The log's origin line."""
+        return self._writer.origin
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the log's public files."""
+        return self._writer.folder
 
     @property
     def size(self) -> int:
@@ -133,6 +146,38 @@ class PublicLog:
         """Give the index of the leaf that was recorded under `key`, or None."""
         with Session(self._engine) as session:
             return session.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
+
+    def index_of(self, key: str) -> int:
+        """Give the index of the leaf that was recorded under `key`.
+
+        Raises:
+            NotFound: nothing was recorded under `key`.
+        """
+        index = self.find(key)
+        if index is None:
+            raise NotFound(f"the ledger has no leaf '{key}'; the step that records it was never run")
+        return index
+
+    def statement(self, key: str) -> LoggedStatement:
+        """Give the statement that was recorded under `key`, with its index.
+
+        Raises:
+            NotFound: nothing was recorded under `key`.
+        """
+        index = self.index_of(key)
+        return LoggedStatement(index, Statement.parse(self.leaf(index)))
+
+    def root(self, size: int) -> bytes:
+        """Give the root of the first `size` leaves, which are under the last signed head."""
+        return self._writer.root(size)
+
+    def covering(self, leaf: int) -> str:
+        """Give the first published head that covers a leaf, with the log's signature alone: always the same bytes.
+
+        Raises:
+            Refused: none was.
+        """
+        return self._writer.covering(leaf)
 
     def verify(self) -> None:
         """Read the whole log again: rows against the head, and every published file against its hashes.

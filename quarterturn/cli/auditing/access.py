@@ -61,7 +61,7 @@ def _verify(app: Application, out: Output) -> None:
     from quarterturn.audit import access_check
     from rotation.turn import access_log_head
 
-    log = access_check.verify(app.vault, access_log_head.committed(app.books, who=account()))
+    log = access_check.verify(app.vault, access_log_head.committed(app.vault, app.ledger, who=account()))
     lines = [f"{log.entries} entries, the chain holds"]
     if log.heads:
         lines.append(f"committed to in the public log: {log.heads} times, up to entry {log.covered} by {log.last}")

@@ -51,7 +51,7 @@ def review(
     from quarterturn.findings.finding_list import described
 
     with open_app(home) as house:
-        reviewed = house.findings.review(finding, state, who=who, note=note, now=house.now())
+        reviewed = house.findings.review(finding, state, who=who, note=note)
     Output(as_json=as_json).result(described(reviewed), *findings_text.of_finding(reviewed))
 
 

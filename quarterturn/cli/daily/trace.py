@@ -38,12 +38,11 @@ def trace(
 ) -> None:
     """Name the run that a leaked text came from; opens every task served in variants, and logs the text's hash."""
     from quarterturn.cli.terminal.secrets import open_app
-    from rotation.detection.leak_trace import trace_text
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     with open_app(home) as house:
-        report = trace_text(house.books, file.read_bytes(), who=who)
+        report = house.leak_tracer.trace(file.read_bytes(), who=who)
     Output(as_json=as_json).result(_row(report), *_lines(report))
 
 

@@ -34,7 +34,7 @@ def findings(
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
 def review(house: Home, who: Who, number: Number, word: models.NewWord) -> Response:
     """Set a finding's status. Scores do not change."""
-    reviewed = house.findings.review(number, word.state, who=who.account, note=word.note, now=house.now())
+    reviewed = house.findings.review(number, word.state, who=who.account, note=word.note)
     return json_responses.plain(described(reviewed))
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,10 @@ from quarterturn.home.home import HomePaths, create
 from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO, Stratum
-from rotation.runs import withdrawal
-from rotation.runs.official import OfficialRuns
-from rotation.turn.attestation import Attester
-from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import score
-from sandbox.runs.store import Runs, RunState
+from sandbox.runs.store import RunState
 from sandbox.runs.submission import Submission
 from sandbox.servers.registry import SERVERS
 from sandbox.transcript import CallRecord, Transcript
@@ -42,7 +37,6 @@ from vault.keys import signing
 from vault.keys.ring import FileKeyRing
 from vault.ledger import browser
 from vault.ledger.signatures import sshsig
-from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -150,17 +144,13 @@ class Played:
         signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
         create(home, settings(), None, at=clock())
         self.house = Application(home, None, now=clock)
-        vault = Vault(self.house.engine, ring, clock, Stream("vault"))
-        self.books = replace(
-            self.house.books,
-            vault=vault,
-            ledger=PublicLog(self.house.engine, self.house.writer, clock),
-            runs=Runs(self.house.engine, vault, clock),
-            entropy=Stream("public"),
-        )
-        self.official = OfficialRuns(self.books)
-        attester = Attester(self.house.month_key, places.public)
-        self.rotation = Rotation(self.books, SPEC, places.releases, attester, again=nullcontext)
+        self.streamed = Application(home, None, now=clock)
+        for name in ("engine", "writer", "witnesses"):
+            setattr(self.streamed, name, getattr(self.house, name))
+        self.streamed._agreed = lambda _: None  # type: ignore[method-assign]
+        self.streamed.vault = Vault(self.house.engine, ring, clock, Stream("vault"))
+        self.streamed.entropy = Stream("public")
+        self.streamed.spec = SPEC
 
     def stock(self) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""
@@ -169,16 +159,16 @@ class Played:
                 task, skeleton = Task.parse(document(each, number)), f"{each}/{number}"
                 made = {"calls": [{"tool": "filesystem.create_directory", "arguments": {"path": f"number-{number}"}}]}
                 provenance = {"skeleton": skeleton, "template": "t", "solutions": [made | {"answer": "done"}]}
-                self.books.vault.add(
+                self.streamed.vault.add(
                     task, provenance, author="test-ada", public_grammar=False, skeleton=skeleton, template="t"
                 )
-                self.books.vault.advance(task.id, "admit")
-                self.books.vault.advance(task.id, "approve")
+                self.streamed.vault.advance(task.id, "admit")
+                self.streamed.vault.advance(task.id, "approve")
 
     def turn(self, month: Month) -> None:
         """Make a turn and what follows it."""
         self.clock.set(f"{month.plus(1)}-01T00:00:00+00:00")
-        self.rotation.run(month)
+        self.streamed.rotation.run(month)
         self.look(f"turn of {month}")
 
     def play(self, name: str, *, kind: str = "image", unknown: int = 0) -> None:
@@ -186,27 +176,28 @@ class Played:
         self.clock.forward(hours=1)
         digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
         submission = Submission(kind, name, name, Program(image=name), digest)  # type: ignore[arg-type]
-        run = self.official.open(submission, NamedBox())  # type: ignore[arg-type]
+        run = self.streamed.official.open(submission, NamedBox())  # type: ignore[arg-type]
         share, calls = AGENTS[name]
-        tasks = serve(self.official, run)
+        tasks = serve(self.streamed.run_tasks, run)
         for place, task in enumerate(tasks):
             mark = hashlib.sha256(f"{name}/{task.id}".encode()).digest()[0]
             left = place >= len(tasks) - unknown
-            self.official.record(run, outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left))
-        self.official.close(run)
+            played = outcome(task, passed=mark < 256 * share, calls=calls - mark % 2, unknown=left)
+            self.streamed.run_tasks.record(run, played)
+        self.streamed.official.close(run)
         self.house.scores.disclosed(run.record.number)
 
     def abort(self, name: str) -> None:
         """Open a run and abort it."""
         digest = f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
-        run = self.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
-        self.official.end(run.record.number, "cancelled")
+        run = self.streamed.official.open(Submission("image", name, name, Program(image=name), digest), NamedBox())  # type: ignore[arg-type]
+        self.streamed.official.end(run.record.number, "cancelled")
 
     def withdraw(self) -> None:
         """Withdraw a task of the cohort that stays longest; the next of its stratum's reserve takes its place."""
         self.clock.forward(hours=1)
-        task = self.books.months.cohorts("live")[-1].tasks[0]
-        withdrawal.withdraw(self.books, [task], "it was read aloud in a talk", who="test-ada")
+        task = self.streamed.months.cohorts("live")[-1].tasks[0]
+        self.streamed.withdrawals.withdraw([task], "it was read aloud in a talk", who="test-ada")
         self.house.public_view.update(withdrawn=True)
 
     def look(self, why: str) -> None:
@@ -216,17 +207,17 @@ class Played:
     @property
     def live(self) -> list[str]:
         """List the live tasks, those of the cohort that stays longest first."""
-        return [task for cohort in reversed(self.books.months.cohorts("live")) for task in cohort.tasks]
+        return [task for cohort in reversed(self.streamed.months.cohorts("live")) for task in cohort.tasks]
 
     def leaf(self, index: int) -> bytes:
         """Give a leaf of the log."""
-        return self.books.ledger.leaf(index)
+        return self.streamed.ledger.leaf(index)
 
     def leaked(self) -> str:
         """Give the goal of a traceable task as one submitter was shown it in the second month."""
-        names = [record.id for record in self.books.vault.records("live") if record.traceable]
-        opened = self.books.vault.open(names[0], who="test-ada", why="freeze")
-        return self.books.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
+        names = [record.id for record in self.streamed.vault.records("live") if record.traceable]
+        opened = self.streamed.vault.open(names[0], who="test-ada", why="freeze")
+        return self.streamed.vault.served(opened.task, "test-able", str(FIRST.plus(1))).goal
 
 
 def play(home: Path, clock: Clock) -> Played:
@@ -254,7 +245,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
     Of the log's tiles, which hold the leaves and their hashes once more, the digests are enough.
     """
-    yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.books.ledger.leaves())
+    yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.streamed.ledger.leaves())
     public = made.house.places.public
     paths = {path.relative_to(public).as_posix(): path for path in public.rglob("*") if path.is_file()}
     shown = {name: path.read_bytes() for name, path in sorted(paths.items()) if not path.name.startswith(".")}
@@ -272,9 +263,9 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
     """Give a month's leaderboard, what was disclosed of its runs, each run's score, and the results behind it."""
-    runs = made.books.runs.list(month=str(month))
+    runs = made.streamed.runs.list(month=str(month))
     done = [record.number for record in runs if record.state is RunState.DONE]
-    results = {number: made.official.closed(made.books.runs.get(number), why="freeze") for number in done}
+    results = {number: made.streamed.run_ledger.closed(made.streamed.runs.get(number), why="freeze") for number in done}
     shown = {
         "board": [line.as_json() for line in made.house.leaderboard.of_month(month)],
         "runs": {record.number: record.state.value for record in runs},

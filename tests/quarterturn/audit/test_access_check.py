@@ -49,7 +49,7 @@ def house(kept: Path, tmp_path: Path):
 
 
 def verify(house: Application) -> CheckedAccessLog:
-    return access_check.verify(house.vault, access_log_head.committed(house.books, who="ada"))
+    return access_check.verify(house.vault, access_log_head.committed(house.vault, house.ledger, who="ada"))
 
 
 def rewrite(house: Application, change: Callable[[sqlite3.Connection], None]) -> None:
@@ -97,7 +97,7 @@ def test_an_end_that_was_cut_off_is_found_as_far_as_it_was_committed_to(house):
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 3"))
     assert verify(house).entries == 4, "what no head covers yet can be lost unseen"
     rewrite(house, lambda database: database.execute("DELETE FROM vault_access WHERE number > 1"))
-    heads = access_log_head.committed(house.books, who="ada")
+    heads = access_log_head.committed(house.vault, house.ledger, who="ada")
     with pytest.raises(Broken, match=rf"has 2 entries; the set statement of {MONTH} commits to 3: its end was cut off"):
         house.vault.verify_access_log(heads=heads)
 

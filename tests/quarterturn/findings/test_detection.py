@@ -20,7 +20,7 @@ def flagged(live):
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
     ]
-    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found, house.now())
+    house.findings.keep([ScanRecord(JANUARY, house.now(), 6, 4, None)], found)
     house.close()
     return live
 

@@ -114,7 +114,7 @@ def test_two_hosted_endpoints_are_run_at_once_and_are_on_the_leaderboard(playabl
         assert [(one["state"], one["failure"]) for one in ends.values()] == [("done", None)] * 2
         lines = [leaderboard(site)[one["run"]] for one in ends.values()]
         leaves = {
-            leaf: [site.house.books.leaf_index(f"{leaf}/{one['run']}") for one in ends.values()]
+            leaf: [site.house.ledger.index_of(f"{leaf}/{one['run']}") for one in ends.values()]
             for leaf in ("run-open", "score")
         }
     assert {line["track"] for line in lines} == {"endpoint"}

@@ -223,7 +223,7 @@ class Months(RuleBasedStateMachine):
             self.house.approved_withdrawals.withdraw([task], "it leaked", who="ada")
         else:
             with suppress(Killed):
-                withdrawal.withdraw(self.house.books, [task], "it leaked", who="ada", on_step=killed)
+                self.house.withdrawals.withdraw([task], "it leaked", who="ada", on_step=killed)
 
     @precondition(lambda self: self.house.runs.list(state=RunState.DONE))
     @rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
@@ -253,13 +253,13 @@ class Months(RuleBasedStateMachine):
         with Session(self.house.engine) as session:
             kept = {*session.exec(select(ScoreRow.run)).all(), *session.exec(select(DisclosedScore.run)).all()}
         kept |= {line["run"] for line in self.site.get("/leaderboard").json()["lines"]}
-        assert all(self.house.books.leaf_index(f"score/{run}") < size for run in kept)
+        assert all(self.house.ledger.index_of(f"score/{run}") < size for run in kept)
 
     @invariant()
     def a_withdrawn_task_counts_in_no_figure_and_keeps_its_results(self):
         if not hasattr(self, "site"):
             return
-        gone = {one.task for one in withdrawal.listed(self.house.books)}
+        gone = {one.task for one in self.house.withdrawals.listed()}
         left = Counter(run for run, task in self.results() if task not in gone)
         for line in self.house.leaderboard.of_month(Month.parse(self.month())):
             assert line.whole.attempted == left[line.run]
@@ -287,9 +287,7 @@ class Months(RuleBasedStateMachine):
             said += [self.site.get(f"/runs/{name}").text for name in self.charged]
             said += [json.dumps(self.site.get("/submissions", account).json()) for account in OF]
             secret = [r.id for r in self.house.vault.records() if r.state is not TaskState.PUBLISHED]
-            gone = {
-                one.task for one in withdrawal.listed(self.house.books)
-            }  # their ids are public, their words are not
+            gone = {one.task for one in self.house.withdrawals.listed()}  # their ids are public, their words are not
             told = [f"of {name}" if name in gone else name for name in secret]
             assert not [name for name in told for text in said if name in text]
 
@@ -366,7 +364,7 @@ def one_that_has_everything(machine):
         attempts = {record.attempt for record in story.house.runs.list(state=RunState.DONE)}
         assert (codes, attempts) == ({None, "turn"}, {1, 2})
         assert len(story.site.get("/releases").json()["releases"]) == TURNS
-        assert [one.cohort for one in withdrawal.listed(story.house.books)] == [
+        assert [one.cohort for one in story.house.withdrawals.listed()] == [
             "cohort-2026-12",
             "cohort-2027-01",
             "cohort-2027-03",

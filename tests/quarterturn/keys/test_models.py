@@ -153,12 +153,12 @@ def test_a_run_with_a_model_has_its_own_track_and_shows_its_tasks_to_an_upstream
     image = submission.image("x:1", submitter="ada", resolve=lambda _: "sha256:" + "0" * 64)
     with house.models.gateway("gpt", "private") as gateway:
         opened = house.official.open(image, NoWorld(), gateway.spec.name)
-        house.official.serve(opened, *opened.tasks)
+        house.run_tasks.serve(opened, *opened.tasks)
     assert house.run_player.terms(gateway).models is gateway
     assert house.run_player.terms().agent == ResourceLimits(wall=120.0)
     assert opened.record.track == "docker-model-gateway"
     channels: dict[str, int] = {}
-    for _, who, channel, times in house.books.exposures.totals():
+    for _, who, channel, times in house.exposures.totals():
         assert who == "ada"
         channels[channel] = channels.get(channel, 0) + times
     assert channels == {"docker": 24, "upstream:gpt": 24}

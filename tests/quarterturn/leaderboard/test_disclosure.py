@@ -86,8 +86,8 @@ def played(house, passes, submitter="ada"):
     """Open a run in the ledger, record that so many of its tasks were passed, and close it."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
-    for place, task in enumerate(serve(house.official, opened)):
-        house.official.record(opened, outcome(task.id, passed=place < passes))
+    for place, task in enumerate(serve(house.run_tasks, opened)):
+        house.run_tasks.record(opened, outcome(task.id, passed=place < passes))
     house.official.close(opened)
     return opened.record.number
 
@@ -139,7 +139,7 @@ def test_the_leaderboard_and_disclosures_open_no_result(house):
 def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house):
     record = house.runs.get(played(house, 7))
     before = len(house.vault.access_log())
-    bound = house.official.closed(record, why="test")
+    bound = house.run_ledger.closed(record, why="test")
     assert len(house.vault.access_log()) == before + 1
     played_out = house.runs.results(record.number, who="test", why="test")
     assert {(one.task, one.passed, one.calls) for one in bound} == {

@@ -175,7 +175,7 @@ def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
 def test_an_error_in_a_turn_is_reported_by_its_type_and_the_turn_is_resumed(at, monkeypatch, caplog):
     house, _ = at(DUE)
     with monkeypatch.context() as patch:
-        patch.setattr(house.rotation, "_commit", lambda turn: {}["a word of a task"])
+        patch.setitem(house.rotation._steps, "commit", lambda turn: {}["a word of a task"])
         house.monthly_clock.look()
     assert months(house)[-1] == ("2026-12", False)
     said = words(house, "turn.overdue/2026-12/2027-01-01")

@@ -79,8 +79,8 @@ def played(house, *failed, submitter="ada"):
     """Play a run that passes all tasks except these."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
-    for task in serve(house.official, opened):
-        house.official.record(opened, outcome(house, task.id, passed=task.id not in failed))
+    for task in serve(house.run_tasks, opened):
+        house.run_tasks.record(opened, outcome(house, task.id, passed=task.id not in failed))
     house.official.close(opened)
     return house.runs.get(opened.record.number)
 
@@ -196,8 +196,8 @@ def _aggregate(house, month):
 
 
 def withdraw_and_die(home: Path, task: str, step: str) -> None:
-    books = Application(home, None).books
-    withdrawal.withdraw(books, [task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
+    withdrawals = Application(home, None).withdrawals
+    withdrawals.withdraw([task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
 
 
 @pytest.mark.parametrize("step", withdrawal.STEPS)
@@ -257,7 +257,7 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
 def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
     task = of_fresh(house)
     found = [NewFinding("exposure", task, FIRST, detail="served too often: withdraw it?")]
-    house.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found, NOW)
+    house.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found)
     before = "\n".join(findings_text.of_list(listed(house.findings, None, everything=False)))
     assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
     leaf = gone(house, task)[task].leaf

@@ -84,9 +84,7 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
         len(sunset.tasks),
         round(len(folders) / len(sunset.tasks) * 200) / 200,
     )
-    counted = {
-        task: times for task, submitter, channel, times in house.books.exposures.totals() if channel == "endpoint"
-    }
+    counted = {task: times for task, submitter, channel, times in house.exposures.totals() if channel == "endpoint"}
     assert set(counted) == set(sunset.tasks)
     assert sum(counted.values()) == len(heard.requests) == len(sunset.tasks), "each is sent once"
     sent = [json.loads(body) for _, body in heard.requests]
@@ -94,7 +92,7 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
     assert len({document["alias"] for document in sent}) == len(sunset.tasks)
     assert not [task for task in sunset.tasks if task in str(sent)]  # an alias, never the id
     assert house.months.seen() == {house.vault.record(task).skeleton_tag for task in sunset.tasks}
-    opened = Statement.parse(house.ledger.leaf(house.books.leaf_index("run-open/1")))
+    opened = Statement.parse(house.ledger.leaf(house.ledger.index_of("run-open/1")))
     assert (opened.predicate["track"], opened.predicate["cohorts"]) == ("endpoint", [sunset.id])
     house.rotation.run(MONTH)
     report = audit(house.places.releases / MONTH.release, [house.places.log_vkey.read_text().strip()])
@@ -159,7 +157,7 @@ def test_a_forbidden_run_opens_no_task(say, live, more, code, sentence):
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
     house = Application(live, None)
     assert house.runs.list() == ()
-    assert house.books.exposures.totals() == []
+    assert house.exposures.totals() == []
     house.close()
 
 

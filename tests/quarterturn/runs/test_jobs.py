@@ -118,15 +118,15 @@ def outcome(task) -> TaskRun:
 
 def test_tasks_that_an_earlier_attempt_finished_are_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    done, lost, *others = house.official.prepare(opened)
-    house.official.serve(opened, done.id, lost.id)
-    house.official.record(opened, outcome(done))
+    done, lost, *others = house.run_tasks.prepare(opened)
+    house.run_tasks.serve(opened, done.id, lost.id)
+    house.run_tasks.record(opened, outcome(done))
     taken = house.official.resume(opened.record.number, AGENT, NoWorld())
-    again = serve(house.official, taken)
+    again = serve(house.run_tasks, taken)
     assert [task.id for task in again] == [task.id for task in others], "what was being played is failed"
-    assert {serving.times for serving in house.books.exposures.servings()} == {1}
+    assert {serving.times for serving in house.exposures.servings()} == {1}
     for task in again:
-        house.official.record(taken, outcome(task))
+        house.run_tasks.record(taken, outcome(task))
     assert len(house.official.close(taken)) == house.spec.size
 
 
@@ -137,32 +137,32 @@ def left_of(task, text=b"first") -> UnjudgedResult:
 
 def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    number, tasks = opened.record.number, house.official.prepare(opened)
-    house.official.serve(opened, tasks[0].id, tasks[1].id)
-    house.official.seal(opened, left_of(tasks[0]))
-    house.official.seal(opened, left_of(tasks[0], b"second"))
-    house.official.seal(opened, left_of(tasks[1]))
-    house.official.record(opened, outcome(tasks[1]))
+    number, tasks = opened.record.number, house.run_tasks.prepare(opened)
+    house.run_tasks.serve(opened, tasks[0].id, tasks[1].id)
+    house.run_tasks.seal(opened, left_of(tasks[0]))
+    house.run_tasks.seal(opened, left_of(tasks[0], b"second"))
+    house.run_tasks.seal(opened, left_of(tasks[1]))
+    house.run_tasks.record(opened, outcome(tasks[1]))
     taken = house.official.resume(number, AGENT, NoWorld())
     assert taken.sealed == {tasks[0].id}
-    assert [task.id for task in serve(house.official, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
-    assert {serving.times for serving in house.books.exposures.servings()} == {1}
-    assert {name: left.state.tar for name, left in house.official.sealed(taken).items()} == {tasks[0].id: b"second"}
+    assert [task.id for task in serve(house.run_tasks, taken)] == [task.id for task in (tasks[0], *tasks[2:])]
+    assert {serving.times for serving in house.exposures.servings()} == {1}
+    assert {name: left.state.tar for name, left in house.run_tasks.sealed(taken).items()} == {tasks[0].id: b"second"}
     with pytest.raises(NotAllowed, match="attempt"):
-        house.official.seal(opened, left_of(tasks[2]))
-    house.official.record(taken, outcome(tasks[0]))
+        house.run_tasks.seal(opened, left_of(tasks[2]))
+    house.run_tasks.record(taken, outcome(tasks[0]))
     assert not house.runs.left(number), "with its result there, nothing waits to be judged"
-    house.official.seal(taken, left_of(tasks[2]))
+    house.run_tasks.seal(taken, left_of(tasks[2]))
     house.official.end(number, "turn")
     assert not house.runs.left(number)
 
 
 def test_a_worker_thought_dead_writes_nothing_into_the_run(house):
     opened = house.official.open(AGENT, NoWorld())
-    first = serve(house.official, opened)[0]
+    first = serve(house.run_tasks, opened)[0]
     house.official.resume(opened.record.number, AGENT, NoWorld())
     with pytest.raises(NotAllowed, match="attempt"):
-        house.official.record(opened, outcome(first))
+        house.run_tasks.record(opened, outcome(first))
     assert not house.runs.held(opened.record.number, opened.attempt)
 
 
@@ -188,7 +188,7 @@ def test_a_claim_that_is_lost_at_the_start_opens_no_run(house):
     with pytest.raises(RuntimeError, match="lost"):
         house.run_player.play(AGENT, NoWorld(), NullProgress(), hold=RunControl(opened=refuses))
     assert (house.ledger.size, house.runs.list(month=MONTH)) == (size, ())
-    assert house.books.exposures.servings() == []
+    assert house.exposures.servings() == []
 
 
 def die(*_args, **_how):

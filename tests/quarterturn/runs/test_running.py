@@ -93,7 +93,7 @@ def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
 
 def test_a_task_without_a_world_was_served_to_nobody(house):
     house.run_player.play(AGENT, NoWorld(), Quiet())
-    assert house.books.exposures.totals() == []
+    assert house.exposures.totals() == []
 
 
 @pytest.mark.parametrize(("error", "reason"), [(KeyboardInterrupt(), "worker-stopped"), (RuntimeError("x"), "mistake")])

@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rotation.detection.leak_trace import trace_text
 from rotation.month.sets import DEMO
-from rotation.runs import withdrawal
-from rotation.runs.official import OpenRun
+from rotation.runs.run_tasks import OpenRun
 from vault.errors import NotAllowed
 from vault.ledger.audit.verify import audit
 from vault.task import variant
@@ -66,54 +64,54 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
         served(month, name)
     run, betas = served(month, "beta")
     text = f"Somebody posted this:\n{varied(betas)[0].goal.upper()}\n".encode()
-    before = len(month.books.vault.access_log())
-    found = trace_text(month.books, text, who="ada")
+    before = len(month.vault.access_log())
+    found = month.leak_tracer.trace(text, who="ada")
     assert found.trace.verdict == "one"
     assert [(who.submitter, who.month) for who, _ in found.trace.named] == [("beta", str(FIRST))]
     assert [source.task_id for source in found.trace.sources] == [varied(betas)[0].id]
     assert next(iter(found.runs.values())) == (2, run.record.number)
-    log = month.books.vault.access_log()[before:]
+    log = month.vault.access_log()[before:]
     assert log[0].what == f"text/{found.sha256}"
     opened = [entry.what for entry in log[1:]]
-    assert opened == [f"task/{record.id}" for record in month.books.vault.records(TaskState.LIVE)]
+    assert opened == [f"task/{record.id}" for record in month.vault.records(TaskState.LIVE)]
     assert found.public == ()
 
 
 def test_a_run_after_a_withdrawal_was_not_served_the_task(month):
     first, alphas = served(month, "alpha")
     (leaked, *_) = varied(alphas)
-    withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")
+    month.withdrawals.withdraw([leaked.id], "it leaked", who="ada")
     served(month, "alpha")
-    found = trace_text(month.books, leaked.goal.encode(), who="ada")
+    found = month.leak_tracer.trace(leaked.goal.encode(), who="ada")
     assert list(found.runs.values()) == [(first.record.number,)]
 
 
 def test_an_unrelated_text_finds_nothing(month):
     served(month, "alpha")
-    assert trace_text(month.books, b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
+    assert month.leak_tracer.trace(b"Take number 3 out of the folder.", who="ada").trace.verdict == "nothing"
 
 
 def test_nobody_traces_without_a_name(month):
     with pytest.raises(NotAllowed, match="must say who"):
-        trace_text(month.books, b"a text", who="")
+        month.leak_tracer.trace(b"a text", who="")
 
 
 def test_a_text_counts_only_if_it_was_logged_before_the_key_was_public(month):
     run = month.play("alpha", 0.5)
-    of_sunset = varied({t.id: t for t in month.official.prepare(run) if t.id in run.cohorts[0].tasks})[0]
+    of_sunset = varied({t.id: t for t in month.run_tasks.prepare(run) if t.id in run.cohorts[0].tasks})[0]
     early = of_sunset.goal.encode()
-    trace_text(month.books, early, who="ada")
+    month.leak_tracer.trace(early, who="ada")
     month.rotation.run(FIRST)
     late = early + b" Again."
-    assert trace_text(month.books, late, who="ada").public == (of_sunset.id,)
-    known = trace_text(month.books, early, who="ada")
+    assert month.leak_tracer.trace(late, who="ada").public == (of_sunset.id,)
+    known = month.leak_tracer.trace(early, who="ada")
     assert known.public == ()
     assert known.trace.verdict == "one"
 
 
 def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
     run = month.play("alpha", 0.5)
-    shown = {task.id: task for task in month.official.prepare(run)}
+    shown = {task.id: task for task in month.run_tasks.prepare(run)}
     month.rotation.run(FIRST)
     folder = month.releases / FIRST.release
     report = audit(folder, [month.vkey])
@@ -133,7 +131,7 @@ def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
 
 def test_an_audit_finds_a_key_that_was_chosen_afterwards(month, monkeypatch):
     month.play("alpha", 0.5)
-    monkeypatch.setattr(type(month.books.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
+    monkeypatch.setattr(type(month.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
     month.rotation.run(FIRST)
     failed = [step for step in audit(month.releases / FIRST.release, [month.vkey]).steps if step.state == "failed"]
     assert [step.name for step in failed] == ["commitments"]

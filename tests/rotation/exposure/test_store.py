@@ -20,18 +20,18 @@ def served(task, submitter, *, channel="docker", times=1, run=1, month="2026-12"
 def test_the_ledger_says_who_was_served_what_when_and_how_often(begun_home):
     run = begun_home.play("careful", 0.5)
     again = begun_home.open("careful")
-    begun_home.official.serve(again, run.tasks[0])
+    begun_home.run_tasks.serve(again, run.tasks[0])
     begun_home.serve_again(again, run.tasks[0])
-    begun_home.official.serve(again, *run.tasks[1:])
-    first, second = begun_home.books.exposures.servings(run.tasks[0])
+    begun_home.run_tasks.serve(again, *run.tasks[1:])
+    first, second = begun_home.exposures.servings(run.tasks[0])
     assert [(s.run, s.month, s.submitter, s.channel, s.times) for s in (first, second)] == [
         (run.record.number, str(FIRST), "careful", "docker", 1),
         (again.record.number, str(FIRST), "careful", "docker", 2),
     ]
     assert first.first_at == first.last_at < second.first_at < second.last_at
-    assert {s.skeleton for s in (first, second)} == {begun_home.books.vault.record(run.tasks[0]).skeleton_tag}
-    assert begun_home.books.exposures.totals(run.tasks[0]) == [(run.tasks[0], "careful", "docker", 3)]
-    assert len(begun_home.books.exposures.servings()) == 2 * len(run.tasks)
+    assert {s.skeleton for s in (first, second)} == {begun_home.vault.record(run.tasks[0]).skeleton_tag}
+    assert begun_home.exposures.totals(run.tasks[0]) == [(run.tasks[0], "careful", "docker", 3)]
+    assert len(begun_home.exposures.servings()) == 2 * len(run.tasks)
 
 
 def test_a_burn_counts_servings_submitters_and_readers_and_nobody_twice():

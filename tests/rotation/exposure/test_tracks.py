@@ -7,7 +7,7 @@ import pytest
 
 from rotation.errors import NotAllowed
 from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
-from rotation.runs.official import OpenRun
+from rotation.runs.run_tasks import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
 from vault.ledger.audit.verify import audit
@@ -25,13 +25,13 @@ def play(home: Benchmark, attempts: int = 1) -> OpenRun:
     for place, task in enumerate(home.serve(run)):
         for _ in range(0 if place else attempts - 1):
             home.serve_again(run, task.id)
-        home.official.record(run, home.done(task.id))
+        home.run_tasks.record(run, home.done(task.id))
     home.official.close(run)
     return run
 
 
 def tags(home: Benchmark, tasks: tuple[str, ...]) -> set[str]:
-    return {home.books.vault.record(task).skeleton_tag for task in tasks}
+    return {home.vault.record(task).skeleton_tag for task in tasks}
 
 
 def test_every_track_has_its_row():
@@ -57,7 +57,7 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
 
 
 def test_without_a_sunset_cohort_nothing_is_served(begun_home):
-    live = [cohort for cohort in begun_home.books.months.cohorts("live") if cohort.retires != FIRST]
+    live = [cohort for cohort in begun_home.months.cohorts("live") if cohort.retires != FIRST]
     with pytest.raises(NotAllowed, match="'endpoint'"):
         ENDPOINT.cohorts(live, FIRST)
     assert len(DOCKER.cohorts(live, FIRST)) == 3
@@ -67,33 +67,33 @@ def test_without_a_sunset_cohort_nothing_is_served(begun_home):
 def test_each_serving_is_an_exposure_and_its_skeleton_is_seen(begun_home, attempts):
     run = play(begun_home, attempts)
     first, *others = run.tasks
-    served = {task: times for task, _, _, times in begun_home.books.exposures.totals()}
+    served = {task: times for task, _, _, times in begun_home.exposures.totals()}
     assert served == {first: attempts} | dict.fromkeys(others, 1)
-    assert {row[1:3] for row in begun_home.books.exposures.totals()} == {("host", "endpoint")}
-    assert begun_home.books.months.seen() == tags(begun_home, run.tasks)
+    assert {row[1:3] for row in begun_home.exposures.totals()} == {("host", "endpoint")}
+    assert begun_home.months.seen() == tags(begun_home, run.tasks)
     again = play(begun_home)
-    assert [times for *_, times in begun_home.books.exposures.totals()] == [attempts + 1, *[2] * len(others)]
+    assert [times for *_, times in begun_home.exposures.totals()] == [attempts + 1, *[2] * len(others)]
     assert again.tasks == run.tasks
 
 
 def test_an_aborted_run_has_exposed_its_tasks(begun_home):
     run = begun_home.official.open(HOSTED, NamedBox())
     begun_home.serve(run)
-    begun_home.official.stop(run, "mistake")
-    assert {channel for _, _, channel, _ in begun_home.books.exposures.totals()} == {"endpoint"}
-    assert begun_home.books.months.seen() == tags(begun_home, run.tasks)
+    begun_home.run_tasks.stop(run, "mistake")
+    assert {channel for _, _, channel, _ in begun_home.exposures.totals()} == {"endpoint"}
+    assert begun_home.months.seen() == tags(begun_home, run.tasks)
 
 
 def test_a_boxed_run_exposes_nothing_to_anybody(begun_home):
     begun_home.play("sealed", 0.5)
-    assert {channel for _, _, channel, _ in begun_home.books.exposures.totals()} == {"docker"}
-    assert begun_home.books.months.seen() == set()
+    assert {channel for _, _, channel, _ in begun_home.exposures.totals()} == {"docker"}
+    assert begun_home.months.seen() == set()
 
 
 def test_a_fresh_cohort_has_no_skeleton_that_an_endpoint_has_read(begun_home):
     read = tags(begun_home, play(begun_home).tasks)
     begun_home.rotation.run(FIRST)
-    fresh = next(c for c in begun_home.books.months.cohorts("live") if c.retires == FIRST.plus(4))
+    fresh = next(c for c in begun_home.months.cohorts("live") if c.retires == FIRST.plus(4))
     assert not read & tags(begun_home, fresh.tasks)
     counts = begun_home.leaf(f"set/{FIRST.plus(1)}").predicate["counts"]
     assert counts == {"unseen": 24, "seen": 0}  # what was read has left

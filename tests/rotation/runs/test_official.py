@@ -10,9 +10,7 @@ import pytest
 from rotation.errors import NotAllowed, Refused
 from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
-from rotation.runs import withdrawal
-from rotation.runs.official import OpenRun
-from rotation.turn import promise
+from rotation.runs.run_tasks import OpenRun
 from sandbox.results.failure import RETRIES, AttemptFacts, Stage
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunState
@@ -36,7 +34,7 @@ def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     made.stock(6)
     made.rotation.run(BEFORE)
     yield made
-    made.books.engine.dispose()
+    made.engine.dispose()
 
 
 def only(run: OpenRun, task: str) -> OpenRun:
@@ -57,19 +55,19 @@ def test_a_run_that_is_being_opened_while_a_whole_turn_passes_is_refused(home, m
     monkeypatch.setattr(home.official, "month", month)
     with pytest.raises(NotAllowed, match="the month turned from 2026-12"):
         home.open()
-    assert not home.books.runs.list()
+    assert not home.runs.list()
 
 
 def test_a_reviewed_task_is_not_served_though_its_commitment_is_published(home):
-    spare = home.books.vault.records(TaskState.REVIEWED)[0].id
+    spare = home.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Refused, match=f"{spare} is reviewed, not live"):
         home.serve(only(home.open(), spare))
 
 
 def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch):
     run = home.open()
-    task, head = run.tasks[0], home.books.ledger.published
-    commit = home.books.leaf_index(f"commit/{task}")
+    task, head = run.tasks[0], home.ledger.published
+    commit = home.ledger.index_of(f"commit/{task}")
     monkeypatch.setattr(PublicLog, "published", replace(head, size=commit))
     with pytest.raises(Refused, match="not published yet"):
         home.serve(only(run, task))
@@ -79,22 +77,22 @@ def test_a_task_is_served_once_the_head_covers_its_commitment(home, monkeypatch)
 
 def test_a_run_names_the_head_over_all_that_was_recorded_before_it(home):
     home.stock(1)
-    with transaction(home.books.engine) as session:
-        promise.record_commit(session, home.books, home.books.vault.records(TaskState.REVIEWED)[-1].id)
+    with transaction(home.engine) as session:
+        home.promises.record_commit(session, home.vault.records(TaskState.REVIEWED)[-1].id)
     key = f"run-open/{home.open().record.number}"
-    assert home.leaf(key).predicate["checkpoint"]["size"] == home.books.leaf_index(key)
+    assert home.leaf(key).predicate["checkpoint"]["size"] == home.ledger.index_of(key)
 
 
 def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs(home, monkeypatch):
     home.stock(1)
-    real = home.books.ledger.publish
+    real = home.ledger.publish
 
     def before_the_set():
-        if "set" in home.books.months.turn(FIRST).done:
+        if "set" in home.months.turn(FIRST).done:
             raise Killed
         return real()
 
-    monkeypatch.setattr(home.books.ledger, "publish", before_the_set)
+    monkeypatch.setattr(home.ledger, "publish", before_the_set)
     with pytest.raises(Killed):
         home.rotation.run(FIRST)
     home.reopen()
@@ -103,24 +101,24 @@ def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs
 
 
 def test_the_first_promised_task_of_the_reserve_takes_the_place(home):
-    task = home.books.months.cohorts("live")[0].tasks[0]
+    task = home.months.cohorts("live")[0].tasks[0]
     promised = home.leaf(f"set/{FIRST}").predicate["reserve"]
-    withdrawal.withdraw(home.books, [task], "it leaked", who="ada")
-    (gone,) = withdrawal.listed(home.books)
-    refill = home.books.vault.record(gone.replacement or "")
+    home.withdrawals.withdraw([task], "it leaked", who="ada")
+    (gone,) = home.withdrawals.listed()
+    refill = home.vault.record(gone.replacement or "")
     assert refill.commitment.hex() == promised[str(Stratum.of(refill))][0]
     assert len(promised[str(Stratum.of(refill))]) == 2
 
 
 def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home, monkeypatch):
-    first, second = home.books.months.cohorts("live")[0].tasks[:2]
+    first, second = home.months.cohorts("live")[0].tasks[:2]
 
     def only_recorded(task):
         with pytest.raises(Killed):
-            withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=killed)
-        return next(one.replacement or "" for one in withdrawal.recorded(home.books) if one.task == task)
+            home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=killed)
+        return next(one.replacement or "" for one in home.withdrawals.recorded() if one.task == task)
 
-    refills, real = [only_recorded(first)], home.books.ledger.publish
+    refills, real = [only_recorded(first)], home.ledger.publish
 
     def publish():
         head = real()
@@ -128,11 +126,11 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
         refills.append(only_recorded(second))
         return head
 
-    monkeypatch.setattr(home.books.ledger, "publish", publish)
-    withdrawal.settle(home.books)
-    assert [home.books.vault.record(refill).state for refill in refills] == [TaskState.LIVE, TaskState.REVIEWED]
-    withdrawal.settle(home.books)
-    assert home.books.vault.record(refills[1]).state is TaskState.LIVE
+    monkeypatch.setattr(home.ledger, "publish", publish)
+    home.withdrawals.settle()
+    assert [home.vault.record(refill).state for refill in refills] == [TaskState.LIVE, TaskState.REVIEWED]
+    home.withdrawals.settle()
+    assert home.vault.record(refills[1]).state is TaskState.LIVE
 
 
 # -- what is served, and what is not served again ---------------------------------------------------------------------
@@ -140,47 +138,47 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
 def verdicts(home: Benchmark, number: int) -> dict[str, str]:
     """Give the verdict and the code of each task of a run."""
-    results = home.books.runs.results(number, who="test", why="test")
+    results = home.runs.results(number, who="test", why="test")
     return {one.task_id: f"{one.verdict.value} {one.code}" for one in results}
 
 
 def test_nothing_is_served_twice_but_for_a_cause_that_was_written_down(home):
     run = home.open()
     first, second, *_ = run.tasks
-    home.official.serve(run, first, second)
+    home.run_tasks.serve(run, first, second)
     with pytest.raises(NotAllowed, match=r"already served task t-\w+"):
-        home.official.serve(run, first)
-    assert home.official.again(run, first, "engine-lost")
-    home.official.serve(run, first)
+        home.run_tasks.serve(run, first)
+    assert home.run_tasks.again(run, first, "engine-lost")
+    home.run_tasks.serve(run, first)
     with pytest.raises(NotAllowed):
-        home.official.serve(run, first)
-    assert {task: one.times for task, one in home.books.exposures.of_run(1).items()} == {first: 2, second: 1}
+        home.run_tasks.serve(run, first)
+    assert {task: one.times for task, one in home.exposures.of_run(1).items()} == {first: 2, second: 1}
 
 
 def test_all_attempts_at_a_run_have_its_retries_together(home):
     run = home.open()
     tasks = run.tasks
-    home.official.serve(run, *tasks[:3])
-    assert [home.official.again(run, task, "engine-lost") for task in tasks[:3]] == [True] * 3
+    home.run_tasks.serve(run, *tasks[:3])
+    assert [home.run_tasks.again(run, task, "engine-lost") for task in tasks[:3]] == [True] * 3
     again = home.official.resume(1, submission("careful"), NamedBox())
-    home.official.serve(again, *tasks)
+    home.run_tasks.serve(again, *tasks)
     assert RETRIES == 4
-    assert [home.official.again(again, task, "engine-lost") for task in tasks[:3]] == [True, False, False]
+    assert [home.run_tasks.again(again, task, "engine-lost") for task in tasks[:3]] == [True, False, False]
 
 
 def test_a_task_in_play_when_its_worker_died_is_a_fail_and_counted_for_a_review(home):
     run = home.open()
     lost, done, *_ = run.tasks
-    home.official.serve(run, lost, done)
-    home.official.record(run, home.done(done))
+    home.run_tasks.serve(run, lost, done)
+    home.run_tasks.record(run, home.done(done))
     again = home.official.resume(1, submission("careful"), NamedBox())
     assert lost not in again.left
     assert verdicts(home, 1) == {lost: "false worker-lost", done: "true finished"}
     home.finish(again)
     other = home.open()
-    home.official.serve(other, other.tasks[0])
+    home.run_tasks.serve(other, other.tasks[0])
     home.official.resume(2, submission("careful"), NamedBox())
-    assert home.books.months.unsettled() == [Unsettled("careful", "unclear", (1, 2))]
+    assert home.months.unsettled() == [Unsettled("careful", "unclear", (1, 2))]
 
 
 @pytest.mark.parametrize(
@@ -194,20 +192,20 @@ def test_a_task_in_play_when_its_worker_died_is_a_fail_and_counted_for_a_review(
 def test_the_unfinished_tasks_of_a_run_when_the_month_turns(home, code, unserved, playing):
     run = home.open()
     done, open_, *rest = run.tasks
-    home.official.serve(run, done, open_)
-    home.official.record(run, home.done(done))
-    home.official.stop(run, code)
+    home.run_tasks.serve(run, done, open_)
+    home.run_tasks.record(run, home.done(done))
+    home.run_tasks.stop(run, code)
     home.stock(1)
     home.rotation.run(FIRST)
     assert verdicts(home, 1) == {done: "true finished", open_: playing} | dict.fromkeys(rest, unserved)
-    assert home.books.runs.get(1).state is RunState.DONE
+    assert home.runs.get(1).state is RunState.DONE
     home.audited(FIRST)
 
 
 def test_a_cause_is_forgotten_once_the_run_is_played_on(home):
     run = home.open()
-    home.official.serve(run, run.tasks[0])
-    home.official.stop(run, "machine")
+    home.run_tasks.serve(run, run.tasks[0])
+    home.run_tasks.stop(run, "machine")
     again = home.official.resume(1, submission("careful"), NamedBox())
     assert run.tasks[0] in again.left
     assert home.official.end(1, "turn").state is RunState.DONE
@@ -216,9 +214,9 @@ def test_a_cause_is_forgotten_once_the_run_is_played_on(home):
 
 def test_cancelling_a_run_fails_what_is_left(home):
     run = home.open()
-    home.official.serve(run, run.tasks[0])
-    home.official.record(run, home.done(run.tasks[0]))
-    home.official.stop(run, "machine")
+    home.run_tasks.serve(run, run.tasks[0])
+    home.run_tasks.record(run, home.done(run.tasks[0]))
+    home.run_tasks.stop(run, "machine")
     home.official.end(1, "cancelled")
     assert Counter(verdicts(home, 1).values()) == {"true finished": 1, "false cancelled": len(run.tasks) - 1}
 
@@ -233,33 +231,33 @@ def test_the_state_of_an_earlier_serving_is_not_judged_in_place_of_the_next_one(
     """Otherwise a worker's death would take back the serving that was in play."""
     run = home.open()
     task = run.tasks[0]
-    home.official.serve(run, task)
-    home.official.seal(run, UnjudgedResult(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
-    assert home.official.again(run, task, "engine-lost")
-    home.official.serve(run, task)
+    home.run_tasks.serve(run, task)
+    home.run_tasks.seal(run, UnjudgedResult(task, FrozenState(b""), LEFT, Transcript((), None, "answered")))
+    assert home.run_tasks.again(run, task, "engine-lost")
+    home.run_tasks.serve(run, task)
     again = home.official.resume(1, submission("careful"), NamedBox())
     assert (again.sealed, verdicts(home, 1)) == (frozenset(), {task: "false worker-lost"})
 
 
 def test_a_run_that_is_served_something_while_it_is_being_aborted_is_closed(home, monkeypatch):
-    run, real = home.open(), home.books.exposures.of_run
+    run, real = home.open(), home.exposures.of_run
 
     def of_run(number, session=None):
         found = real(number, session)
         if session is None:
             monkeypatch.undo()
-            home.official.serve(run, run.tasks[0])
+            home.run_tasks.serve(run, run.tasks[0])
         return found
 
-    monkeypatch.setattr(home.books.exposures, "of_run", of_run)
+    monkeypatch.setattr(home.exposures, "of_run", of_run)
     assert home.official.end(1, "turn").state is RunState.DONE
     assert Counter(verdicts(home, 1).values()) == {"false worker-lost": 1, "false turn": len(run.tasks) - 1}
 
 
 def test_an_end_that_was_killed_is_made_again(home, monkeypatch):
     run = home.open()
-    home.official.serve(run, run.tasks[0])
-    home.official.stop(run, "machine")
+    home.run_tasks.serve(run, run.tasks[0])
+    home.run_tasks.stop(run, "machine")
     with monkeypatch.context() as broken:
         broken.setattr(home.official, "close", killed)
         with pytest.raises(Killed):

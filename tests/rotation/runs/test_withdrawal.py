@@ -9,15 +9,11 @@ from typing import Any
 
 import pytest
 
-from rotation.detection.scan_results import Scanner
 from rotation.errors import Malformed, NotAllowed
-from rotation.exposure.store import ExposureLimits
 from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.sets import DEMO, Stratum
-from rotation.runs import openings, withdrawal
-from rotation.turn import promise
-from vault.database import transaction
+from rotation.runs import withdrawal
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
 from vault.ledger.statements.results import figures
@@ -37,37 +33,35 @@ def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     made.stock(5)
     made.rotation.run(BEFORE)
     yield made
-    made.books.engine.dispose()
+    made.engine.dispose()
 
 
 def members(home: Benchmark, place: int = 0) -> tuple[str, ...]:
-    return home.books.months.cohorts("live")[place].tasks
+    return home.months.cohorts("live")[place].tasks
 
 
 def state(home: Benchmark, task: str) -> TaskState:
-    return home.books.vault.record(task).state
+    return home.vault.record(task).state
 
 
 def stratum(home: Benchmark, task: str) -> Stratum:
-    return Stratum.of(home.books.vault.record(task))
+    return Stratum.of(home.vault.record(task))
 
 
 def spare(home: Benchmark, task: str) -> str:
     """Give the one reserve task of a task's stratum."""
-    (found,) = (
-        r.id for r in home.books.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task)
-    )
+    (found,) = (r.id for r in home.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task))
     return found
 
 
 def gone(home: Benchmark, *tasks: str, why: str = "it leaked") -> list[withdrawal.Withdrawn]:
-    withdrawal.withdraw(home.books, tasks, why, who="ada")
-    return [one for one in withdrawal.listed(home.books) if one.task in tasks]
+    home.withdrawals.withdraw(tasks, why, who="ada")
+    return [one for one in home.withdrawals.listed() if one.task in tasks]
 
 
 def broken_off(home: Benchmark, task: str, on_step: Any = killed) -> None:
     with pytest.raises(Killed):
-        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=on_step)
+        home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=on_step)
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -88,7 +82,7 @@ def test_the_next_of_the_reserve_takes_the_place_in_the_promised_order(home):
     assert (one.cohort, one.replacement, one.reason, one.month) == ("cohort-2026-12", refill, "it leaked", FIRST)
     assert members(home) == (*before[:2], refill, *before[3:])
     assert (state(home, before[2]), state(home, refill)) == (TaskState.WITHDRAWN, TaskState.LIVE)
-    assert home.books.ledger.published.size > one.leaf
+    assert home.ledger.published.size > one.leaf
     folder = turned(home, FIRST)
     assert [task["id"] for task in lines(folder, "tasks.jsonl")] == list(members_of(folder))
     assert [task["id"] for task in lines(folder, "withdrawn.jsonl")] == [before[2]]
@@ -139,12 +133,12 @@ def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_open
 def test_a_run_that_is_taken_over_plays_what_it_was_opened_for(home):
     run = home.open()
     tasks = run.tasks
-    home.official.serve(run, tasks[1])
-    home.official.record(run, home.done(tasks[1]))
+    home.run_tasks.serve(run, tasks[1])
+    home.run_tasks.record(run, home.done(tasks[1]))
     gone(home, tasks[0], tasks[1])
     again = home.official.resume(run.record.number, submission("careful"), NamedBox())
     assert again.tasks == tasks
-    assert tasks[0] in {task.id for task in home.official.prepare(again)}
+    assert tasks[0] in {task.id for task in home.run_tasks.prepare(again)}
     home.finish(again)
     turned(home, FIRST)
 
@@ -166,7 +160,7 @@ def test_killed_after_any_step_it_is_finished_once_by_the_next_process(home, ste
         home.finish(home.open())
     turned(home, FIRST)
     assert state(home, refill) is TaskState.PUBLISHED
-    (one,) = withdrawal.listed(home.books)
+    (one,) = home.withdrawals.listed()
     assert (one.reason, one.replacement) == ("it leaked", refill)
 
 
@@ -181,8 +175,8 @@ def test_a_gap_that_nobody_published_is_opened_by_the_turn_that_comes_next(home)
 
 @pytest.mark.parametrize("call", ["advance", "record", "replace", "confirm"])
 def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, call):
-    books, task = home.books, members(home)[0]
-    rooms = {"advance": books.vault, "record": books.ledger, "replace": books.months, "confirm": books.findings}
+    task = members(home)[0]
+    rooms = {"advance": home.vault, "record": home.ledger, "replace": home.months, "confirm": home.findings}
     target = rooms[call]
     real = getattr(target, call)
 
@@ -194,8 +188,8 @@ def test_killed_inside_the_first_step_nothing_has_happened(home, monkeypatch, ca
     with monkeypatch.context() as patch:
         patch.setattr(target, call, after)
         broken_off(home, task, None)
-    assert (members(home), state(home, task), withdrawal.listed(books)) == (before, TaskState.LIVE, [])
-    assert not withdrawal.is_withdrawn(books, task)
+    assert (members(home), state(home, task), home.withdrawals.listed()) == (before, TaskState.LIVE, [])
+    assert home.ledger.find(withdrawal.leaf_key(task)) is None
 
 
 def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypatch):
@@ -206,10 +200,10 @@ def test_nobody_is_served_a_refill_before_its_place_is_published(home, monkeypat
         raise Unavailable("too few witnesses cosigned")
 
     with monkeypatch.context() as patch:
-        patch.setattr(home.books.ledger, "publish", gone_away)
+        patch.setattr(home.ledger, "publish", gone_away)
         with pytest.raises(Unavailable):
             gone(home, task)
-        assert withdrawal.listed(home.books) == [], "what is not published is told nobody"
+        assert home.withdrawals.listed() == [], "what is not published is told nobody"
         assert state(home, refill) is TaskState.REVIEWED
         with pytest.raises(Unavailable):
             home.open()
@@ -222,23 +216,23 @@ def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home):
     kind = stratum(home, members(home)[0])
     twins = [next(task for task in members(home, place) if stratum(home, task) == kind) for place in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda task: withdrawal.withdraw(home.books, [task], "broken", who="ada"), twins))
-    refills = [one.replacement for one in withdrawal.listed(home.books)]
+        list(threads.map(lambda task: home.withdrawals.withdraw([task], "broken", who="ada"), twins))
+    refills = [one.replacement for one in home.withdrawals.listed()]
     assert len({one for one in refills if one}) == 1, "the reserve was promised with the set, and held one"
     assert refills[1:] == [None] * 3
     turned(home, FIRST)
 
 
 def test_a_task_withdrawn_while_a_run_is_being_opened_is_not_served(home, monkeypatch):
-    task, real = members(home)[0], home.books.ledger.publish
+    task, real = members(home)[0], home.ledger.publish
 
     def meanwhile():
         head = real()
         monkeypatch.undo()
-        withdrawal.withdraw(home.books, [task], "it leaked", who="ada", on_step=lambda _: None)
+        home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=lambda _: None)
         return head
 
-    monkeypatch.setattr(home.books.ledger, "publish", meanwhile)
+    monkeypatch.setattr(home.ledger, "publish", meanwhile)
     run = home.open()
     assert task not in run.tasks
     assert len(run.tasks) == run.record.tasks == 24
@@ -251,7 +245,7 @@ def test_during_a_turn_nothing_is_withdrawn(home, monkeypatch):
 
     home.stock(1)
     with monkeypatch.context() as patch:
-        patch.setattr(home.rotation, "_publish", killed)
+        patch.setitem(home.rotation._steps, "publish", killed)
         with pytest.raises(Killed):
             home.rotation.run(FIRST)
     with pytest.raises(NotAllowed, match="the turn of 2026-12 is under way"):
@@ -266,7 +260,7 @@ def test_a_withdrawn_reserve_task_leaves_and_the_next_one_moves_up(home):
     first = spare(home, task)
     (one,) = gone(home, first)
     assert (one.cohort, one.replacement) == (None, None)
-    assert home.books.vault.record(first).skeleton_tag in home.books.months.seen()
+    assert home.vault.record(first).skeleton_tag in home.months.seen()
     (other,) = gone(home, task)
     assert other.replacement is None, "whoever left the reserve takes no place"
     folder = turned(home, FIRST)
@@ -293,21 +287,21 @@ def test_a_refill_may_be_withdrawn_too(home):
 
 def test_an_unpromised_task_leaves_without_a_leaf(home):
     home.stock(1)
-    never = home.books.vault.records(TaskState.REVIEWED)[-1].id
-    size = home.books.ledger.size
+    never = home.vault.records(TaskState.REVIEWED)[-1].id
+    size = home.ledger.size
     assert gone(home, never) == []
-    assert (state(home, never), home.books.ledger.size) == (TaskState.WITHDRAWN, size)
+    assert (state(home, never), home.ledger.size) == (TaskState.WITHDRAWN, size)
 
 
 def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home):
-    task = benchmark_home.books.vault.records(TaskState.REVIEWED)[0].id
+    task = benchmark_home.vault.records(TaskState.REVIEWED)[0].id
     assert gone(benchmark_home, task) == []
     assert state(benchmark_home, task) is TaskState.WITHDRAWN
-    assert benchmark_home.books.ledger.size == 0
+    assert benchmark_home.ledger.size == 0
 
 
 def test_a_task_that_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
-    good, size = members(home)[0], home.books.ledger.size
+    good, size = members(home)[0], home.ledger.size
     home.stock(1)
     published = members(home)[1]
     with pytest.raises(NotFound, match="no task t-nosuch"):
@@ -315,7 +309,7 @@ def test_a_task_that_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
     for reason in ("", "  ", "x" * 201, "two\nlines"):
         with pytest.raises(Malformed, match="a reason has"):
             gone(home, good, why=reason)
-    assert (state(home, good), home.books.ledger.size) == (TaskState.LIVE, size)
+    assert (state(home, good), home.ledger.size) == (TaskState.LIVE, size)
     home.rotation.run(FIRST)
     with pytest.raises(NotOpen, match="'withdraw' is not open to a task that is published"):
         gone(home, published)
@@ -324,18 +318,17 @@ def test_a_task_that_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
 def test_withdrawing_again_changes_nothing(home):
     task = members(home)[0]
     gone(home, task)
-    size = home.books.ledger.size
+    size = home.ledger.size
     assert [one.reason for one in gone(home, task, why="another reason")] == ["it leaked"]
-    assert home.books.ledger.size == size
+    assert home.ledger.size == size
 
 
 def test_the_finding_that_proposed_it_is_closed_with_it(home):
     task, other = members(home)[:2]
     found = [NewFinding("exposure", name, FIRST, detail="served too often") for name in (task, other)]
-    now = home.clock()
-    home.books.findings.keep([ScanRecord(FIRST, now, 1, 1, None)], found, now)
+    home.findings.keep([ScanRecord(FIRST, home.clock(), 1, 1, None)], found)
     (one,) = gone(home, task)
-    closed, left = sorted(home.books.findings.all(), key=lambda found: found.subject != task)
+    closed, left = sorted(home.findings.all(), key=lambda found: found.subject != task)
     assert (closed.state, closed.reviews[-1].who) == ("confirmed", "ada")
     assert closed.reviews[-1].note == f"withdrawn at leaf {one.leaf}"
     assert left.state == "open"
@@ -348,9 +341,9 @@ def test_a_scan_still_reads_what_was_withdrawn(home):
     (one,) = gone(home, task)
     home.finish(home.open())
     assert one.replacement is not None
-    entered = withdrawal.entered(home.books)
+    entered = home.withdrawals.entered()
     assert (entered[task], entered[one.replacement]) == (FIRST, FIRST.plus(1))
-    assert {task, one.replacement} < set(Scanner(home.books, ExposureLimits()).table("test").tasks)
+    assert {task, one.replacement} < set(home.sealed_results.table("test").tasks)
 
 
 def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
@@ -368,18 +361,18 @@ def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
 
 def test_a_committed_task_whose_skeleton_is_now_shared_leaves_the_reserve(home):
     home.stock(1)
-    books, made = home.books, []
+    made = []
     for number, stratum in enumerate(sorted(DEMO.per_cohort)[:2] * 4):  # of these one each enters
         made.append(home.add(document(1000 + number, stratum), f"shared-{number // 2}"))
-    with transaction(books.engine) as session:
+    with home.months.transaction() as session:
         for task_id in made:
-            promise.record_commit(session, books, task_id)
+            home.promises.record_commit(session, task_id)
     home.rotation.run(FIRST)
     promised = home.leaf("set/2027-01").predicate["reserve"]
-    tags = {record.commitment.hex(): record.skeleton_tag for record in books.vault.records(TaskState.REVIEWED)}
+    tags = {record.commitment.hex(): record.skeleton_tag for record in home.vault.records(TaskState.REVIEWED)}
     found = [tags[item] for order in promised.values() for item in order]
     assert len(set(found)) == len(found) > 0
-    assert not set(found) & {*books.months.taken(), *books.months.seen()}
+    assert not set(found) & {*home.months.taken(), *home.months.seen()}
 
 
 def test_a_refill_is_opened_with_what_it_was_served_alone(home):
@@ -388,8 +381,8 @@ def test_a_refill_is_opened_with_what_it_was_served_alone(home):
     home.finish(run)
     task = members(home)[0]
     (one,) = gone(home, task)
-    cohort = home.books.months.cohorts("live")[0]
-    (found,) = openings.of_cohort(home.books, cohort, why="test")
+    cohort = home.months.cohorts("live")[0]
+    (found,) = home.run_ledger.openings(cohort, why="test")
     names = {result.result["task"] for result in found.results}
     assert task in names
     assert one.replacement not in names

@@ -11,7 +11,6 @@ from securesystemslib.exceptions import VerificationError
 
 from rotation.errors import Refused
 from rotation.turn import attestation
-from rotation.turn.attestation import Attester
 from rotation.turn.turn import Rotation
 from vault.errors import Unavailable
 from vault.ledger.release import month
@@ -49,7 +48,7 @@ def test_a_turn_signs_the_first_head_over_its_set_and_nothing_but_the_log_signs_
         name = f"set/{turn.plus(1)}"
         kept = (turned.public / "log" / "checkpoints").iterdir()
         assert head.size == min(
-            size for size in (int(path.name) for path in kept) if size > turned.books.leaf_index(name)
+            size for size in (int(path.name) for path in kept) if size > turned.ledger.index_of(name)
         )
         key = bytes.fromhex(turned.leaf(name).predicate["month_key"])
         assert key == turned.month_key.public_key().public_bytes_raw()
@@ -76,12 +75,12 @@ def test_the_attestation_binds_head_release_and_set(turned):
             "checkpoint": {"size": head.size, "root": head.root.hex()},
             "set": {
                 "month": "2027-01",
-                "leaf": turned.books.leaf_index("set/2027-01"),
+                "leaf": turned.ledger.index_of("set/2027-01"),
                 "root": turned.leaf("set/2027-01").digest["sha256"],
             },
             "release": {
                 "name": "Historical-2026-12",
-                "leaf": turned.books.leaf_index("retire/2026-12"),
+                "leaf": turned.ledger.index_of("retire/2026-12"),
                 "manifest": manifest,
             },
             "next": {"month": "2027-01", "due": "2027-02-01"},
@@ -113,7 +112,7 @@ def test_missing_files_are_made_again_with_the_same_bytes_at_any_size_of_the_log
 def test_witnesses_lines_under_a_head_change_nothing_that_is_signed(turned):
     before = files(folder_of(turned))
     size = open_checkpoint(before[month.CHECKPOINT], [Verifier.parse(turned.vkey)])[0].size
-    turned.books.log.put_under(before[month.CHECKPOINT].decode(), "— witness.example AAAAAAAAAAAA\n")
+    turned.log.put_under(before[month.CHECKPOINT].decode(), "— witness.example AAAAAAAAAAAA\n")
     assert b"witness.example" in (turned.public / "log" / "checkpoints" / str(size)).read_bytes()
     shutil.rmtree(folder_of(turned))
     turned.rotation.republish(FIRST)
@@ -137,18 +136,15 @@ def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(benchm
         with pytest.raises(Unavailable, match="No space left on device; call again"):
             benchmark_home.rotation.run(BEFORE)
     assert not folder_of(benchmark_home, BEFORE).exists()
-    assert benchmark_home.books.months.turn(BEFORE).done[-1] == "set"
-    assert benchmark_home.books.months.cohorts("live") == []
+    assert benchmark_home.months.turn(BEFORE).done[-1] == "set"
+    assert benchmark_home.months.cohorts("live") == []
     assert benchmark_home.rotation.run(BEFORE).finished
     assert folder_of(benchmark_home, BEFORE).is_dir()
 
 
 def another(benchmark: Benchmark) -> Rotation:
     """Continue with another key, as after the loss of the first."""
-    attester = Attester(Ed25519PrivateKey.from_private_bytes(b"n" * 32), benchmark.public)
-    return Rotation(
-        benchmark.books, benchmark.rotation._spec, benchmark.releases, attester, again=benchmark.rotation._again
-    )
+    return benchmark.signed_by(Ed25519PrivateKey.from_private_bytes(b"n" * 32))
 
 
 def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_under_the_first(begun_home):
@@ -172,8 +168,8 @@ def test_another_key_signs_from_the_next_turn_on_and_never_what_was_promised_und
 
 
 def test_nothing_that_is_signed_tells_anything_of_a_live_task(turned):
-    live = [task for cohort in turned.books.months.cohorts("live") for task in cohort.tasks]
-    secrets = [word for task in live for word in (task, turned.books.vault.record(task).commitment.hex())]
+    live = [task for cohort in turned.months.cohorts("live") for task in cohort.tasks]
+    secrets = [word for task in live for word in (task, turned.vault.record(task).commitment.hex())]
     key = turned.month_key.public_key().public_bytes_raw()
     found = files(folder_of(turned))
     shown = b"".join([opened(found[month.ATTESTATION], key), *found.values()])

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from rotation.runs import withdrawal
 from rotation.turn import spot_check
+from rotation.turn.spot_check import SpotChecks
 from sandbox.boxes import box
 from sandbox.judge import WORKER
 from sandbox.results.failure import AttemptFacts, Stage
@@ -41,9 +41,9 @@ def played(home, *, words=None, **changes):
     run = home.open("careful")
     home.serve(run)
     for place, task_id in enumerate(run.left):
-        home.official.seal(run, state(task_id, (words or {}).get(place, "true")))
+        home.run_tasks.seal(run, state(task_id, (words or {}).get(place, "true")))
         made = replace(home.done(task_id), judged_by="another")
-        home.official.record(run, replace(made, **changes) if place == 0 else made)
+        home.run_tasks.record(run, replace(made, **changes) if place == 0 else made)
     home.official.close(run)
     return run
 
@@ -53,11 +53,11 @@ def stated(home):
 
 
 def found(home):
-    return [(one.kind, one.subject, one.state) for one in home.books.findings.all()]
+    return [(one.kind, one.subject, one.state) for one in home.findings.all()]
 
 
 def kept(home):
-    return home.books.vault.blob_names("left/")
+    return home.vault.blob_names("left/")
 
 
 def test_correctly_judged_states_are_judged_again_and_deleted(home):
@@ -70,7 +70,7 @@ def test_correctly_judged_states_are_judged_again_and_deleted(home):
         "differed": 0,
     }
     assert sorted(home.again.asked) == sorted(run.tasks)
-    assert kept(home) == home.books.vault.blob_names("again/") == found(home) == []
+    assert kept(home) == home.vault.blob_names("again/") == found(home) == []
     step = audit(home.audited(FIRST), [home.vkey]).steps[-1]
     assert "24 of the month's 24 results; the operator says that 24 were judged again: none" in step.proved
 
@@ -90,7 +90,7 @@ def test_a_worker_that_says_passed_where_the_state_says_not_is_found(home):
     assert stated(home)["differed"] == 1
     name = f"{run.record.number}/{run.tasks[0]}"
     assert found(home) == [("verdict", name, "open")]
-    assert any(name in line for line in spot_check.summary_lines(home.books.months.turn(FIRST)))
+    assert any(name in line for line in spot_check.summary_lines(home.months.turn(FIRST)))
     assert kept(home) == [f"left/{name}/1"], "of what came out otherwise, the state stays"
     report = audit(home.audited(FIRST), [home.vkey])
     assert report.ok
@@ -135,19 +135,20 @@ def test_the_definition_of_a_differing_verdict(home, word, changes, differs):
 
 
 def test_a_result_that_is_bound_otherwise_than_it_was_sealed_is_found(home, monkeypatch):
-    real = home.official._result
+    real = home.run_tasks._result
     lies = iter([True])
 
     def bound(number, run):
-        result = real(number, run)
-        return replace(result, verdict=Verdict.TRUE, passed=True) if next(lies, False) else result
+        made = real(number, run)
+        lie = replace(made.result, verdict=Verdict.TRUE, passed=True)
+        return replace(made, result=lie) if next(lies, False) else made
 
-    monkeypatch.setattr(home.official, "_result", bound)
+    monkeypatch.setattr(home.run_tasks, "_result", bound)
     run = home.open("careful")
     home.serve(run)
     for task_id in run.left:
-        home.official.seal(run, state(task_id, "false"))
-        home.official.record(run, replace(home.done(task_id, passed=False), judged_by="another"))
+        home.run_tasks.seal(run, state(task_id, "false"))
+        home.run_tasks.record(run, replace(home.done(task_id, passed=False), judged_by="another"))
     home.official.close(run)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (24, 1)
@@ -162,7 +163,7 @@ def test_states_that_cannot_be_judged_again_are_counted(home):
         "judged": 23,
         "differed": 0,
     }
-    lines = "\n".join(spot_check.summary_lines(home.books.months.turn(FIRST)))
+    lines = "\n".join(spot_check.summary_lines(home.months.turn(FIRST)))
     assert "23 of 48 chosen results judged again, 0 came out otherwise" in lines
     passed = [f"{bare.record.number}/{task}" for task in bare.tasks[:12]]
     assert all(name in lines for name in (f"{run.record.number}/{run.tasks[0]}", *passed)), "a pass has a state"
@@ -170,32 +171,30 @@ def test_states_that_cannot_be_judged_again_are_counted(home):
 
 def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     run = home.open("careful")
-    first, second, *others = home.official.prepare(run)
-    home.official.serve(run, first.id, second.id)
-    home.official.seal(run, state(first.id, "false"))
-    home.official.seal(run, state(first.id, "true"))  # served again
-    home.official.record(run, replace(home.done(first.id), judged_by="another"))
-    home.official.seal(run, state(second.id, "false"))  # served again, and its world broke
-    home.official.record(run, replace(home.done(second.id), judged_by=""))
+    first, second, *others = home.run_tasks.prepare(run)
+    home.run_tasks.serve(run, first.id, second.id)
+    home.run_tasks.seal(run, state(first.id, "false"))
+    home.run_tasks.seal(run, state(first.id, "true"))  # served again
+    home.run_tasks.record(run, replace(home.done(first.id), judged_by="another"))
+    home.run_tasks.seal(run, state(second.id, "false"))  # served again, and its world broke
+    home.run_tasks.record(run, replace(home.done(second.id), judged_by=""))
     taken = home.official.resume(run.record.number, submission("careful"), NamedBox())
     home.serve(taken)
     for task in others:
-        home.official.seal(taken, state(task.id, "true"))
-        home.official.record(taken, replace(home.done(task.id), judged_by=WORKER))
+        home.run_tasks.seal(taken, state(task.id, "true"))
+        home.run_tasks.record(taken, replace(home.done(task.id), judged_by=WORKER))
     assert len(kept(home)) == 23
     home.official.close(taken)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (23, 0)
-    assert (
-        "(22 of them by the process that judged at first)" in spot_check.summary_lines(home.books.months.turn(FIRST))[0]
-    )
+    assert "(22 of them by the process that judged at first)" in spot_check.summary_lines(home.months.turn(FIRST))[0]
 
 
 def test_unjudged_results_of_a_run_that_the_turn_closed_are_not_judged_again(home):
     run = home.open("careful")
     home.serve(run)
-    home.official.seal(run, state(run.left[0], "true"))
-    home.official.record(run, replace(home.done(run.left[0]), judged_by="another"))
+    home.run_tasks.seal(run, state(run.left[0], "true"))
+    home.run_tasks.record(run, replace(home.done(run.left[0]), judged_by="another"))
     home.rotation.run(FIRST)
     assert (stated(home)["chosen"], stated(home)["judged"]) == (24, 1)
     assert kept(home) == []
@@ -235,16 +234,16 @@ def test_a_check_that_is_killed_goes_on_where_it_was(home, place):
 @pytest.mark.parametrize("step", ["drop_states", "conclude"])
 def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, monkeypatch, step):
     played(home, words={3: "false"})
-    real = getattr(spot_check, step)
+    real = getattr(SpotChecks, step)
 
     def dies(*args):
         real(*args)
         raise Killed
 
-    monkeypatch.setattr(spot_check, step, dies)
+    monkeypatch.setattr(SpotChecks, step, dies)
     with pytest.raises(Killed):
         home.rotation.run(FIRST)
-    monkeypatch.setattr(spot_check, step, real)
+    monkeypatch.setattr(SpotChecks, step, real)
     home.reopen()
     home.rotation.run(FIRST)
     assert home.again.asked == []
@@ -253,20 +252,20 @@ def test_a_check_that_is_killed_after_its_verdicts_judges_nothing_again(home, mo
 
 def test_nobody_learns_the_choice_from_what_a_worker_has(home):
     played(home)
-    seed = home.books.vault.open_blob(f"spot-seed/{FIRST}", who="ada", why="curious")
-    opened = [entry for entry in home.books.vault.access_log() if entry.what == f"blob/spot-seed/{FIRST}"]
+    seed = home.vault.open_blob(f"spot-seed/{FIRST}", who="ada", why="curious")
+    opened = [entry for entry in home.vault.access_log() if entry.what == f"blob/spot-seed/{FIRST}"]
     assert [entry.who for entry in opened] == ["ada"], "and whoever looks is in the access log"
     promised = home.leaf(f"set/{FIRST}").predicate["spot_check"]
     home.rotation.run(FIRST)
     assert (stated(home)["seed"], stated(home)["salt"]) == (seed[:32].hex(), seed[32:].hex())
     assert spot_check.commitment("spot-check", seed[:32], seed[32:]).hex() == promised
-    assert json.loads(home.books.months.turn(FIRST).facts[spot_check.FACT]) == stated(home)
+    assert json.loads(home.months.turn(FIRST).facts[spot_check.FACT]) == stated(home)
 
 
 def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
     home.play("early", 1)
-    sunset = home.books.months.cohorts("live")[0]
-    withdrawal.withdraw(home.books, [sunset.tasks[0]], "it leaked", who="ada")
+    sunset = home.months.cohorts("live")[0]
+    home.withdrawals.withdraw([sunset.tasks[0]], "it leaked", who="ada")
     home.finish(home.open("hosted", "endpoint"))
     home.play("late", 1)
     home.rotation.run(FIRST)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def leaves(home: Benchmark) -> list[Statement]:
-    return [Statement.parse(home.books.ledger.leaf(i)) for i in range(home.books.ledger.size)]
+    return [Statement.parse(home.ledger.leaf(i)) for i in range(home.ledger.size)]
 
 
 def kinds(home: Benchmark) -> Counter[str]:
@@ -35,27 +35,27 @@ def kinds(home: Benchmark) -> Counter[str]:
 
 
 def test_the_first_turn_fills_four_cohorts_of_equal_mix(begun_home):
-    cohorts = begun_home.books.months.cohorts("live")
+    cohorts = begun_home.months.cohorts("live")
     assert [str(c.retires) for c in cohorts] == ["2026-12", "2027-01", "2027-02", "2027-03"]
     for cohort in cohorts:
-        mix = Counter(Stratum.of(begun_home.books.vault.record(task_id)) for task_id in cohort.tasks)
+        mix = Counter(Stratum.of(begun_home.vault.record(task_id)) for task_id in cohort.tasks)
         assert mix == Counter(DEMO.per_cohort)
 
 
 def test_nothing_is_live_before_its_commitment_is_under_a_published_checkpoint(begun_home):
-    head = begun_home.books.ledger.published
-    for task in begun_home.books.vault.records(TaskState.LIVE):
-        index = begun_home.books.leaf_index(f"commit/{task.id}")
+    head = begun_home.ledger.published
+    for task in begun_home.vault.records(TaskState.LIVE):
+        index = begun_home.ledger.index_of(f"commit/{task.id}")
         assert index < head.size
         assert leaves(begun_home)[index].digest == {"hmac-sha256": task.commitment.hex()}
 
 
 def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
-    promised = begun_home.books.months.cohorts("live")[0]
+    promised = begun_home.months.cohorts("live")[0]
     begun_home.rotation.run(FIRST)
     retire = next(s for s in leaves(begun_home) if s.kind == "retire")
     assert [task["id"] for task in retire.predicate["tasks"]] == list(promised.tasks)
-    states = Counter(record.state for record in begun_home.books.vault.records())
+    states = Counter(record.state for record in begun_home.vault.records())
     assert states == {TaskState.LIVE: 24, TaskState.PUBLISHED: 6}
 
 
@@ -68,34 +68,34 @@ def test_the_publication_satisfies_an_auditor_who_trusts_nobody(begun_home):
 
 
 def test_retired_skeletons_are_seen_and_never_enter_again(begun_home):
-    retired = begun_home.books.months.cohorts("live")[0].tasks
-    gone = {begun_home.books.vault.record(task_id).skeleton_tag for task_id in retired}
+    retired = begun_home.months.cohorts("live")[0].tasks
+    gone = {begun_home.vault.record(task_id).skeleton_tag for task_id in retired}
     begun_home.rotation.run(FIRST)
-    assert begun_home.books.months.seen() == gone
+    assert begun_home.months.seen() == gone
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_turn_killed_at_any_step_is_finished_once(begun_home, monkeypatch, step, when):
     begun_home.play("careful", 0.5)
-    real = getattr(begun_home.rotation, f"_{step}")
+    real = begun_home.rotation._steps[step]
 
     def at_step(turn):
         if when == "after":
             real(turn)
         raise Killed
 
-    monkeypatch.setattr(begun_home.rotation, f"_{step}", at_step)
+    monkeypatch.setitem(begun_home.rotation._steps, step, at_step)
     with pytest.raises(Killed):
         begun_home.rotation.run(FIRST)
     begun_home.reopen()
-    if not begun_home.books.months.turn(FIRST).finished:
+    if not begun_home.months.turn(FIRST).finished:
         begun_home.rotation.run(FIRST)
-    assert begun_home.books.months.turn(FIRST).done == STEPS
+    assert begun_home.months.turn(FIRST).done == STEPS
     assert kinds(begun_home)["retire"] == 1
     assert kinds(begun_home)["set"] == 2
     assert kinds(begun_home)["commit"] == 30
-    assert begun_home.books.log.fsck() == []
+    assert begun_home.log.fsck() == []
     begun_home.audited(FIRST)
     assert len(list((begun_home.public / "months" / str(FIRST)).iterdir())) == 3
 
@@ -103,7 +103,7 @@ def test_a_turn_killed_at_any_step_is_finished_once(begun_home, monkeypatch, ste
 @pytest.mark.both_databases
 @pytest.mark.parametrize("call", ["publish", "record", "write"])
 def test_a_turn_killed_inside_a_step_is_finished_once(begun_home, monkeypatch, call):
-    target = begun_home.books.log if call == "write" else begun_home.books.ledger
+    target = begun_home.log if call == "write" else begun_home.ledger
     name = "append" if call == "write" else call
     real = getattr(target, name)
 
@@ -122,10 +122,10 @@ def test_a_turn_killed_inside_a_step_is_finished_once(begun_home, monkeypatch, c
 
 def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
     begun_home.rotation.run(FIRST)
-    size = begun_home.books.ledger.size
+    size = begun_home.ledger.size
     with pytest.raises(Refused, match="lacks 1"):
         begun_home.rotation.run(FIRST.plus(1))
-    assert begun_home.books.ledger.size == size
+    assert begun_home.ledger.size == size
     assert begun_home.official.month() == FIRST.plus(1)
 
 
@@ -141,7 +141,7 @@ def test_no_run_opens_before_the_first_turn_or_during_one(benchmark_home, monkey
     with pytest.raises(NotAllowed, match="no set is live"):
         benchmark_home.play("early", 1)
     benchmark_home.rotation.run(BEFORE)
-    monkeypatch.setattr(benchmark_home.rotation, "_retire", killed)
+    monkeypatch.setitem(benchmark_home.rotation._steps, "retire", killed)
     with pytest.raises(Killed):
         benchmark_home.rotation.run(FIRST)
     with pytest.raises(NotAllowed, match="under way"):
@@ -149,18 +149,18 @@ def test_no_run_opens_before_the_first_turn_or_during_one(benchmark_home, monkey
 
 
 def test_a_run_that_opens_while_a_turn_begins_is_refused(begun_home, monkeypatch):
-    months, real = begun_home.books.months, begun_home.official.month
+    months, real = begun_home.months, begun_home.official.month
 
     def month():
         found = real()
-        months.begin_turn(FIRST, begun_home.clock(), {"canary": "00000000-0000-4000-8000-000000000000"})
+        months.begin_turn(FIRST, {"canary": "00000000-0000-4000-8000-000000000000"})
         return found
 
     monkeypatch.setattr(begun_home.official, "month", month)
     with pytest.raises(NotAllowed, match="under way"):
         begun_home.play("late", 1)
     assert kinds(begun_home)["run-open"] == 0
-    assert not begun_home.books.runs.list()
+    assert not begun_home.runs.list()
 
 
 def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home):
@@ -171,9 +171,9 @@ def test_only_an_image_in_an_official_box_is_on_a_ranked_track(begun_home):
 
 def test_a_run_left_open_is_aborted_in_public(begun_home):
     run = begun_home.open()
-    begun_home.official.record(run, outcome(run.tasks[0], "single-tool", passed=True))
+    begun_home.run_tasks.record(run, outcome(run.tasks[0], "single-tool", passed=True))
     begun_home.rotation.run(FIRST)
-    assert begun_home.books.runs.get(run.record.number).state is RunState.ABORTED
+    assert begun_home.runs.get(run.record.number).state is RunState.ABORTED
     assert kinds(begun_home)["abort"] == 1
     begun_home.audited(FIRST)
 
@@ -188,21 +188,21 @@ def test_the_reference_agent_opens_no_run(begun_home):
 def test_only_live_tasks_are_served(begun_home):
     run = begun_home.open()
     assert [task.id for task in begun_home.serve(run)] == list(run.tasks)
-    begun_home.books.vault.advance(run.tasks[3], "withdraw")
+    begun_home.vault.advance(run.tasks[3], "withdraw")
     with pytest.raises(Refused, match=f"{run.tasks[3]} is withdrawn, not live"):
         begun_home.serve(run)
 
 
 def test_a_run_takes_no_outcome_of_a_task_that_it_was_not_opened_for(begun_home):
     run = begun_home.open()
-    spare = begun_home.books.vault.records(TaskState.REVIEWED)[0].id
+    spare = begun_home.vault.records(TaskState.REVIEWED)[0].id
     with pytest.raises(Refused, match="was not opened for"):
-        begun_home.official.record(run, outcome(spare, "single-tool", passed=True))
+        begun_home.run_tasks.record(run, outcome(spare, "single-tool", passed=True))
 
 
 def test_every_serving_is_an_exposure(begun_home):
     run = begun_home.play("careful", 0.5)
-    assert {row[1:] for row in begun_home.books.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
+    assert {row[1:] for row in begun_home.exposures.totals(run.tasks[0])} == {("careful", "docker", 1)}
 
 
 def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_home):
@@ -210,12 +210,12 @@ def test_a_task_is_exposed_again_before_it_is_served_again_by_any_thread(begun_h
     begun_home.serve(run)
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda task_id: begun_home.serve_again(run, task_id), run.tasks[:2]))
-    exposures = begun_home.books.exposures.totals()
+    exposures = begun_home.exposures.totals()
     assert {row[0]: row[3] for row in exposures} == dict.fromkeys(run.tasks, 1) | dict.fromkeys(run.tasks[:2], 2)
 
 
 def test_two_runs_of_a_submitter_with_something_unsettled_open_a_review_and_take_nothing_away(begun_home):
-    months, found = begun_home.books.months, []
+    months, found = begun_home.months, []
     for name in ("shaky", "steady", "shaky"):
 
         def result(place, task, name=name):
@@ -230,7 +230,7 @@ def test_two_runs_of_a_submitter_with_something_unsettled_open_a_review_and_take
     first, second = run.record.number - 2, run.record.number
     assert found[:2] == [[], []], "one run is no reason, whatever happened in it"
     assert found[2] == [Unsettled("shaky", "unclear", (first, second)), Unsettled("shaky", "unknown", (first, second))]
-    assert {record.state for record in begun_home.books.runs.list()} == {RunState.DONE}
+    assert {record.state for record in begun_home.runs.list()} == {RunState.DONE}
 
 
 @pytest.mark.both_databases
@@ -243,7 +243,7 @@ def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home):
 
 
 def test_the_next_draw_is_committed_a_turn_ahead(begun_home):
-    seed = promise.draw_seed(FIRST, begun_home.books.vault, who="ada")
+    seed = promise.draw_seed(FIRST, begun_home.vault, who="ada")
     assert len(seed) == 32
     assert seed.hex() not in json.dumps([s.document() for s in leaves(begun_home)])
 

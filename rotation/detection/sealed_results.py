@@ -1,0 +1,106 @@
+"""Results of all finished runs, opened for the detectors (steps 1 and 2 of `rotation.detection.scan_results`).
+
+A submitter could have known a task if it was live in an earlier month; if its skeleton was published, or served to
+somebody who reads it, in an earlier month; or if this submitter's own endpoint was sent a task of its skeleton before
+this run. A result whose verdict is unknown is left out.
+
+Rotation 1 is the month with which the first cohorts entered.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rotation.calendar import Month
+from rotation.exposure.store import Exposures, read_before
+from rotation.month.store import MonthStore
+from rotation.runs.withdrawal import Withdrawals
+from sandbox.runs.store import RunRecord, Runs, RunState
+from vault.store.task_record import TaskRecord
+from vault.store.tasks import Vault
+
+if TYPE_CHECKING:
+    from rotation.detection.statistics.outcomes import TaskOutcome
+    from rotation.detection.statistics.table import ResultTable
+
+WHO = "watch"
+"""Name of the scan in the access log, whose entries each month's `set` statement commits to."""
+
+
+class SealedResults:
+    """Service that opens the results of finished runs."""
+
+    def __init__(
+        self, vault: Vault, months: MonthStore, runs: Runs, exposures: Exposures, withdrawals: Withdrawals
+    ) -> None:
+        self._vault, self._months, self._runs = vault, months, runs
+        self._exposures, self._withdrawals = exposures, withdrawals
+
+    def table(self, why: str, without: Collection[str] = ()) -> ResultTable:
+        """Give the results of every finished run as a table for the detectors, `without` some tasks.
+
+        Args:
+            why: the reason, for the access log.
+            without: the ids of tasks to leave out.
+        """
+        from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
+
+        return table_of([outcome for outcome in self._outcomes(why) if outcome.task not in without])
+
+    def runs(self) -> Sequence[RunRecord]:
+        """List the finished runs."""
+        return self._runs.list(state=RunState.DONE)
+
+    def start(self) -> Month:
+        """Give the month of rotation 1."""
+        return min(cohort.entered for cohort in self._months.cohorts())
+
+    def _outcomes(self, why: str) -> Iterator[TaskOutcome]:
+        from rotation.detection.statistics.outcomes import TaskOutcome  # noqa: PLC0415 - likewise
+
+        runs = self.runs()  # first: runs that end from here on are for the next scan
+        sealed = self._vault.open_blobs("closing/", who=WHO, why=why)
+        known, start = self._known(), self.start()
+        first = {task: month.since(start) + 1 for task, month in self._withdrawals.entered().items()}
+        tasks = {record.id: record for record in self._vault.records()}
+        for run in runs:
+            rotation = rotation_of(run, start)
+            for item, tools in _figures(sealed[str(run.number)]):
+                task = tasks[item["task"]]
+                yield TaskOutcome(
+                    rotation=rotation,
+                    submitter=run.submitter,
+                    run=f"{run.number:09d}",
+                    task=task.id,
+                    family=task.template_tag,
+                    first=first[task.id],
+                    cap=item["max_steps"],
+                    passed=item["passed"],
+                    calls=item["calls"],
+                    tools=tools,
+                    exposed=first[task.id] < rotation or known(run, task),
+                )
+
+    def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
+        """Give a function that says whether a run's submitter could have known a task's skeleton."""
+        seen, read = self._months.seen_since(), read_before(self._exposures.servings())
+
+        def known(run: RunRecord, task: TaskRecord) -> bool:
+            since, sent = seen.get(task.skeleton_tag), read.get(run.submitter, {}).get(task.skeleton_tag)
+            return (since is not None and since < Month.parse(run.month)) or (sent is not None and sent < run.number)
+
+        return known
+
+
+def rotation_of(run: RunRecord, start: Month) -> int:
+    """Give the rotation of a run, if rotation 1 was in the month `start`."""
+    return Month.parse(run.month).since(start) + 1
+
+
+def _figures(closing: bytes) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Give each known result of a run, as its `score` leaf binds it, with the tools that were called."""
+    for item in json.loads(closing)["results"]:
+        if item["result"]["verdict"] != "unknown":
+            yield item["result"], tuple(item["tools"])

@@ -1,0 +1,88 @@
+"""Plan of a turn: which cohort retires, and which tasks enter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+from rotation.calendar import Month
+from rotation.month.cohort import Candidate, allocate
+from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.store import Cohort, MonthStore
+from vault.store.tasks import TaskRecord, Vault
+from vault.task.lifecycle import TaskState
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of a turn: what it would retire and activate.
+
+    Attributes:
+        month: the month that it ends.
+        retire: the cohort that retires, or None at the first turn.
+        enter: the tasks of each entering cohort by the month in which it retires, in promised order.
+        reserve: the spare tasks, by stratum and in the order of their reserve.
+    """
+
+    month: Month
+    retire: Cohort | None
+    enter: Mapping[Month, tuple[Candidate, ...]]
+    reserve: tuple[Candidate, ...]
+
+
+class Planner:
+    """Plans turns.
+
+    Args:
+        vault: the reviewed tasks.
+        months: the store of cohorts and seen skeletons.
+        spec: the set, with the mix of each cohort.
+        approve: is called with a plan that is about to be carried out; raises if it may not be carried out yet.
+    """
+
+    def __init__(
+        self, vault: Vault, months: MonthStore, spec: SetSpec, approve: Callable[[Plan], None] = lambda _: None
+    ) -> None:
+        self._vault, self._months, self._spec, self._approve = vault, months, spec, approve
+
+    def plan(self, month: Month) -> Plan:
+        """Give the plan of the turn of `month`; changes nothing.
+
+        Raises:
+            Refused: too few tasks are ready to enter.
+        """
+        first = not self._months.cohorts()
+        entering = [month.plus(i + 1) for i in range(COHORTS)] if first else [month.plus(COHORTS)]
+        with closing(self._vault.by_commitment(TaskState.REVIEWED)) as reviewed:
+            allocation = allocate(
+                map(candidate, reviewed),
+                self._spec,
+                [retires.cohort for retires in entering],
+                taken=self._months.taken(),
+                seen=self._months.seen(),
+            )
+        enter = {retires: allocation.cohorts[retires.cohort] for retires in entering}
+        reserve = tuple(spare for rest in allocation.reserve.values() for spare in rest)
+        return Plan(month, self._months.cohort_retiring(month), enter, reserve)
+
+    def approved(self, month: Month) -> Plan:
+        """Give the plan of the turn of `month`, which may be carried out.
+
+        Raises:
+            Refused: too few tasks are ready to enter.
+            Exception: what `approve` raises.
+        """
+        plan = self.plan(month)
+        self._approve(plan)
+        return plan
+
+
+def candidate(record: TaskRecord) -> Candidate:
+    """Give the allocation's candidate for a task."""
+    return Candidate(
+        id=record.id,
+        stratum=Stratum.of(record),
+        skeleton=record.skeleton_tag,
+        commitment=record.commitment,
+    )

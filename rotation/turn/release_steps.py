@@ -1,0 +1,122 @@
+"""Steps 4 and 5 of a turn: the `retire` leaf binds what is released, then `Historical-YYYY-MM` is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rotation.month.store import Cohort, MonthStore, Turn
+from rotation.runs.run_ledger import PUBLISH, WHO, RunLedger
+from rotation.runs.withdrawal import Withdrawals
+from rotation.turn import spot_check
+from vault.canonical import canonical
+from vault.ledger.release.bundle import BundleContent, TaskOpening, write_bundle
+from vault.ledger.statements import leaf
+from vault.store.public_log import PublicLog
+from vault.store.tasks import Vault
+
+
+class ReleaseSteps:
+    """Retires the oldest cohort and publishes its release in `folder`."""
+
+    def __init__(
+        self,
+        vault: Vault,
+        ledger: PublicLog,
+        months: MonthStore,
+        run_ledger: RunLedger,
+        withdrawals: Withdrawals,
+        *,
+        folder: Path,
+    ) -> None:
+        self._vault, self._ledger, self._months = vault, ledger, months
+        self._run_ledger, self._withdrawals, self._folder = run_ledger, withdrawals, folder
+
+    def retire(self, turn: Turn) -> None:
+        """Bind the manifest of everything that will be published, before any of it is readable (step 4)."""
+        cohort = self._months.cohort_retiring(turn.month)
+        if cohort is None:
+            return self._months.note_step(turn.month, "retire")
+        content = self.content(turn, cohort)
+        statement = leaf.retire(
+            month=content.month,
+            cohort=content.cohort,
+            manifest=content.manifest_digest(),
+            tasks=[
+                {
+                    "id": task.document["id"],
+                    "commitment": self._vault.record(task.document["id"]).commitment.hex(),
+                    "sha256": leaf.sha256_hex(canonical(task.document)),
+                }
+                for task in content.tasks
+            ],
+            spot_check=spot_check.opened(turn),
+        )
+        with self._months.transaction() as session:
+            self._ledger.record(f"retire/{turn.month}", statement, session=session)
+            for task_id in cohort.tasks:
+                self._vault.advance(task_id, "retire", session=session)
+            self._months.move(session, cohort.id, "retired")
+            self._months.step_done(session, turn.month, "retire", {})
+        return None
+
+    def publish(self, turn: Turn) -> None:
+        """Publish the checkpoint that covers the leaf, then write the release whole; then its tasks are published."""
+        cohort = self._months.cohort_retiring(turn.month)
+        if cohort is None:
+            return self._months.note_step(turn.month, "publish")
+        self._ledger.publish()
+        self._write(self.content(turn, cohort))
+        with self._months.transaction() as session:
+            for task_id in cohort.tasks:
+                self._vault.advance(task_id, "publish", session=session)
+            self._months.mark_seen(session, cohort.id, "published", turn.month)
+            self._months.move(session, cohort.id, "published")
+            self._months.step_done(session, turn.month, "publish", {})
+        return None
+
+    def written(self, turn: Turn) -> Path | None:
+        """Give the folder of a turn's release, or None if there is none yet; a missing folder is written again."""
+        cohort = self._months.cohort_retiring(turn.month)
+        return self._write(self.content(turn, cohort)) if cohort is not None and "publish" in turn.done else None
+
+    def content(self, turn: Turn, cohort: Cohort) -> BundleContent:
+        """Collect everything that this retirement publishes; the same turn always gives the same bytes."""
+        page = turn.facts.get("page")
+        return BundleContent(
+            month=str(turn.month),
+            cohort=cohort.id,
+            origin=self._ledger.origin,
+            canary=turn.facts["canary"],
+            first=0,  # the whole log: an auditor could not check what is left out
+            tasks=[self._opening(task_id, turn) for task_id in cohort.tasks],
+            withdrawn=[self._opening(task_id, turn) for task_id in self._withdrawn(turn, cohort)],
+            runs=self._run_ledger.openings(cohort, why=f"publish {turn.month.release}"),
+            page=self._months.page(page).encode() if page is not None else None,
+        )
+
+    def _write(self, content: BundleContent) -> Path:
+        """Write the release atomically and give its folder."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = self._folder / f"Historical-{content.month}"
+        write_bundle(folder, content, self._ledger.folder)
+        return folder
+
+    def _withdrawn(self, turn: Turn, cohort: Cohort) -> list[str]:
+        """List what was withdrawn from the cohort, and from the reserve since the last turn, in the log's order."""
+        before, own = (self._ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
+        withdrawals = [entry for entry in self._withdrawals.recorded() if own is None or entry.leaf < own]
+        spare = [
+            entry.leaf for entry in withdrawals if entry.cohort is None and (before is None or before < entry.leaf)
+        ]
+        return [entry.task for entry in withdrawals if entry.cohort == cohort.id or entry.leaf in spare]
+
+    def _opening(self, task_id: str, turn: Turn) -> TaskOpening:
+        opened = self._vault.open(task_id, who=WHO, why=f"{PUBLISH}{turn.month.release}")
+        return TaskOpening(
+            document=opened.task.document,
+            salt=opened.salt,
+            commit=self._ledger.index_of(f"commit/{task_id}"),
+            provenance=opened.provenance,
+            provenance_salt=opened.provenance_salt,
+            variant_key=self._vault.variant_key(task_id) if opened.task.variant_key else None,
+        )
