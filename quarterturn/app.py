@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property, partial
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from quarterturn.backup.backup import Backups
     from quarterturn.findings.detection import Detection
     from quarterturn.findings.detection_report import DetectionReports
+    from quarterturn.http.app import HttpApplication
     from quarterturn.keys.key_locks import KeyLocks
     from quarterturn.keys.log_key import LogKeyChange
     from quarterturn.keys.models import ModelUpstreams
@@ -655,3 +657,29 @@ class Application:
         released = {cohort.id for cohort in self.months.cohorts("published")}
         gone = {task.task for task in self.withdrawals.listed() if task.cohort in released}
         return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]
+
+    # -- HTTP ---------------------------------------------------------------------------------------------------------
+
+    def http(self, executor: Executor, clock: Callable[[], float] = time.monotonic) -> HttpApplication:
+        """Give the HTTP application; while it lives, the executor works."""
+        from quarterturn.http.app import create
+        from quarterturn.http.dependencies.services import HttpServices, ServiceHealth
+        from quarterturn.http.responses.public_log import LogView
+        from quarterturn.http.responses.public_view import PublicView
+
+        services = HttpServices(
+            caller=self.caller,
+            accounts=self.accounts,
+            executor=executor,
+            submissions=self.submissions,
+            submitting=self.submission_service,
+            owner_view=self.owner_view,
+            traces=self.traces,
+            findings=self.findings,
+            months=self.months,
+            calendar=self.turn_calendar,
+            outbox=self.outbox,
+            health=ServiceHealth(self.engine, self.writer, self.public_view),
+        )
+        view, log = PublicView(self.public), LogView(self.places.log, self.policy)
+        return create(services, view, log, self.settings.service, refresh=self.refresh_public_view, clock=clock)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -18,8 +18,8 @@ from fastapi.responses import HTMLResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from quarterturn.app import Application
 from quarterturn.http import openapi_document
+from quarterturn.http.dependencies.services import HttpServices
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
 from quarterturn.http.responses import html, json_responses, problems
@@ -42,7 +42,9 @@ from quarterturn.http.routes import (
     public,
     submissions,
 )
-from quarterturn.submissions.store.queue import Executor
+from quarterturn.settings import ServiceSettings
+
+HttpApplication: TypeAlias = FastAPI
 
 TITLE, VERSION = "Quarterturn", "1"
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
@@ -103,33 +105,42 @@ def described() -> tuple[Document, str]:
     return Document.of(json_responses.written(document)), openapi_document.page(document)
 
 
-def create(house: Application, executor: Executor, clock: Callable[[], float] = time.monotonic) -> FastAPI:
+def create(
+    services: HttpServices,
+    view: PublicView,
+    log: LogView,
+    limits: ServiceSettings,
+    *,
+    refresh: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> FastAPI:
     """Give the application of one home. While it lives, its executor works.
 
     Args:
-        house: the home, open and unlocked.
-        executor: what runs submissions.
+        services: what the routes use.
+        view: the public view.
+        log: the public log.
+        limits: of what may be asked for.
+        refresh: writes the whole public view; called once, before anything is answered.
         clock: seconds that only grow, for what may be asked for in a minute from one address and with one token.
     """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await run_in_threadpool(house.refresh_public_view)
-        executor.start()
+        await run_in_threadpool(refresh)
+        services.executor.start()
         try:
             yield
         finally:
-            await run_in_threadpool(executor.stop)
+            await run_in_threadpool(services.executor.stop)
 
-    limits = house.settings.service
     app = skeleton(lifespan)
     state, counts = app.state, Counter[tuple[str, str, int]]()
-    state.house, state.executor, state.counts = house, executor, counts
-    state.view, state.log = PublicView(house.public), LogView(house.places.log, house.policy)
-    state.watchers = Watchers(lambda names: submissions.looks(house, names))
+    state.services, state.counts, state.view, state.log = services, counts, view, log
+    state.watchers = Watchers(partial(submissions.looks, services.submissions, services.owner_view))
     rate = partial(Rate, limits.requests_per_minute, clock)
     state.rate = rate()
-    app.add_middleware(ResponseCache, folders=state.view.folders)
+    app.add_middleware(ResponseCache, folders=view.folders)
     app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
     return app
 

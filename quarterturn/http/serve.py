@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import uvicorn
+from fastapi import FastAPI
 from sqlmodel import Session
 
-from quarterturn.app import Application
-from quarterturn.http.app import create
 from quarterturn.http.responses.listening import Listening
 from quarterturn.month.automatic_turn import MonthlyClock
 from quarterturn.submissions.store.queue import Executor
@@ -16,13 +15,13 @@ from quarterturn.submissions.store.queue import Executor
 PATIENCE = 20  # seconds that an answer in the making gets when the service is stopped
 
 
-def serve(house: Application, executor: Executor, host: str, port: int, *, ready: Callable[[str], None]) -> None:
+def serve(app: FastAPI, host: str, port: int, *, ready: Callable[[str], None]) -> None:
     """Serve until interrupted; `ready` is called with the address once it answers there.
 
     Forwarded client addresses are trusted only from a proxy on this machine.
     """
     config = uvicorn.Config(
-        create(house, executor),
+        app,
         host=host,
         port=port,
         access_log=False,  # a path may name a task, and an address a person

@@ -26,6 +26,7 @@ from vault.errors import Unavailable
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
+Waits = Literal["next", "before", "own", "again"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ class OwnerView:
             "created_at": submission.created_at.isoformat(),
         }
 
-    def waits(self, submission: SubmissionRecord) -> Literal["next", "before", "own", "again"] | None:
+    def waits(self, submission: SubmissionRecord) -> Waits:
         """Say why a submission waits, or None where it does not.
 
         The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.

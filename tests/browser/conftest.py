@@ -26,7 +26,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
-from quarterturn.http.app import create
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
@@ -122,7 +121,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
     )
     tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
-    app = create(house, LocalExecutor(house.queue, house.job_worker.work, 0))
+    app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)
     thread.start()

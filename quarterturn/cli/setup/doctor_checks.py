@@ -16,19 +16,19 @@ from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.daily.approval import rules_lines
+from quarterturn.cli.terminal.report import Report
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.progress import Progress
-from quarterturn.report import Report
 from sandbox import attacks
 from sandbox.attacks import Attempt, covert_channels
 from sandbox.attacks.controls import network_link
 from sandbox.boxes.box import Box
 from sandbox.errors import Lost, SandboxError
 from sandbox.judge import JUDGING
-from vault.errors import VaultError
+from vault.errors import Locked, VaultError
 from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
@@ -54,6 +54,7 @@ def machine(home: Path, database: str | None = None, passphrase: bytes | None = 
         checks["witnesses"] = lambda: _of(home, database, passphrase, _witnesses)
         checks["approvals"] = lambda: _of(home, database, passphrase, _approvals)
         checks["clock"] = lambda: _of(home, database, passphrase, _clock)
+        checks["public view"] = lambda: _of(home, database, passphrase, _public_view)
     results = {name: check() for name, check in checks.items()}
     return Report(
         {name: {"ok": ok, "detail": detail} for name, (ok, detail) in results.items()},
@@ -195,6 +196,18 @@ def _keys(app: Application) -> Finding:
             "custodians"
         )
     return True, sentence
+
+
+def _public_view(app: Application) -> Finding:
+    """Say which public files are not what the home's rows say."""
+    try:
+        behind = app.public_view.behind() if app.places.view.is_dir() else []
+    except Locked:
+        return True, "not compared: the key ring is locked"
+    if not behind:
+        return True, "current, as far as it was written"
+    hint = "`quarterturn serve` writes it when it starts, and its log says what failed"
+    return False, f"behind: {', '.join(behind)}; {hint}"
 
 
 def _witnesses(app: Application) -> Finding:

@@ -42,7 +42,7 @@ def serve(
         works = app.executor(workers, only)
         _say_which(workers, only)
         works = Together(works, app.monthly_clock) if clock else works
-        run(app, works, host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
+        run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
 
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:

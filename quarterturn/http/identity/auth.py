@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.accounts.store import Caller
-from quarterturn.app import Application
+from quarterturn.http.dependencies.services import services
 from quarterturn.http.identity import signin
 from quarterturn.http.responses.access import ACCESS, PAGES
 from quarterturn.http.responses.problems import Problem
@@ -53,12 +53,12 @@ async def gate(request: Request) -> None:
 
 def _caller(request: Request, cookie: str | None) -> Caller | None:
     given = request.headers.getlist("authorization")
-    house: Application = request.app.state.house
+    caller_of = services(request).caller
     if not given and cookie is not None:
-        return house.caller(cookie)
+        return caller_of(cookie)
     if len(given) != 1 or not given[0].lower().startswith(SCHEME):
         return None
-    return house.caller(given[0][len(SCHEME) :].strip())
+    return caller_of(given[0][len(SCHEME) :].strip())
 
 
 def caller(request: Request) -> Caller:

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.accounts.store import Caller
+from quarterturn.http.dependencies.services import services
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.problems import Problem
 from quarterturn.pages import sign_in as sign_in_pages
@@ -58,7 +58,7 @@ async def sign_in(request: Request) -> Response:
     """Keep a valid token in a cookie, and redirect to the page that asked for it."""
     given = parse_qs((await request.body()).decode("ascii", "replace"))
     token = given.get("token", [""])[0].strip()
-    caller: Caller | None = await run_in_threadpool(request.app.state.house.caller, token)
+    caller = await run_in_threadpool(services(request).caller, token)
     if caller is None:
         return html.own(sign_in_pages.page(_secure(request), wrong=True), 422)
     first = next((page for scope, page in FIRST.items() if scope in caller.scopes), "/")

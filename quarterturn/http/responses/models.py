@@ -254,3 +254,9 @@ class State(BaseModel):
     """Whether it works."""
 
     ok: bool
+
+
+class Readiness(State):
+    """Whether it works, and which files of the public view are behind what the home's rows say."""
+
+    behind: list[str]

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from fastapi import APIRouter, Request, Response
-from sqlmodel import Session, text
 
-from quarterturn.app import Application
+from quarterturn.http.dependencies.services import Calendar, Health, Outbox, Submissions
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.problems import Problem
 from vault.errors import VaultError
@@ -24,30 +23,26 @@ def healthz() -> Response:
     return json_responses.plain({"ok": True})
 
 
-@router.get("/readyz", response_model=models.State, name="readyz")
-def readyz(request: Request) -> Response:
-    """Check that the database, the keys and the log can be used."""
-    house: Application = request.app.state.house
+@router.get("/readyz", response_model=models.Readiness, name="readyz")
+def readyz(health: Health) -> Response:
+    """Check that the database and the log can be used, and say which files of the public view are behind."""
     try:
-        with Session(house.engine) as session:
-            session.connection().execute(text("SELECT 1"))
-        _ = house.ring
-        house.writer.checkpoint()
+        health.require()
+        behind = health.behind()
     except (VaultError, OSError):
         raise Problem("unavailable") from None
-    return json_responses.plain({"ok": True})
+    return json_responses.plain({"ok": True, "behind": behind})
 
 
 @router.get("/metrics", response_class=Response, name="metrics")
-def metrics(request: Request) -> Response:
+def metrics(request: Request, submissions: Submissions, health: Health, calendar: Calendar, outbox: Outbox) -> Response:
     """Give the metrics; none of them tells of a task or names an account."""
-    house: Application = request.app.state.house
     counts: Counter[tuple[str, str, int]] = request.app.state.counts
     requests = (
         ({"route": route, "method": method, "status": str(status)}, count)
         for (route, method, status), count in sorted(counts.items())
     )
-    states = Counter(submission.state for submission in house.submissions.unfinished())
+    states = Counter(submission.state for submission in submissions.unfinished())
     lines = [
         *_metric("quarterturn_requests_total", "counter", "Requests answered.", requests),
         *_metric(
@@ -56,17 +51,17 @@ def metrics(request: Request) -> Response:
             "Submissions that are waiting or running.",
             [({"state": state}, states[state]) for state in ("queued", "running")],
         ),
-        *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, house.writer.size)]),
+        *_metric("quarterturn_log_leaves", "gauge", "Leaves under the signed head.", [({}, health.leaves)]),
     ]
-    lines += _of_the_clock(house)
+    lines += _of_the_clock(calendar, outbox)
     return Response(
         "\n".join([*lines, ""]).encode(), media_type=MEDIA, headers={"cache-control": json_responses.PRIVATE}
     )
 
 
-def _of_the_clock(house: Application) -> Iterator[str]:
-    _, due = house.turn_calendar.next()
-    overdue, posted = int(house.now() >= due), house.outbox.posted()
+def _of_the_clock(calendar: Calendar, outbox: Outbox) -> Iterator[str]:
+    _, due = calendar.next()
+    overdue, posted = int(calendar.is_due()), outbox.posted()
     channels = sorted({notice.channel for notice in posted})
     waiting = Counter(notice.channel for notice in posted if not notice.sent and not notice.given_up)
     lost = Counter(notice.channel for notice in posted if notice.given_up)

@@ -11,14 +11,13 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.app import Application
 from quarterturn.errors import NotAllowed, Refused
+from quarterturn.http.dependencies.services import Executor, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.event_streams import Look, Watchers
 from quarterturn.http.responses.json_responses import MOST, PAGE
 from quarterturn.http.responses.problems import Problem
-from quarterturn.submissions.store.queue import Executor
 from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
 from rotation.errors import NotAllowed as NotLive
 
@@ -28,67 +27,64 @@ BEAT = 15  # seconds between keep-alive comments of an event stream
 LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 
-def house(request: Request) -> Application:
-    """Give the open home."""
-    opened: Application = request.app.state.house
-    return opened
-
-
-Home = Annotated[Application, Depends(house)]
 Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
 
 
+class _Taking:
+    """Takes a submission, and answers with it."""
+
+    def __init__(self, submitting: Submitting, view: View, executor: Executor) -> None:
+        self._submitting, self._view, self._executor = submitting, view, executor
+
+    def answer(self, account: str, wish: SubmissionRequest, idempotency_key: str | None) -> Response:
+        """Answer with the submission: 201 where it is new, 200 where the key was used for it before."""
+        try:
+            made, new = self._submitting.submit(
+                account, wish, idempotency_key=idempotency_key, enqueue=self._executor.enqueue
+            )
+        except NotLive:
+            raise Problem("not-now") from None
+        except Refused:
+            raise Problem("not-yours") from None
+        except NotAllowed:
+            raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
+        return json_responses.plain(self._view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
+
+
+Taking = Annotated[_Taking, Depends(_Taking)]
+
+
 @router.post("/submissions", status_code=201, response_model=models.SubmissionShape, name="submit")
-def submit(
-    request: Request, house: Home, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None
-) -> Response:
+def submit(taking: Taking, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None) -> Response:
     """Submit an agent."""
     wish = SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
-    return _taken(request, house, who.account, wish, idempotency_key)
+    return taking.answer(who.account, wish, idempotency_key)
 
 
 @router.post("/checks", status_code=201, response_model=models.SubmissionShape, name="check")
-def check(request: Request, house: Home, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
+def check(taking: Taking, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
     wish = SubmissionRequest("check", wanted.image, wanted.endpoint, wanted.model)
-    return _taken(request, house, who.account, wish, idempotency_key)
-
-
-def _taken(
-    request: Request, house: Application, account: str, wish: SubmissionRequest, idempotency_key: str | None
-) -> Response:
-    executor: Executor = request.app.state.executor
-    try:
-        made, new = house.submission_service.submit(
-            account, wish, idempotency_key=idempotency_key, enqueue=executor.enqueue
-        )
-    except NotLive:
-        raise Problem("not-now") from None
-    except Refused:
-        raise Problem("not-yours") from None
-    except NotAllowed:
-        raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
-    return json_responses.plain(house.owner_view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
+    return taking.answer(who.account, wish, idempotency_key)
 
 
 @router.get("/submissions", response_model=models.SubmissionPage, name="list_submissions")
 def submissions(
-    house: Home,
+    store: Submissions,
+    view: View,
     who: Who,
     cursor: Annotated[str | None, Query(max_length=64)] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the caller's submissions, the newest first."""
-    records, more = listed(house, who.account, cursor, limit)
-    line = house.owner_view.line(records)
-    return json_responses.plain(
-        {"submissions": [house.owner_view.of(record, line) for record in records], "next": more}
-    )
+    records, more = listed(store, who.account, cursor, limit)
+    line = view.line(records)
+    return json_responses.plain({"submissions": [view.of(record, line) for record in records], "next": more})
 
 
 def listed(
-    house: Application, account: str, cursor: str | None, limit: int = PAGE
+    store: Submissions, account: str, cursor: str | None, limit: int = PAGE
 ) -> tuple[Sequence[SubmissionRecord], str | None]:
     """Give a page of an account's submissions, and the cursor of the next one (None: there is none).
 
@@ -98,24 +94,24 @@ def listed(
     after = json_responses.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
         raise Problem("malformed")
-    records = house.submissions.of(account, after=int(after) if after else None, limit=limit + 1)
+    records = store.of(account, after=int(after) if after else None, limit=limit + 1)
     return records[:limit], json_responses.sealed(str(records[limit - 1].number)) if len(records) > limit else None
 
 
 @router.get("/submissions/{id}", response_model=models.SubmissionShape, name="get_submission")
-def submission(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
+def submission(store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Give a submission's state, and its figures once it is done."""
-    return json_responses.plain(house.owner_view.of(house.submissions.get(id, who.account)))
+    return json_responses.plain(view.of(store.get(id, who.account)))
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
-async def events(request: Request, house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+async def events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Send each change of a submission as a server-sent event, until it has ended."""
     watchers: Watchers = request.app.state.watchers
-    record = await run_in_threadpool(house.submissions.get, id, who.account)
+    record = await run_in_threadpool(store.get, id, who.account)
     if watchers.crowded(who.token):
         raise Problem("rate", {"retry-after": str(BEAT)})
-    first = await run_in_threadpool(looks, house, [record.id])
+    first = await run_in_threadpool(looks, store, view, [record.id])
     headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
     return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
 
@@ -136,43 +132,43 @@ def _event(look: Look) -> bytes:
     return b"event: submission\ndata: " + look[1] + b"\n\n"
 
 
-def looks(house: Application, names: Collection[str]) -> dict[str, Look]:
+def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
-    records = house.submissions.some(names)
-    line = house.owner_view.line(records)
-    return {record.id: (record.state, json_responses.written(house.owner_view.of(record, line))) for record in records}
+    records = store.some(names)
+    line = view.line(records)
+    return {record.id: (record.state, json_responses.written(view.of(record, line))) for record in records}
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
-def cancel(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def cancel(submitting: Submitting, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    return json_responses.plain(house.owner_view.of(house.submission_service.cancel(id, who.account)))
+    return json_responses.plain(view.of(submitting.cancel(id, who.account)))
 
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
-def quota(house: Home, who: Who) -> Response:
+def quota(submitting: Submitting, who: Who) -> Response:
     """Give the use and the rest of each quota."""
-    return json_responses.plain(house.submission_service.quotas(who.account))
+    return json_responses.plain(submitting.quotas(who.account))
 
 
 @router.get("/runs/{id}", response_model=models.RunShape, name="get_run", tags=["public"])
-def run(house: Home, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
+def run(traces: Traces, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likewise
     """Give a run's tasks: to everybody if its owner has published it, to its owner as far as the tasks are public."""
-    document = house.traces.published(id)
+    document = traces.published(id)
     if document is None and who is not None:
-        document = house.traces.own(id, who.account)
+        document = traces.own(id, who.account)
     if document is None:
         raise Problem("not-found")
     return json_responses.plain(document)
 
 
 @router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")
-def publish(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def publish(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Publish one of the caller's runs, as far as its tasks are public now."""
-    return json_responses.plain(house.traces.publish(id, who.account, public=True))
+    return json_responses.plain(traces.publish(id, who.account, public=True))
 
 
 @router.delete("/runs/{id}/publication", response_model=models.RunShape, name="withdraw_run")
-def withdraw(house: Home, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def withdraw(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Withdraw the publication of one of the caller's runs."""
-    return json_responses.plain(house.traces.publish(id, who.account, public=False))
+    return json_responses.plain(traces.publish(id, who.account, public=False))

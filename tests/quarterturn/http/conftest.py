@@ -19,7 +19,6 @@ from starlette.testclient import TestClient
 from quarterturn import public_view
 from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
-from quarterturn.http.app import create
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
 from rotation.calendar import Month
@@ -84,7 +83,7 @@ def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: in
     if limits:
         house.settings = house.settings.model_copy(update={"service": ServiceSettings(**{"images": ("",)} | limits)})
     work = how.pop("work", lambda claim, stopping: house.job_worker.work(claim, stopping))  # noqa: PLW0108 - tests set the box later
-    app = create(house, LocalExecutor(house.queue, work, workers, **how), clock=lambda: 0.0)
+    app = house.http(LocalExecutor(house.queue, work, workers, **how), clock=lambda: 0.0)
     try:
         with TestClient(app, raise_server_exceptions=False) as client:
             site = Site(house, client)

@@ -1,0 +1,1 @@
+"""Dependencies of the routes: the services that they are given."""

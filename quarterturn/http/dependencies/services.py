@@ -1,0 +1,100 @@
+"""Services behind the routes, and a dependency for each: a route is given the ones that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from sqlalchemy import Engine
+from sqlmodel import Session, text
+
+from quarterturn.accounts.store import Accounts as AccountStore
+from quarterturn.accounts.store import Caller
+from quarterturn.month.turn_calendar import TurnCalendar
+from quarterturn.notices.outbox import Outbox as NoticeOutbox
+from quarterturn.public_view import PublicViewWriter
+from quarterturn.submissions.service import OwnerView, SubmissionService
+from quarterturn.submissions.store.queue import Executor as JobExecutor
+from quarterturn.submissions.store.requests import Submissions as SubmissionStore
+from quarterturn.submissions.traces import Traces as TraceService
+from rotation.findings.store import Findings as FindingStore
+from rotation.month.store import MonthStore
+from vault.ledger.write.append import LogWriter
+
+
+class ServiceHealth:
+    """Checks what the service stands on.
+
+    Args:
+        engine: the database.
+        log: the public log's writer.
+        view: the public view.
+    """
+
+    def __init__(self, engine: Engine, log: LogWriter, view: PublicViewWriter) -> None:
+        self._engine, self._log, self._view = engine, log, view
+
+    def require(self) -> None:
+        """Check that the database and the log can be used.
+
+        Raises:
+            VaultError, OSError: one of them cannot.
+        """
+        with Session(self._engine) as session:
+            session.connection().execute(text("SELECT 1"))
+        self._log.checkpoint()
+
+    def behind(self) -> list[str]:
+        """Name the files of the public view that are not what the rows say."""
+        return self._view.behind()
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves are under the signed head."""
+        return self._log.size
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServices:
+    """What the routes use, by the names of their parameters' types below."""
+
+    caller: Callable[[str], Caller | None]
+    accounts: AccountStore
+    executor: JobExecutor
+    submissions: SubmissionStore
+    submitting: SubmissionService
+    owner_view: OwnerView
+    traces: TraceService
+    findings: FindingStore
+    months: MonthStore
+    calendar: TurnCalendar
+    outbox: NoticeOutbox
+    health: ServiceHealth
+
+
+def services(request: Request) -> HttpServices:
+    """Give all of them, to what is no route."""
+    given: HttpServices = request.app.state.services
+    return given
+
+
+def _the(name: str) -> Callable[[Request], Awaitable[Any]]:
+    async def give(request: Request) -> Any:
+        return getattr(services(request), name)
+
+    return give
+
+
+Accounts = Annotated[AccountStore, Depends(_the("accounts"))]
+Executor = Annotated[JobExecutor, Depends(_the("executor"))]
+Submissions = Annotated[SubmissionStore, Depends(_the("submissions"))]
+Submitting = Annotated[SubmissionService, Depends(_the("submitting"))]
+View = Annotated[OwnerView, Depends(_the("owner_view"))]
+Traces = Annotated[TraceService, Depends(_the("traces"))]
+Findings = Annotated[FindingStore, Depends(_the("findings"))]
+Months = Annotated[MonthStore, Depends(_the("months"))]
+Calendar = Annotated[TurnCalendar, Depends(_the("calendar"))]
+Outbox = Annotated[NoticeOutbox, Depends(_the("outbox"))]
+Health = Annotated[ServiceHealth, Depends(_the("health"))]
