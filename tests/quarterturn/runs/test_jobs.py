@@ -199,7 +199,7 @@ DYING = {
     "before the run is committed": lambda house: (house.ledger, "record"),
     "before its opening is published": lambda house: (house.ledger, "publish"),
     "before it is started": lambda house: (house.runs, "start"),
-    "before its tasks are opened": lambda house: (house.official, "prepare"),
+    "before its tasks are opened": lambda house: (house.run_tasks, "prepare"),
     "before it is closed": lambda house: (house.official, "close"),
     "before its end is written": lambda house: (house.queue, "finish"),
 }
@@ -237,7 +237,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_run_that_the_next_one_goes_on
     assert house.owner_view.of(ended)["figures"]["whole"]["attempted"]
 
 
-@pytest.mark.parametrize(("place", "name"), [("official", "record"), ("ledger", "publish"), ("official", "close")])
+@pytest.mark.parametrize(("place", "name"), [("run_tasks", "record"), ("ledger", "publish"), ("official", "close")])
 def test_a_run_that_the_database_failed_is_given_back_and_resumed(house, clock, monkeypatch, place, name):
     made = submit(house)
 

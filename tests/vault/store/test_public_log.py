@@ -43,6 +43,10 @@ def test_leaves_are_counted_from_zero_and_the_same_key_is_the_same_leaf(ledger):
     assert ledger.leaf(2) == b"c"
     with pytest.raises(NotFound, match="no leaf 3; 3 are recorded"):
         ledger.leaf(3)
+    assert ledger.index_of("b") == 1
+    for named in (ledger.index_of, ledger.statement):
+        with pytest.raises(NotFound, match="no leaf 'z'; the step that records it was never run"):
+            named("z")
 
 
 def test_a_promise_is_not_said_twice_in_different_words(ledger):
