@@ -37,6 +37,7 @@ from typing import ClassVar
 from typing import Literal
 from typing import NamedTuple
 from typing import Protocol
+from typing import Self
 from typing import runtime_checkable
 import argparse
 import base64
@@ -56,12 +57,15 @@ import time
 def vault_errors():
     """Exception classes of the vault: each message names the thing, the reason and the next step.
 
-`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+`kind` is what the command line turns into an exit code; nothing below it prints or exits. `evidence` is what disagrees,
+whole: the auditor, the monitor of a log and the plumbing verbs show it beside the message.
 """
 
 
 
     Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+    _SHOWN = 200  # characters of a value that a line of text shows
 
 
     @runtime_checkable
@@ -76,10 +80,66 @@ def vault_errors():
         return error.kind if isinstance(error, ErrorWithKind) else None
 
 
+    @dataclass(frozen=True, slots=True)
+    class Disagreement:
+        """Evidence of an error: the expected value, the value that was found, and the place of the latter.
+
+    Values are JSON values that may hold byte strings; None stands for nothing. Both are whole, however long they are,
+    and neither is ever a part of a private task.
+
+    Attributes:
+        where: the file, the leaf or the field, from the outside in: `leaf 7: $.predicate.previous`.
+        expected: the value that the message calls right; None also where there is nothing to compare with.
+        found: the value that stands in its place.
+    """
+
+        where: str | None = None
+        expected: Any = None
+        found: Any = None
+
+        def as_json(self) -> dict[str, Any]:
+            """Give it as JSON values, whole; byte strings are in lower-case hex."""
+            return {"where": self.where, "expected": _as_json(self.expected), "found": _as_json(self.found)}
+
+        def lines(self) -> Iterator[str]:
+            """Write it as text, line by line; a long value is shortened, and its length is stated."""
+            if self.expected is not None or self.found is not None:
+                yield f"expected {_as_text(self.expected)}"
+                yield f"found {_as_text(self.found)}"
+            if self.where is not None:
+                yield f"at {_as_text(self.where)}"
+
+
     class VaultError(Exception):
-        """Base class of all errors of the vault."""
+        """Base class of all errors of the vault.
+
+    Args:
+        message: a sentence for people.
+        where: see `Disagreement`, as for the next two.
+        expected: the value that should stand there.
+        found: the value that stands there.
+
+    Attributes:
+        evidence: what disagrees, or None where the error carries its message alone.
+    """
 
         kind: ClassVar[Kind] = "malformed"
+
+        def __init__(self, message: str = "", *, where: str | None = None, expected: Any = None, found: Any = None) -> None:
+            super().__init__(message)
+            known = where is not None or expected is not None or found is not None
+            self.evidence = Disagreement(where, expected, found) if known else None
+
+        def with_message(self, message: str, where: str | None = None) -> Self:
+            """Give an error of the same class and evidence under another message.
+
+        Args:
+            message: the new sentence.
+            where: the place that surrounds the one that the evidence names, if there is one.
+        """
+            inner = self.evidence or Disagreement()
+            places = [place for place in (where, inner.where) if place]
+            return type(self)(message, where=": ".join(places) or None, expected=inner.expected, found=inner.found)
 
 
     class Malformed(VaultError):
@@ -122,6 +182,26 @@ def vault_errors():
         """The database cannot be reached, or was busy for too long."""
 
         kind: ClassVar[Kind] = "unavailable"
+
+
+    def _as_json(value: Any) -> Any:
+        if isinstance(value, bytes):
+            return value.hex()
+        if isinstance(value, Mapping):
+            return {str(key): _as_json(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [_as_json(item) for item in value]
+        return value
+
+
+    def _as_text(value: Any) -> str:
+        """Write a value on one line; a release may be hostile, so control characters are escaped."""
+        if value is None:
+            return "nothing"
+        plain = _as_json(value)
+        text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, sort_keys=True)
+        shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
+        return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"
 
     return SimpleNamespace(**locals())
 
@@ -180,13 +260,14 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
             if "\\u" in text:
                 canonical(value)  # only an escape can smuggle a lone surrogate in
         except Malformed as error:
-            raise Malformed(f"{what} is refused: {error}") from None
+            raise Malformed(f"{what} is refused: {error}", where=what) from None
         except UnicodeDecodeError as error:
-            raise Malformed(f"{what} is not UTF-8 at byte {error.start}") from None
+            raise Malformed(f"{what} is not UTF-8 at byte {error.start}", where=f"{what}: byte {error.start}") from None
         except json.JSONDecodeError as error:
-            raise Malformed(f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+            place = f"line {error.lineno}, column {error.colno}"
+            raise Malformed(f"{what} is not JSON: {place}: {error.msg}", where=f"{what}: {place}") from None
         except RecursionError:
-            raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels") from None
+            raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
         return value
 
 
@@ -202,7 +283,9 @@ refuses bytes that are not exactly the canonical form of what they say. Messages
         expected = canonical(value)
         if expected != data:
             at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
-            raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
+            raise Malformed(
+                f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on", where=f"{what}: byte {at}"
+            )
         return value
 
 
@@ -421,7 +504,7 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, str) or not compiled.fullmatch(value):
-                raise Malformed(f"{path} must be {words}")
+                raise Malformed(f"{path} must be {words}", where=path)
 
         # a class of what is left out could match a quotation mark, and go on beyond the end of the text
         written = None if "[^" in pattern else f'"(?:{pattern})"'
@@ -431,7 +514,7 @@ path refuses.
     def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> DocumentShape:
         def check(value: Any, path: str) -> None:
             if not is_right(value):
-                raise Malformed(f"{path} must be {words}")
+                raise Malformed(f"{path} must be {words}", where=path)
 
         return DocumentShape(check, schema, written)
 
@@ -480,7 +563,7 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, list):
-                raise Malformed(f"{path} must be a list")
+                raise Malformed(f"{path} must be a list", where=path)
             for index, item in enumerate(value):
                 shape.check(item, path and f"{path}[{index}]")
 
@@ -493,7 +576,7 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, list) or len(value) != 1:
-                raise Malformed(f"{path} must be a list of exactly one item")
+                raise Malformed(f"{path} must be a list of exactly one item", where=path)
             shape.check(value[0], path and f"{path}[0]")
 
         schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
@@ -505,7 +588,7 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, (dict, Mapping)):
-                raise Malformed(f"{path} must be an object")
+                raise Malformed(f"{path} must be an object", where=path)
             for name, item in value.items():
                 key.check(name, path and f"a key of {path}")
                 shape.check(item, path and f"{path}.{name}")
@@ -519,12 +602,12 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, (dict, Mapping)):
-                raise Malformed(f"{path} must be an object")
+                raise Malformed(f"{path} must be an object", where=path)
             if value.keys() != fields.keys():
                 if missing := sorted(fields.keys() - value.keys()):
-                    raise Malformed(f"{path}.{missing[0]} is missing")
+                    raise Malformed(f"{path}.{missing[0]} is missing", where=f"{path}.{missing[0]}")
                 if unknown := sorted(map(str, value.keys() - known.keys())):
-                    raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+                    raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format", where=path)
             for name, item in value.items():
                 known[name].check(item, path and f"{path}.{name}")
 
@@ -552,7 +635,7 @@ path refuses.
 
         def check(value: Any, path: str) -> None:
             if not isinstance(value, str) or value not in values:
-                raise Malformed(f"{path} must be one of {', '.join(values)}")
+                raise Malformed(f"{path} must be one of {', '.join(values)}", where=path)
 
         words = "|".join(re.escape(value) for value in values)
         plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)
@@ -705,14 +788,29 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
     """
         _require_hashes([leaf, expected, *proof])
         if not 0 <= index < size:
-            raise Broken(f"there is no leaf {index} in a tree of {size}")
+            raise Broken(
+                f"there is no leaf {index} in a tree of {size}",
+                where="the leaf's index",
+                expected=f"0 to {size - 1}",
+                found=index,
+            )
         inner = (index ^ (size - 1)).bit_length()
         border = (index >> inner).bit_count()
         if len(proof) != inner + border:
-            raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
+            raise Broken(
+                f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}",
+                where="the number of hashes in the inclusion proof",
+                expected=inner + border,
+                found=len(proof),
+            )
         computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
         if computed != expected:
-            raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}")
+            raise Broken(
+                f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}",
+                where=f"the root from the inclusion proof of leaf {index} of {size}",
+                expected=expected,
+                found=computed,
+            )
 
 
     def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
@@ -723,10 +821,20 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
     """
         _require_hashes([root1, root2, *proof])
         if not 1 <= size1 <= size2:
-            raise Broken(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+            raise Broken(
+                f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}",
+                where="the old size",
+                expected=f"1 to {size2}",
+                found=size1,
+            )
         if size1 == size2:
             if proof or root1 != root2:
-                raise Broken(f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}")
+                raise Broken(
+                    f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}",
+                    where=f"the root and the proof at size {size2}",
+                    expected={"root": root1, "proof": []},
+                    found={"root": root2, "proof": list(proof)},
+                )
             return
         shift = (size1 & -size1).bit_length() - 1
         inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
@@ -735,14 +843,29 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
         seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
         if len(proof) != inner + border + (not is_peak):
             wanted = inner + border + (not is_peak)
-            raise Broken(f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}")
+            raise Broken(
+                f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}",
+                where="the number of hashes in the consistency proof",
+                expected=wanted,
+                found=len(proof),
+            )
         mask = (size1 - 1) >> shift
         old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
         new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
         if old != root1:
-            raise Broken(f"the proof gives the old root {old.hex()}, not {root1.hex()}")
+            raise Broken(
+                f"the proof gives the old root {old.hex()}, not {root1.hex()}",
+                where=f"the root at size {size1} from the consistency proof",
+                expected=root1,
+                found=old,
+            )
         if new != root2:
-            raise Broken(f"the proof gives the new root {new.hex()}, not {root2.hex()}")
+            raise Broken(
+                f"the proof gives the new root {new.hex()}, not {root2.hex()}",
+                where=f"the root at size {size2} from the consistency proof",
+                expected=root2,
+                found=new,
+            )
 
 
     def set_root(commitments: Iterable[bytes]) -> bytes:
@@ -802,8 +925,13 @@ size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
 
 
     def _require_hashes(hashes: Iterable[bytes]) -> None:
-        if set(map(len, hashes)) != {HASH_BYTES}:
-            raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
+        if wrong := set(map(len, hashes)) - {HASH_BYTES}:
+            raise Broken(
+                f"a hash in a proof has exactly {HASH_BYTES} bytes",
+                where="the number of bytes of a hash",
+                expected=HASH_BYTES,
+                found=min(wrong),
+            )
 
 
     def _within(size: int, have: int) -> int:
@@ -1026,11 +1154,13 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
             length = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
             leaf = data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + length]
             if at + _LENGTH_BYTES > len(data) or len(leaf) != length:
-                raise Malformed(f"{what} is cut short in entry {len(leaves)} of {width}")
+                raise Malformed(
+                    f"{what} is cut short in entry {len(leaves)} of {width}", where=f"{what}: entry {len(leaves)}"
+                )
             leaves.append(leaf)
             at += _LENGTH_BYTES + length
         if at != len(data):
-            raise Malformed(f"{what} goes on after its {width} entries")
+            raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
         return leaves
 
 
@@ -1041,7 +1171,12 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
         Malformed: it has another length.
     """
         if len(data) != width * HASH_BYTES:
-            raise Malformed(f"{what} has {len(data)} bytes; {width} hashes have {width * HASH_BYTES}")
+            raise Malformed(
+                f"{what} has {len(data)} bytes; {width} hashes have {width * HASH_BYTES}",
+                where=f"{what}: number of bytes",
+                expected=width * HASH_BYTES,
+                found=len(data),
+            )
         return [data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES)]
 
 
@@ -1154,7 +1289,7 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
             try:
                 return (folder / path).read_bytes()
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-                raise Broken(f"the log's file {path} cannot be read: {error.strerror}") from error
+                raise Broken(f"the log's file {path} cannot be read: {error.strerror}", where=path) from error
             except OSError as error:
                 raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 
@@ -1258,7 +1393,7 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
             try:
                 return cls._checked(document)
             except Malformed as error:
-                raise Malformed(f"{what} is no statement: {error}") from None
+                raise error.with_message(f"{what} is no statement: {error}", what) from None
 
         @classmethod
         def _checked(cls, document: Any) -> Statement:
@@ -1282,9 +1417,19 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
                 "retire": f"Historical-{says.get('month')}",
             }
             if self.name != expected.get(self.kind, self.name):
-                raise Malformed(f"$.subject[0].name must be {expected[self.kind]}")
+                raise Malformed(
+                    f"$.subject[0].name must be {expected[self.kind]}",
+                    where="$.subject[0].name",
+                    expected=expected[self.kind],
+                    found=self.name,
+                )
             if self.kind == "score" and self.digest[SHA] != says["results_root"]:
-                raise Malformed("$.subject[0].digest must be the results_root")
+                raise Malformed(
+                    "$.subject[0].digest must be the results_root",
+                    where="$.subject[0].digest",
+                    expected=says["results_root"],
+                    found=self.digest[SHA],
+                )
             if self.kind == "set":
                 _require_counts(says)
 
@@ -1334,10 +1479,20 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
     def _require_counts(says: Mapping[str, Any]) -> None:
         for place, item in enumerate(says["cohorts"]):
             if item["count"] != len(item["tasks"]) or item["id"] != f"cohort-{item['retires']}":
-                raise Malformed(f"$.predicate.cohorts[{place}] must count its tasks and be named after its month")
+                raise Malformed(
+                    f"$.predicate.cohorts[{place}] must count its tasks and be named after its month",
+                    where=f"$.predicate.cohorts[{place}]",
+                    expected={"count": len(item["tasks"]), "id": f"cohort-{item['retires']}"},
+                    found={"count": item["count"], "id": item["id"]},
+                )
         listed = [task for item in says["cohorts"] for task in item["tasks"]]
         if len(set(listed)) != len(listed) or says["count"] != len(listed):
-            raise Malformed("$.predicate.count must be the number of tasks, each in one cohort")
+            raise Malformed(
+                "$.predicate.count must be the number of tasks, each in one cohort",
+                where="$.predicate.count",
+                expected={"count": len(set(listed)), "listed": len(set(listed))},
+                found={"count": says["count"], "listed": len(listed)},
+            )
 
 
     _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
@@ -1640,7 +1795,7 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
             contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
             in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
             if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
-                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
+                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list", where=strangers[0])
             for name, listed in manifest["files"].items():
                 _require_listed(folder / name, name, listed)
             prefix = len(contents.LOG) + 1
@@ -1667,10 +1822,13 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
                     while line := file.readline(MAX_LINE):
                         number += 1
                         if not line.endswith(b"\n"):
-                            raise Malformed(f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes")
+                            raise Malformed(
+                                f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes",
+                                where=f"line {number} of {name}",
+                            )
                         yield line[:-1]
             except OSError as error:
-                raise Broken(f"{name} cannot be read: {error.strerror}") from error
+                raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
         def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
             """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
@@ -1688,9 +1846,11 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
                     elif entry.is_file(follow_symlinks=False):
                         yield name
                     else:
-                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder")
+                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder", where=name)
         except OSError as error:
-            raise Malformed(f"the bundle {prefix or folder} cannot be read: {error.strerror}") from error
+            raise Malformed(
+                f"the bundle {prefix or folder} cannot be read: {error.strerror}", where=prefix or str(folder)
+            ) from error
 
 
     def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
@@ -1702,21 +1862,31 @@ and each is canonical JSON of its shape. Nothing here decides whether what the f
                     digest.update(chunk)
                     size += len(chunk)
         except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
         if size != listed["bytes"]:
-            raise Broken(f"{name} has {size} bytes, the manifest lists {listed['bytes']}")
+            raise Broken(
+                f"{name} has {size} bytes, the manifest lists {listed['bytes']}",
+                where=f"{name}: number of bytes",
+                expected=listed["bytes"],
+                found=size,
+            )
         if digest.hexdigest() != listed["sha256"]:
-            raise Broken(f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}")
+            raise Broken(
+                f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}",
+                where=f"{name}: sha256",
+                expected=listed["sha256"],
+                found=digest.hexdigest(),
+            )
 
 
     def _whole(path: Path, name: str) -> bytes:
         try:
             with path.open("rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes")
+                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes", where=name)
                 return file.read()
         except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
     return SimpleNamespace(**locals())
 
@@ -1985,9 +2155,19 @@ no byte of a line that counts can change unnoticed.
             elif key.accepts(text.encode(), signature):
                 verified.append(key.vkey)
             else:
-                raise Broken(f"the signature by {name}+{identity.hex()} does not verify over the text of the note")
+                raise Broken(
+                    f"the signature by {name}+{identity.hex()} does not verify over the text of the note",
+                    where=f"the signature by {name}",
+                    expected={"key": key.vkey, "text": text},
+                    found={"signature": signature},
+                )
         if not verified:
-            raise Broken(f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}")
+            raise Broken(
+                f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}",
+                where="the signatures",
+                expected=[key.vkey for key in keys],
+                found=[f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)],
+            )
         return Note(text, tuple(verified), tuple(ignored))
 
 
@@ -2015,7 +2195,12 @@ no byte of a line that counts can change unnoticed.
         kind, public = data[:1], data[1:]
         require_name(name)
         if (computed_id := key_id(name, kind, public).hex()) != stated_id:
-            raise Malformed(f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}")
+            raise Malformed(
+                f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}",
+                where=f"the id of the verifier key of {name}",
+                expected=computed_id,
+                found=stated_id,
+            )
         return name, kind, public
 
 
@@ -2024,9 +2209,9 @@ no byte of a line that counts can change unnoticed.
         try:
             data = base64.b64decode(text.encode("ascii"), validate=True)
         except (UnicodeEncodeError, binascii.Error) as error:
-            raise Malformed(f"{what} is not base64") from error
+            raise Malformed(f"{what} is not base64", where=what) from error
         if base64.b64encode(data).decode() != text:
-            raise Malformed(f"{what} is not canonical base64")
+            raise Malformed(f"{what} is not canonical base64", where=what)
         return data
 
 
@@ -2143,17 +2328,31 @@ is the origin.
             Malformed: it is no checkpoint; the message says which line.
         """
             if not text.endswith("\n"):
-                raise Malformed("a checkpoint ends in a newline")
+                raise Malformed("a checkpoint ends in a newline", where="the end of the checkpoint")
             lines = text[:-1].split("\n")
             if len(lines) < _LINES or not all(lines):
-                raise Malformed("a checkpoint has at least three lines and none is empty")
+                raise Malformed(
+                    "a checkpoint has at least three lines and none is empty", where="the lines of the checkpoint"
+                )
             if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-                raise Malformed("line 2 of a checkpoint is its size in decimal, without leading zeros")
+                raise Malformed(
+                    "line 2 of a checkpoint is its size in decimal, without leading zeros", where="line 2 of the checkpoint"
+                )
             root = decode_base64(lines[2], "line 3 of the checkpoint")
             if len(root) != HASH_BYTES:
-                raise Malformed(f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}")
+                raise Malformed(
+                    f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}",
+                    where="line 3 of the checkpoint: the number of bytes",
+                    expected=HASH_BYTES,
+                    found=len(root),
+                )
             if int(lines[1]) == 0 and root != EMPTY_ROOT:
-                raise Malformed("a checkpoint of size 0 has the root of an empty tree")
+                raise Malformed(
+                    "a checkpoint of size 0 has the root of an empty tree",
+                    where="line 3 of the checkpoint",
+                    expected=EMPTY_ROOT,
+                    found=root,
+                )
             return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
         def format(self) -> str:
@@ -2178,7 +2377,12 @@ is the origin.
         opened = open_note(note, verifiers)
         checkpoint = Checkpoint.parse(opened.text)
         if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
-            raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no given key of that name")
+            raise Broken(
+                f"the checkpoint of {checkpoint.origin} is signed by no given key of that name",
+                where="line 1 of the checkpoint",
+                expected=[vkey.partition("+")[0] for vkey in opened.verified],
+                found=checkpoint.origin,
+            )
         return checkpoint, opened
 
     return SimpleNamespace(**locals())
@@ -2481,14 +2685,24 @@ is used and is the member of one group at most, so that a witness counts once. O
             signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
             log = next((vkey for vkey in signed if vkey in opened.verified), None)
             if log is None:
-                raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
+                raise Broken(
+                    f"the checkpoint of {checkpoint.origin} is signed by no log of the policy",
+                    where="the signatures",
+                    expected=[member.key.vkey for member in self.logs],
+                    found=list(opened.verified),
+                )
             timestamps = times(note, able.values())
             seen = {name: timestamps[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
             if not self.satisfied(seen):
                 by = ", ".join(seen) or "no witness of the policy"
                 unread = ", ".join(name for name in self.witnesses if name not in able)
                 lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
-                raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
+                raise Broken(
+                    f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}",
+                    where="the cosignatures",
+                    expected={"quorum": self.quorum, "groups": self.groups},
+                    found=list(seen),
+                )
             return Cosigned(checkpoint, log, seen)
 
         def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
@@ -2523,7 +2737,9 @@ is used and is the member of one group at most, so that a witness counts once. O
                 try:
                     self._line(line)
                 except Malformed as error:
-                    raise Malformed(f"line {number} of the policy: {error}") from error
+                    raise error.with_message(
+                        f"line {number} of the policy: {error}", f"line {number} of the policy"
+                    ) from error
             if self._quorum is None:
                 raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
             self._policy.quorum = None if self._quorum == NONE else self._quorum
@@ -2667,16 +2883,23 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             sets = self._by_kind["set"]
             place = bisect_left(sets, before, key=lambda entry: entry.index)
             if not place:
-                raise Broken(f"no set statement stands before leaf {before} in this bundle")
+                raise Broken(
+                    f"no set statement stands before leaf {before} in this bundle", where=f"the leaves before {before}"
+                )
             return sets[place - 1]
 
         def commit_of(self, task: str, before: int) -> LoggedStatement:
             """Give the commit of a task, which must stand before an index."""
             entry = self.commits.get(task)
             if entry is None:
-                raise Broken(f"no leaf in this bundle commits to {task}")
+                raise Broken(f"no leaf in this bundle commits to {task}", where="the commit statements", expected=task)
             if entry.index >= before:
-                raise Broken(f"{task} was committed to at leaf {entry.index}, which is not before {before}")
+                raise Broken(
+                    f"{task} was committed to at leaf {entry.index}, which is not before {before}",
+                    where=f"the leaf that commits to {task}",
+                    expected=f"0 to {before - 1}",
+                    found=entry.index,
+                )
             return entry
 
         def members(self, cohort: str, at: int) -> list[str]:
@@ -2684,7 +2907,12 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             place = bisect_left(self._moments, at, key=lambda moment: moment[0])
             live = self._moments[place - 1][1] if place else {}
             if cohort not in live:
-                raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
+                raise Broken(
+                    f"no set statement before leaf {at} has {cohort} among the live ones",
+                    where=f"the live cohorts before leaf {at}",
+                    expected=cohort,
+                    found=sorted(live),
+                )
             return live[cohort]
 
         def withdrawn(self, cohort: str) -> list[LoggedStatement]:
@@ -2714,12 +2942,22 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             served = {entry.index for entry, _ in self._withdrawn}
             for entry in self.opened_with(retired):
                 withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
-                if entry.digest != self.commit_of(withdrawn, entry.index).digest:
-                    raise Broken(f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own")
+                committed = self.commit_of(withdrawn, entry.index).digest
+                if entry.digest != committed:
+                    raise Broken(
+                        f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own",
+                        where=f"leaf {entry.index}: $.subject[0].digest",
+                        expected=committed,
+                        found=entry.digest,
+                    )
                 if entry.index in served:
                     self._require_next_in_reserve(refill, entry, strata[withdrawn])
                 elif refill is not None:
-                    raise Broken(f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served")
+                    raise Broken(
+                        f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served",
+                        where=f"leaf {entry.index}: $.predicate.replacement",
+                        found=refill,
+                    )
 
         def require_roots(self, cohort: str) -> int:
             """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
@@ -2738,7 +2976,12 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
         def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
             root = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
             if root != stated:
-                raise Broken(f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}")
+                raise Broken(
+                    f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}",
+                    where=f"leaf {index}: the root of {what}",
+                    expected=root,
+                    found=stated,
+                )
 
         def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
             """Give the live cohorts after each statement that changes them."""
@@ -2773,18 +3016,36 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             left = [item for item in promised.statement.predicate["reserve"].get(stratum, []) if item not in used]
             if refill is None and left:
                 raise Broken(
-                    f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left"
+                    f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left",
+                    where=f"leaf {entry.index}: $.predicate.replacement",
+                    expected={"commitment": left[0]},
                 )
-            if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
-                raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
+            given = None if refill is None else self.commit_of(refill, promised.index).digest
+            if refill is not None and [given] != left[:1]:
+                raise Broken(
+                    f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}",
+                    where=f"leaf {entry.index}: $.predicate.replacement",
+                    expected={"commitment": left[0] if left else None},
+                    found={"commitment": given, "task": refill},
+                )
 
         def _admit(self, entry: LoggedStatement) -> None:
             task = entry.statement.name
             if task in self.commits:
-                raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
+                raise Broken(
+                    f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}",
+                    where=f"the commit statements of {task}",
+                    expected={"leaf": self.commits[task].index, "commitment": self.commits[task].digest},
+                    found={"leaf": entry.index, "commitment": entry.digest},
+                )
             first_task = self._task_of.setdefault(entry.digest, task)
             if first_task != task:
-                raise Broken(f"{first_task} and {task} have the same commitment")
+                raise Broken(
+                    f"{first_task} and {task} have the same commitment",
+                    where=f"leaf {entry.index}: the task of the commitment {entry.digest}",
+                    expected=first_task,
+                    found=task,
+                )
             self.commits[task] = entry
 
         def _pair_runs(self) -> dict[int, LoggedRun]:
@@ -2794,11 +3055,21 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 number = entry.statement.predicate["run"]
                 ends = closed if entry.statement.kind in CLOSING else opened
                 if number in ends:
-                    raise Broken(f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}")
+                    raise Broken(
+                        f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}",
+                        where=f"the leaf that states run {number}",
+                        expected=ends[number].index,
+                        found=entry.index,
+                    )
                 ends[number] = entry
             for number, entry in opened.items():
                 if number in closed and closed[number].index < entry.index:
-                    raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
+                    raise Broken(
+                        f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}",
+                        where=f"the leaf that closes run {number}",
+                        expected=f"{entry.index + 1} or later",
+                        found=closed[number].index,
+                    )
             return {number: LoggedRun(entry, closed.get(number)) for number, entry in opened.items()}
 
 
@@ -2810,9 +3081,19 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
     def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None:
         previous = entry.statement.predicate["previous"]
         if last is not None and previous != last.index:
-            raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
+            raise Broken(
+                f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}",
+                where=f"leaf {entry.index}: $.predicate.previous",
+                expected=last.index,
+                found=previous,
+            )
         if previous is not None and previous >= entry.index:
-            raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
+            raise Broken(
+                f"the set at leaf {entry.index} names a later leaf {previous} before it",
+                where=f"leaf {entry.index}: $.predicate.previous",
+                expected=f"0 to {entry.index - 1}",
+                found=previous,
+            )
 
 
     def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
@@ -2820,21 +3101,38 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
         says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
         for name, tasks in (live or {}).items():
             if name not in says:
-                raise Broken(f"the set at leaf {entry.index} lists {name} no more, though it has not retired")
+                raise Broken(
+                    f"the set at leaf {entry.index} lists {name} no more, though it has not retired",
+                    where=f"leaf {entry.index}: $.predicate.cohorts",
+                    expected=name,
+                    found=sorted(says),
+                )
             if says[name] != tasks:
                 strange = next((a for a, b in zip(says[name], tasks, strict=False) if a != b), "its end")
                 raise Broken(
-                    f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
+                    f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}",
+                    where=f"leaf {entry.index}: the tasks of {name}",
+                    expected=tasks,
+                    found=says[name],
                 )
         if back := sorted(retired & says.keys()):
-            raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
+            raise Broken(
+                f"the set at leaf {entry.index} lists {back[0]}, which has retired",
+                where=f"leaf {entry.index}: $.predicate.cohorts",
+                found=back[0],
+            )
         return says
 
 
     def _retired(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> str:
         name = str(entry.statement.predicate["cohort"])
         if name in retired or (live is not None and name not in live):
-            raise Broken(f"leaf {entry.index} retires {name}, which is not live")
+            raise Broken(
+                f"leaf {entry.index} retires {name}, which is not live",
+                where=f"leaf {entry.index}: $.predicate.cohort",
+                expected={"live": sorted(live or {})},
+                found=name,
+            )
         return name
 
     return SimpleNamespace(**locals())
@@ -2903,9 +3201,18 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
             keys = [first]
             for index, old, new in handovers:
                 if old != keys[-1]:
-                    raise Broken(f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}")
+                    raise Broken(
+                        f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}",
+                        where=f"leaf {index}: $.predicate.old",
+                        expected=keys[-1],
+                        found=old,
+                    )
                 if new in keys:
-                    raise Broken(f"leaf {index} hands the log over to {new}, which was its key before")
+                    raise Broken(
+                        f"leaf {index} hands the log over to {new}, which was its key before",
+                        where=f"leaf {index}: $.predicate.new",
+                        found=new,
+                    )
                 keys.append(new)
             return cls(first, tuple((index, new) for index, _, new in handovers))
 
@@ -2926,7 +3233,10 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
             changes = ", ".join(str(index) for index, _ in self.later) or "none"
             raise Broken(
                 f"{what} covers {size} leaves, and the log's key at that size is {wanted} (leaves that change it: "
-                f"{changes}), but it is signed by {', '.join(note.verified)}"
+                f"{changes}), but it is signed by {', '.join(note.verified)}",
+                where=f"the signatures of {what}",
+                expected=[wanted],
+                found=list(note.verified),
             )
 
 
@@ -2968,15 +3278,37 @@ No such text is a checkpoint, whose second line is a number, so a signature unde
         says = entry.statement.predicate
         old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
         if not origin == old.name == new.name == entry.statement.name:
-            raise Broken(f"leaf {entry.index} hands over the log {new.name}, and this log is {origin}")
-        if entry.statement.digest[SHA] != hashlib.sha256(new.public).hexdigest():
-            raise Broken(f"leaf {entry.index} has not the digest of the new key that it names")
+            raise Broken(
+                f"leaf {entry.index} hands over the log {new.name}, and this log is {origin}",
+                where=f"leaf {entry.index}: the names of the log and of both keys",
+                expected=[origin, origin, origin],
+                found=[entry.statement.name, old.name, new.name],
+            )
+        computed = hashlib.sha256(new.public).hexdigest()
+        if entry.statement.digest[SHA] != computed:
+            raise Broken(
+                f"leaf {entry.index} has not the digest of the new key that it names",
+                where=f"leaf {entry.index}: $.subject[0].digest",
+                expected=computed,
+                found=entry.statement.digest[SHA],
+            )
         if says["size"] != entry.index:
-            raise Broken(f"leaf {entry.index} hands the log over at leaf {says['size']}, which is not where it stands")
+            raise Broken(
+                f"leaf {entry.index} hands the log over at leaf {says['size']}, which is not where it stands",
+                where=f"leaf {entry.index}: $.predicate.size",
+                expected=entry.index,
+                found=says["size"],
+            )
         for word, key in (("old", old), ("new", new)):
             signature = decode_base64(says["signatures"][word], f"the {word} key's signature at leaf {entry.index}")
-            if not key.accepts(text(old.vkey, new.vkey, says["size"]), signature):
-                raise Broken(f"leaf {entry.index} hands the log over to {new.vkey}, and the {word} key did not sign that")
+            signed = text(old.vkey, new.vkey, says["size"])
+            if not key.accepts(signed, signature):
+                raise Broken(
+                    f"leaf {entry.index} hands the log over to {new.vkey}, and the {word} key did not sign that",
+                    where=f"leaf {entry.index}: $.predicate.signatures.{word}",
+                    expected={"key": key.vkey, "text": signed.decode()},
+                    found={"signature": signature},
+                )
         return old.vkey, new.vkey
 
 
@@ -3073,6 +3405,8 @@ vault_ledger_audit_evidence = vault_ledger_audit_evidence()
 def vault_ledger_audit_report():
     """Audit report: numbered steps, what is pending, and what no audit proves."""
 
+    Disagreement = vault_errors.Disagreement
+
 
 
     State = Literal["proved", "pending", "not asked", "failed", "not reached"]
@@ -3125,6 +3459,7 @@ def vault_ledger_audit_report():
         proved: a sentence that says what it proved, or what is pending; empty where it failed.
         detail: for a failure the sentence with the evidence; otherwise remarks, or nothing.
         state: `proved`, `pending`, `not asked`, `failed` or `not reached`.
+        evidence: for a failure what disagrees, or None where the sentence says all that is known.
     """
 
         number: int
@@ -3133,10 +3468,11 @@ def vault_ledger_audit_report():
         proved: str
         detail: str = ""
         state: State = "proved"
+        evidence: Disagreement | None = None
 
         def as_json(self) -> dict[str, Any]:
-            """Give it as JSON values."""
-            return {
+            """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+            data = {
                 "number": self.number,
                 "name": self.name,
                 "ok": self.ok,
@@ -3144,6 +3480,9 @@ def vault_ledger_audit_report():
                 "proved": self.proved,
                 "detail": self.detail,
             }
+            if self.state == "failed":
+                data["evidence"] = self.evidence.as_json() if self.evidence else None
+            return data
 
 
     @dataclass(frozen=True)
@@ -3184,6 +3523,8 @@ def vault_ledger_audit_report():
                 for sentence in (step.proved, step.detail):
                     if sentence:
                         yield f"    {sentence}"
+                if step.evidence:
+                    yield from (f"    {line}" for line in step.evidence.lines())
             yield "yes" if self.ok else f"no: step {self.failed.number} failed" if self.failed else "no"
             yield "What this audit does not prove:"
             yield from (f"  - {caveat}" for caveat in self.caveats)
@@ -3199,6 +3540,7 @@ def vault_ledger_audit_trusted_keys():
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
+    VaultError = vault_errors.VaultError
     AuditState = vault_ledger_audit_evidence.AuditState
     Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
     open_checkpoint = vault_ledger_signatures_checkpoint.open_checkpoint
@@ -3207,6 +3549,7 @@ def vault_ledger_audit_trusted_keys():
     Policy = vault_ledger_signatures_policy.Policy
     PolicyMember = vault_ledger_signatures_policy.PolicyMember
     introduced = vault_ledger_statements_key_epochs.introduced
+    HEAD = vault_ledger_tree_tiles.HEAD
     WIDTH = vault_ledger_tree_tiles.WIDTH
     bundles_of = vault_ledger_tree_tiles.bundles_of
     entries_path = vault_ledger_tree_tiles.entries_path
@@ -3219,22 +3562,25 @@ def vault_ledger_audit_trusted_keys():
         """Open the head; if a given key introduced its signer, the error says so."""
         try:
             return open_checkpoint(data, case.verifiers)
-        except Broken as error:
-            if handover := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
-                raise Broken(f"{error}; {handover}") from None
-            raise
+        except VaultError as error:
+            is_broken = isinstance(error, Broken)
+            handover = _introduced(case, Checkpoint.parse(take_apart(data)[0])) if is_broken else None
+            raise error.with_message(f"{error}; {handover}" if handover else str(error), f"log/{HEAD}") from None
 
 
     def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
         """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
         try:
             return open_checkpoint(data, case.verifiers)
+        except Malformed as error:
+            raise error.with_message(str(error), what) from None
         except Broken as error:
             size = Checkpoint.parse(take_apart(data)[0]).size
             wanted = case.reigns.of(size)
             if wanted in (verifier.vkey for verifier in case.verifiers):
-                raise
-            raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
+                raise error.with_message(str(error), what) from None
+            message = f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)"
+            raise error.with_message(message, what) from None
 
 
     def policy_of(case: AuditState) -> Policy:
@@ -3248,7 +3594,7 @@ def vault_ledger_audit_trusted_keys():
         try:
             policy_of(case).open(data)
         except Broken as error:
-            raise Broken(f"{what}: {error}") from None
+            raise error.with_message(f"{what}: {error}", what) from None
 
 
     def _introduced(case: AuditState, head: Checkpoint) -> str | None:
@@ -3280,6 +3626,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
+    VaultError = vault_errors.VaultError
     AuditState = vault_ledger_audit_evidence.AuditState
     State = vault_ledger_audit_report.State
     open_head = vault_ledger_audit_trusted_keys.open_head
@@ -3327,9 +3674,17 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         data = case.bundle.read_log(contents.HEAD)
         case.head, case.signed = open_head(case, data)
         if case.head.origin != case.bundle.manifest["origin"]:
-            raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
+            raise Broken(
+                f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}",
+                where=f"{contents.MANIFEST}: $.origin",
+                expected=case.head.origin,
+                found=case.bundle.manifest["origin"],
+            )
         policy = policy_of(case)
-        case.witnesses = policy.open(data).witnesses
+        try:
+            case.witnesses = policy.open(data).witnesses
+        except VaultError as error:
+            raise error.with_message(str(error), f"log/{contents.HEAD}") from None
         known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
         case.strangers = open_note(data, known).ignored
         summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
@@ -3345,7 +3700,10 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         first = case.bundle.manifest["first"]
         if first:
             raise Broken(
-                f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it"
+                f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it",
+                where=f"{contents.MANIFEST}: $.first",
+                expected=0,
+                found=first,
             )
         _require_log_files(case, first)
         case.leaves = []
@@ -3356,7 +3714,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         for tile in frontier.partial_tiles():
             _require_tile(case, *tile)
         if frontier.root() != case.head.root:
-            raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}")
+            raise Broken(
+                f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}",
+                where=f"the root of the {case.head.size} leaves",
+                expected=case.head.root,
+                found=frontier.root(),
+            )
         case.tree = TileTree(case.head.size, case.bundle.read_log)
         return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
 
@@ -3384,14 +3747,17 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             says = entry.statement.predicate["checkpoint"]
             if says["size"] > entry.index:
                 raise Broken(
-                    f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
+                    f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier",
+                    where=f"leaf {entry.index}: $.predicate.checkpoint.size",
+                    expected=f"1 to {entry.index}",
+                    found=says["size"],
                 )
             _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
             sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
         present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
         if strangers := sorted(present ^ sizes.keys()):
             state = "named by no run" if strangers[0] in present else "missing"
-            raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
+            raise Malformed(f"{'log/' + strangers[0]!r} is {state}", where=f"log/{strangers[0]}")
         for name, (size, index) in sizes.items():
             _require_named(case, name, size, index)
         signing = "signed and cosigned" if case.witnesses else "signed"
@@ -3407,15 +3773,30 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         ]
         if len(retirements) != 1:
             where = ", ".join(str(entry.index) for entry in retirements) or "nowhere"
-            raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
+            raise Broken(
+                f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}",
+                where=f"the retire statements of {case.cohort} or {case.month}",
+                expected="one leaf",
+                found=[entry.index for entry in retirements],
+            )
         case.retired = retirements[0]
         says = case.retired.statement.predicate
         if (says["cohort"], says["month"]) != (case.cohort, case.month):
-            raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
-                         f"the manifest says {case.cohort} in {case.month}")  # fmt: skip
+            raise Broken(
+                f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
+                f"the manifest says {case.cohort} in {case.month}",
+                where=f"{contents.MANIFEST}: $.cohort and $.month",
+                expected=[says["cohort"], says["month"]],
+                found=[case.cohort, case.month],
+            )
         if case.retired.digest != case.bundle.manifest_digest:
-            raise Broken(f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
-                         f"this one has {case.bundle.manifest_digest}")  # fmt: skip
+            raise Broken(
+                f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
+                f"this one has {case.bundle.manifest_digest}",
+                where=f"{contents.MANIFEST}: sha256",
+                expected=case.retired.digest,
+                found=case.bundle.manifest_digest,
+            )
         return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
 
 
@@ -3425,11 +3806,19 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             return "not asked", "no older checkpoint was given to compare with"
         older, signed = open_older(case, case.previous, "the older checkpoint")
         if older.origin != case.head.origin:
-            raise Broken(f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}")
+            raise Broken(
+                f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}",
+                where="the older checkpoint: the origin",
+                expected=case.head.origin,
+                found=older.origin,
+            )
         if older.size > case.head.size:
             raise Broken(
                 f"the checkpoint that was given has {older.size} leaves, this bundle's only {case.head.size}: "
-                "compare it with a newer bundle or with the log itself"
+                "compare it with a newer bundle or with the log itself",
+                where="the older checkpoint: the size",
+                expected=f"0 to {case.head.size}",
+                found=older.size,
             )
         case.reigns.require(signed, older.size, "the older checkpoint")
         _require_root(case, older.size, older.root, "the older checkpoint")
@@ -3441,7 +3830,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         data = case.bundle.read_log(name)
         older, signed = open_older(case, data, f"log/{name}")
         if older.size != size or older.origin != case.head.origin:
-            raise Broken(f"log/{name} is a checkpoint of {older.origin} at size {older.size}")
+            raise Broken(
+                f"log/{name} is a checkpoint of {older.origin} at size {older.size}",
+                where=f"log/{name}: the origin and the size",
+                expected=[case.head.origin, size],
+                found=[older.origin, older.size],
+            )
         case.reigns.require(signed, size, f"log/{name}")
         _require_root(case, size, older.root, f"log/{name}")
         if case.policy:
@@ -3455,22 +3849,37 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
         if size > case.head.size:
-            raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
+            raise Broken(
+                f"{who} speaks of size {size}, the log has {case.head.size}",
+                where=f"{who}: the size",
+                expected=f"0 to {case.head.size}",
+                found=size,
+            )
         computed = root_from(case.tree.node, size)
         if computed != stated:
-            raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}")
+            raise Broken(
+                f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}",
+                where=f"{who}: the root at size {size}",
+                expected=computed,
+                found=stated,
+            )
 
 
     def _require_log_files(case: AuditState, first: int) -> None:
         size = case.head.size
         if size > WIDTH * len(case.bundle.log_files):
-            raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
+            raise Malformed(
+                f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle", where="log/"
+            )
         wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
         wanted |= {entries_path(*item) for item in bundles_of(size, first)}
         present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
         if strangers := sorted(present ^ wanted):
             state = "is no file of this log" if strangers[0] in present else "is missing"
-            raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
+            raise Malformed(
+                f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
+                where=f"log/{strangers[0]}",
+            )
 
 
     def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) -> Sequence[bytes]:
@@ -3483,7 +3892,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         leaves = list(enumerate(unpack_entries(case.bundle.read_log(entries), width, f"log/{entries}"), index * WIDTH))
         for (place, leaf), stated in zip(leaves, hashes, strict=True):
             if leaf_hash(leaf) != stated:
-                raise Broken(f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}")
+                raise Broken(
+                    f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}",
+                    where=f"log/{path}: the hash of leaf {place}",
+                    expected=leaf_hash(leaf),
+                    found=stated,
+                )
         case.leaves += leaves
         return hashes
 
@@ -3493,7 +3907,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
         for place, (computed, says) in enumerate(zip(hashes, stated, strict=True)):
             if computed != says:
-                raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}")
+                raise Broken(
+                    f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}",
+                    where=f"log/{path}: hash {place}",
+                    expected=computed,
+                    found=says,
+                )
 
     return SimpleNamespace(**locals())
 
@@ -3591,7 +4010,12 @@ def vault_ledger_audit_result_steps():
         used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
         opened = [line["run"] for line in lines]
         if opened != used:
-            raise Broken(f"{contents.RUNS} opens the runs {opened}, the log says that {used} were served {case.cohort}")
+            raise Broken(
+                f"{contents.RUNS} opens the runs {opened}, the log says that {used} were served {case.cohort}",
+                where=f"{contents.RUNS}: $.run of all lines",
+                expected=used,
+                found=opened,
+            )
         case.runs = [_opened(line, case.history.runs[line["run"]]) for line in lines]
         scored = sum(run.scored for run in case.runs)
         later = [number for number, run in case.history.runs.items() if run.close is None]
@@ -3608,12 +4032,21 @@ def vault_ledger_audit_result_steps():
             number, lines = next(groups, (None, iter(())))
             rows = [ResultLine(_result_in(line), value) for line, value in lines]
             if number != run.line["run"]:
-                raise Broken(f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}")
+                raise Broken(
+                    f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}",
+                    where=f"line {count + 1} of {contents.RESULTS}: $.run",
+                    expected=run.line["run"],
+                    found=number,
+                )
             _require_results(case, run, rows)
             case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], case.tasks))
             count += len(rows)
         if stranger := next(groups, None):
-            raise Broken(f"{contents.RESULTS} opens results of run {stranger[0]}, which has no score on {case.cohort}")
+            raise Broken(
+                f"{contents.RESULTS} opens results of run {stranger[0]}, which has no score on {case.cohort}",
+                where=f"line {count + 1} of {contents.RESULTS}: $.run",
+                found=stranger[0],
+            )
         return "proved", f"{count} results of {len(scored)} runs were bound in time, are all there, and give the totals"
 
 
@@ -3666,27 +4099,54 @@ def vault_ledger_audit_result_steps():
             if run.open.index < case.retired.index:
                 raise Broken(
                     f"run {number}, opened at leaf {run.open.index}, has neither score nor abort before {case.cohort} "
-                    f"retires at leaf {case.retired.index}"
+                    f"retires at leaf {case.retired.index}",
+                    where=f"the leaf that closes run {number}",
+                    expected=f"after {run.open.index} and before {case.retired.index}",
+                    found=run.close.index if run.close else None,
                 )
             return
         opened, closed = run.open.statement.predicate, run.close.statement.predicate
         if closed["month"] != opened["month"] or closed.get("track", opened["track"]) != opened["track"]:
             raise Broken(
-                f"run {number} opens and closes in another month or track: leaves {run.open.index}, {run.close.index}"
+                f"run {number} opens and closes in another month or track: leaves {run.open.index}, {run.close.index}",
+                where=f"leaf {run.close.index}: $.predicate.month and $.predicate.track",
+                expected=[opened["month"], opened["track"]],
+                found=[closed["month"], closed.get("track")],
             )
         if run.close.statement.kind == "abort" and run.close.digest != run.open.digest:
-            raise Broken(f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}")
+            raise Broken(
+                f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}",
+                where=f"leaf {run.close.index}: $.subject[0].digest",
+                expected=run.open.digest,
+                found=run.close.digest,
+            )
 
 
     def _opened(line: Mapping[str, Any], run: LoggedRun) -> OpenedRun:
         number = line["run"]
         if run.close is None or (line["open"], line["close"]) != (run.open.index, run.close.index):
-            raise Broken(f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own")
-        if not opens("run-open", canonical(line["opening"]), bytes.fromhex(line["salt"]), bytes.fromhex(run.open.digest)):
-            raise Broken(f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}")
+            raise Broken(
+                f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own",
+                where=f"{contents.RUNS}: $.open and $.close of run {number}",
+                expected=[run.open.index, run.close.index if run.close else None],
+                found=[line["open"], line["close"]],
+            )
+        payload, salt = canonical(line["opening"]), bytes.fromhex(line["salt"])
+        if not opens("run-open", payload, salt, bytes.fromhex(run.open.digest)):
+            raise Broken(
+                f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}",
+                where=f"{contents.RUNS}: the commitment to $.opening of run {number}",
+                expected=run.open.digest,
+                found=commitment("run-open", payload, salt),
+            )
         opened = OpenedRun(line, run)
         if (line["totals"] is not None) != opened.scored or (line["totals_salt"] is not None) != opened.scored:
-            raise Broken(f"run {number} must open totals exactly if it was scored")
+            raise Broken(
+                f"run {number} must open totals exactly if it was scored",
+                where=f"{contents.RUNS}: $.totals and $.totals_salt of run {number}",
+                expected=[opened.scored, opened.scored],
+                found=[line["totals"] is not None, line["totals_salt"] is not None],
+            )
         return opened
 
 
@@ -3695,13 +4155,24 @@ def vault_ledger_audit_result_steps():
         says, opened = score.statement.predicate, run.run.open
         named = opened.statement.predicate["cohorts"]
         _require_count(case, opened, says["count"])
-        if sorted(item["cohort"] for item in says["totals"]) != sorted(named):
-            raise Broken(f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts")
+        totals = sorted(item["cohort"] for item in says["totals"])
+        if totals != sorted(named):
+            raise Broken(
+                f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts",
+                where=f"leaf {score.index}: $.predicate.totals",
+                expected=sorted(named),
+                found=totals,
+            )
         members = case.history.members(case.cohort, opened.index)
         tasks = [row.says["result"]["task"] for row in rows]
         if sorted(tasks) != sorted(members):
             wrong = sorted(set(tasks) ^ set(members)) or ["a task twice"]
-            raise Broken(f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}")
+            raise Broken(
+                f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}",
+                where=f"{contents.RESULTS}: the tasks of run {number}",
+                expected=sorted(members),
+                found=sorted(tasks),
+            )
         _require_tree_order(case, number, rows)
         root = bytes.fromhex(says["results_root"])
         for row in rows:
@@ -3712,27 +4183,52 @@ def vault_ledger_audit_result_steps():
     def _require_tree_order(case: AuditState, number: int, rows: Sequence[ResultLine]) -> None:
         places = [(case.history.commits[row.says["result"]["task"]].digest, row.says["position"]) for row in rows]
         if places != sorted(places) or len({place for _, place in places}) != len(places):
-            raise Broken(f"the results of run {number} are not in the order of their tasks' commitments")
+            raise Broken(
+                f"the results of run {number} are not in the order of their tasks' commitments",
+                where=f"{contents.RESULTS}: the commitments and positions of run {number}",
+                expected="rising commitments, each at a position of its own",
+                found=places,
+            )
         if [place for _, place in places] != sorted(place for _, place in places):
-            raise Broken(f"the positions of the results of run {number} do not rise with their tasks' commitments")
+            raise Broken(
+                f"the positions of the results of run {number} do not rise with their tasks' commitments",
+                where=f"{contents.RESULTS}: the positions of run {number}",
+                expected=sorted(place for _, place in places),
+                found=[place for _, place in places],
+            )
 
 
     def _require_result(case: AuditState, row: ResultLine, count: int, root: bytes) -> None:
         says, result = row.says, row.says["result"]
         who = f"the result of run {says['run']} on {result['task']}"
         if result["run"] != says["run"] or result["cohort"] != case.cohort:
-            raise Broken(f"{who} says that it is of run {result['run']} on {result['cohort']}")
+            raise Broken(
+                f"{who} says that it is of run {result['run']} on {result['cohort']}",
+                where=f"{who}: $.result.run and $.result.cohort",
+                expected=[says["run"], case.cohort],
+                found=[result["run"], result["cohort"]],
+            )
         task = case.tasks.get(result["task"]) or case.withdrawn.get(result["task"])
         if task and (result["category"], result["max_steps"]) != (task.category, task.max_steps):
-            raise Broken(f"{who} says {result['category']} with {result['max_steps']} steps, the task {task.category} "
-                         f"with {task.max_steps}")  # fmt: skip
+            raise Broken(
+                f"{who} says {result['category']} with {result['max_steps']} steps, the task {task.category} "
+                f"with {task.max_steps}",
+                where=f"{who}: $.result.category and $.result.max_steps",
+                expected=[task.category, task.max_steps],
+                found=[result["category"], result["max_steps"]],
+            )
         if result["passed"] and result["verdict"] != "true":
-            raise Broken(f"{who} is passed with the verdict {result['verdict']}")
+            raise Broken(
+                f"{who} is passed with the verdict {result['verdict']}",
+                where=f"{who}: $.result.verdict",
+                expected="true",
+                found=result["verdict"],
+            )
         bound = commitment("result", row.result, bytes.fromhex(says["salt"]))
         try:
             verify_inclusion(leaf_hash(bound), says["position"], count, list(map(bytes.fromhex, says["proof"])), root)
         except Broken as error:
-            raise Broken(f"{who} is not under the results root {root.hex()}: {error}") from None
+            raise error.with_message(f"{who} is not under the results root {root.hex()}: {error}", who) from None
 
 
     def _require_totals(
@@ -3742,10 +4238,20 @@ def vault_ledger_audit_result_steps():
         computed = totals_of(number, case.cohort, rows)
         if computed != stated:
             wrong = next(key for key in computed if computed[key] != stated[key])
-            raise Broken(f"the results of run {number} give {wrong} = {computed[wrong]}, its totals say {stated[wrong]}")
+            raise Broken(
+                f"the results of run {number} give {wrong} = {computed[wrong]}, its totals say {stated[wrong]}",
+                where=f"{contents.RUNS}: $.totals of run {number}",
+                expected=computed,
+                found=stated,
+            )
         promised = next(t["commitment"] for t in score.statement.predicate["totals"] if t["cohort"] == case.cohort)
         if not opens("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"]), bytes.fromhex(promised)):
-            raise Broken(f"the totals of run {number} do not open {promised} at leaf {score.index}")
+            raise Broken(
+                f"the totals of run {number} do not open {promised} at leaf {score.index}",
+                where=f"{contents.RUNS}: the commitment to $.totals of run {number}",
+                expected=promised,
+                found=commitment("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"])),
+            )
 
 
     def _require_count(case: AuditState, opened: LoggedStatement, count: int) -> None:
@@ -3753,12 +4259,17 @@ def vault_ledger_audit_result_steps():
         wanted = sum(len(case.history.members(name, opened.index)) for name in named)
         if count != wanted:
             run = opened.statement.predicate["run"]
-            raise Broken(f"run {run} was served {wanted} tasks, its score binds {count} results")
+            raise Broken(
+                f"run {run} was served {wanted} tasks, its score binds {count} results",
+                where=f"the score of run {run}: $.predicate.count",
+                expected=wanted,
+                found=count,
+            )
 
 
     def _score(run: OpenedRun) -> LoggedStatement:
         if run.run.close is None:
-            raise Broken(f"run {run.line['run']} has no score")
+            raise Broken(f"run {run.line['run']} has no score", where=f"the score of run {run.line['run']}")
         return run.run.close
 
 
@@ -3774,8 +4285,18 @@ def vault_ledger_audit_result_steps():
             (i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), min(len(actual), len(expected))
         )
         raise Broken(
-            f"{name} differs from what was opened at byte {at}: {actual[at : at + 40]!r}, not {expected[at : at + 40]!r}"
+            f"{name} differs from what was opened at byte {at}: {actual[at : at + 40]!r}, not {expected[at : at + 40]!r}",
+            where=f"{name}: from byte {at} to the end",
+            **_readable(expected=expected[at:], found=actual[at:]),
         )
+
+
+    def _readable(**pieces: bytes) -> dict[str, Any]:
+        """Give pieces of files as text if all are, otherwise as they are."""
+        try:
+            return {name: piece.decode() for name, piece in pieces.items()}
+        except UnicodeDecodeError:
+            return dict(pieces)
 
     return SimpleNamespace(**locals())
 
@@ -3818,6 +4339,7 @@ vault_ledger_statements_spot_check = vault_ledger_statements_spot_check()
 def vault_ledger_audit_spot_check_step():
     """Audit step 15: the results that were judged again are those that the promised seed chooses."""
 
+    commitment = vault_commitment.commitment
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
     AuditState = vault_ledger_audit_evidence.AuditState
@@ -3837,18 +4359,42 @@ def vault_ledger_audit_spot_check_step():
         if stated is None and says is None:
             return "not asked", f"the set statement of {case.month} promises no spot check"
         if stated is None:
-            raise Broken(f"leaf {at} opens a spot check, and the set statement at leaf {promised.index} promises none")
+            raise Broken(
+                f"leaf {at} opens a spot check, and the set statement at leaf {promised.index} promises none",
+                where=f"leaf {at}: $.predicate.spot_check",
+                found=says,
+            )
         if says is None:
-            raise Broken(f"the set statement at leaf {promised.index} promises a spot check, and leaf {at} opens none")
-        if not opens(LABEL, bytes.fromhex(says["seed"]), bytes.fromhex(says["salt"]), bytes.fromhex(stated)):
-            raise Broken(f"the seed of the spot check at leaf {at} does not open {stated} at leaf {promised.index}")
+            raise Broken(
+                f"the set statement at leaf {promised.index} promises a spot check, and leaf {at} opens none",
+                where=f"leaf {at}: $.predicate.spot_check",
+                expected={"commitment": stated},
+            )
+        seed, salt = bytes.fromhex(says["seed"]), bytes.fromhex(says["salt"])
+        if not opens(LABEL, seed, salt, bytes.fromhex(stated)):
+            raise Broken(
+                f"the seed of the spot check at leaf {at} does not open {stated} at leaf {promised.index}",
+                where=f"leaf {at}: the commitment to $.predicate.spot_check.seed",
+                expected=stated,
+                found=commitment(LABEL, seed, salt),
+            )
         bound = _bound(case, promised)
-        chosen = _chosen(case, bytes.fromhex(says["seed"]), bound)
+        chosen = _chosen(case, seed, bound)
         if says["chosen"] != chosen:
-            raise Broken(f"the seed at leaf {at} chooses {chosen} results of {case.month}, the leaf says {says['chosen']}")
+            raise Broken(
+                f"the seed at leaf {at} chooses {chosen} results of {case.month}, the leaf says {says['chosen']}",
+                where=f"leaf {at}: $.predicate.spot_check.chosen",
+                expected=chosen,
+                found=says["chosen"],
+            )
         if not says["differed"] <= says["judged"] <= chosen:
-            raise Broken(f"leaf {at} says that of {chosen} chosen results {says['judged']} were judged again, "
-                         f"and {says['differed']} differed")  # fmt: skip
+            raise Broken(
+                f"leaf {at} says that of {chosen} chosen results {says['judged']} were judged again, "
+                f"and {says['differed']} differed",
+                where=f"leaf {at}: $.predicate.spot_check",
+                expected="differed <= judged <= chosen",
+                found={name: says[name] for name in ("differed", "judged", "chosen")},
+            )
         return "proved", _sentence(says, sum(len(tasks) for _, _, tasks in bound))
 
 
@@ -4082,6 +4628,7 @@ vault_ledger_statements_leaf = vault_ledger_statements_leaf()
 def vault_ledger_audit_task_steps():
     """Audit steps 7 to 9: the retired tasks are those that were committed to before any run used them."""
 
+    commitment = vault_commitment.commitment
     opens = vault_commitment.opens
     Broken = vault_errors.Broken
     AuditedTask = vault_ledger_audit_evidence.AuditedTask
@@ -4119,7 +4666,12 @@ def vault_ledger_audit_task_steps():
         withdrawn = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
         if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(withdrawn):
             due = ", ".join(task["id"] for task in withdrawn) or "none"
-            raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
+            raise Broken(
+                f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}",
+                where=f"{contents.MANIFEST}: $.files",
+                expected=[name for name in (contents.WITHDRAWN,) if withdrawn],
+                found=[name for name in (contents.WITHDRAWN,) if not withdrawn],
+            )
         files = [
             (contents.TASKS, stated, case.tasks),
             *([(contents.WITHDRAWN, withdrawn, case.withdrawn)] if withdrawn else []),
@@ -4130,12 +4682,21 @@ def vault_ledger_audit_task_steps():
             for number, (says, line) in enumerate(zip_longest(wanted, case.bundle.raw_lines(name)), 1):
                 opening = next(openings, None)
                 if says is None or line is None or opening is None:
-                    raise Broken(f"the log, {name} and {contents.OPENINGS} differ in length from {number}")
+                    raise Broken(
+                        f"the log, {name} and {contents.OPENINGS} differ in length from {number}",
+                        where=f"line {number} of {name}",
+                        expected={"task": says and says["id"]},
+                        found={"line": line, "opening": opening and opening[0]},
+                    )
                 into[says["id"]] = _open(case, f"line {number} of {name}", says, line, opening[1])
                 provenance += _open_provenance(case, opening[1])
                 variants += "variant_key" in opening[1]
-        if next(openings, None) is not None:
-            raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
+        if (opening := next(openings, None)) is not None:
+            raise Broken(
+                f"{contents.OPENINGS} has more lines than there are tasks",
+                where=f"line {len(case.tasks) + len(case.withdrawn) + 1} of {contents.OPENINGS}",
+                found=opening[1],
+            )
         remarks = f"; {provenance} of them open their provenance" if provenance else ""
         remarks += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
         remarks += f"; {len(withdrawn)} of them left early" if withdrawn else ""
@@ -4149,7 +4710,12 @@ def vault_ledger_audit_task_steps():
         retired = list(case.tasks)
         if retired != members:
             place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
-            raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
+            raise Broken(
+                f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}",
+                where=f"{contents.TASKS}: $.id of all lines",
+                expected=members,
+                found=retired,
+            )
         case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
         recomputed = case.history.require_roots(case.cohort)
         _require_quarter(case)
@@ -4177,28 +4743,59 @@ def vault_ledger_audit_task_steps():
     def _open(case: AuditState, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> AuditedTask:
         document = parse_canonical(line, what)
         if not isinstance(document, dict):
-            raise Broken(f"{what} is no task")
+            raise Broken(f"{what} is no task", where=what, expected="an object", found=document)
         for key, shape in _NEEDED.items():
             shape(document.get(key), f"{what}: $.{key}")
         name = document["id"]
         if not name == opening["id"] == says["id"]:
-            raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}")
+            raise Broken(
+                f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}",
+                where=f"{what}: $.id",
+                expected=says["id"],
+                found={"task": name, "opening": opening["id"]},
+            )
         if name in case.tasks or name in case.withdrawn:
-            raise Broken(f"{name} stands twice, again in {what}")
+            raise Broken(f"{name} stands twice, again in {what}", where=f"{what}: $.id", found=name)
         digest = sha256_hex(line)
         if digest != says.get("sha256", digest):
-            raise Broken(f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}")
+            raise Broken(
+                f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}",
+                where=f"{what}: sha256",
+                expected=says["sha256"],
+                found=digest,
+            )
         commit = case.history.commit_of(name, case.retired.index)
         if commit.index != opening["commit"]:
-            raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
+            raise Broken(
+                f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}",
+                where=f"{contents.OPENINGS}: $.commit of {name}",
+                expected=commit.index,
+                found=opening["commit"],
+            )
         if not commit.digest == opening["commitment"] == says["commitment"]:
-            raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
-                         f"leaves, {opening['commitment']} in its opening")  # fmt: skip
-        if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
-            raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
+            raise Broken(
+                f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
+                f"leaves, {opening['commitment']} in its opening",
+                where=f"the commitment of {name}",
+                expected=commit.digest,
+                found={"leaves": says["commitment"], "opening": opening["commitment"]},
+            )
+        salt = bytes.fromhex(opening["salt"])
+        if not opens("commit", line, salt, bytes.fromhex(commit.digest)):
+            raise Broken(
+                f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}",
+                where=f"{what}: the commitment to it",
+                expected=commit.digest,
+                found=commitment("commit", line, salt),
+            )
         _require_variant_key(document, opening)
         if opening["canary"] != case.bundle.manifest["canary"]:
-            raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
+            raise Broken(
+                f"the opening of {name} bears the canary {opening['canary']}, which is not this release's",
+                where=f"{contents.OPENINGS}: $.canary of {name}",
+                expected=case.bundle.manifest["canary"],
+                found=opening["canary"],
+            )
         stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
         return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
@@ -4210,7 +4807,10 @@ def vault_ledger_audit_task_steps():
         if computed != stated:
             raise Broken(
                 f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
-                f"{computed}"
+                f"{computed}",
+                where=f"{contents.OPENINGS}: the sha256 of $.variant_key of {document['id']}",
+                expected=stated,
+                found=computed,
             )
 
 
@@ -4219,10 +4819,19 @@ def vault_ledger_audit_task_steps():
         if document is None and salt is None:
             return False
         if document is None or salt is None:
-            raise Broken(f"the provenance of {opening['id']} is opened by half: it needs the document and its salt")
+            raise Broken(
+                f"the provenance of {opening['id']} is opened by half: it needs the document and its salt",
+                where=f"{contents.OPENINGS}: $.provenance and $.provenance_salt of {opening['id']}",
+                found=[document, salt],
+            )
         stated = case.history.commits[opening["id"]].statement.predicate["provenance"]
         if not opens("provenance", canonical(document), bytes.fromhex(salt), bytes.fromhex(stated)):
-            raise Broken(f"the provenance of {opening['id']} and its salt do not open the commitment {stated}")
+            raise Broken(
+                f"the provenance of {opening['id']} and its salt do not open the commitment {stated}",
+                where=f"{contents.OPENINGS}: the commitment to $.provenance of {opening['id']}",
+                expected=stated,
+                found=commitment("provenance", canonical(document), bytes.fromhex(salt)),
+            )
         return True
 
 
@@ -4231,12 +4840,22 @@ def vault_ledger_audit_task_steps():
         promised = case.history.last_set(case.retired.index)
         item = listed(promised, case.cohort)
         if item is None or item["retires"] != case.month:
-            raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
+            raise Broken(
+                f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}",
+                where=f"leaf {promised.index}: $.retires of {case.cohort}",
+                expected=case.month,
+                found=item and item["retires"],
+            )
         says = promised.statement.predicate
         gaps = {cohort["id"]: case.history.gaps(cohort["id"], promised.index) for cohort in says["cohorts"]}
         own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
         if abs(_COHORTS * own - count) > _COHORTS:
-            raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
+            raise Broken(
+                f"{own} tasks retire of {count}: that is not a quarter within one task",
+                where=f"the number of tasks that retire of {count}",
+                expected=f"{-(-(count - _COHORTS) // _COHORTS)} to {(count + _COHORTS) // _COHORTS}",
+                found=own,
+            )
 
 
     def _require_strata(case: AuditState) -> None:
@@ -4247,23 +4866,48 @@ def vault_ledger_audit_task_steps():
             for stratum, reserve in entry.statement.predicate["reserve"].items():
                 for item in reserve:
                     if stratum_of.get(item, stratum) != stratum:
-                        raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
+                        raise Broken(
+                            f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}",
+                            where=f"leaf {entry.index}: $.predicate.reserve: the stratum of {item}",
+                            expected=stratum,
+                            found=stratum_of[item],
+                        )
 
 
     def _require_order(case: AuditState, opened: LoggedStatement) -> None:
         says = opened.statement.predicate
         who = f"run {says['run']} at leaf {opened.index}"
         if opened.index > case.retired.index:
-            raise Broken(f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}")
+            raise Broken(
+                f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}",
+                where=f"the index of {who}",
+                expected=f"0 to {case.retired.index - 1}",
+                found=opened.index,
+            )
         promised = case.history.last_set(opened.index)
         if promised.digest != says["set"]:
-            raise Broken(f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}")
+            raise Broken(
+                f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}",
+                where=f"leaf {opened.index}: $.predicate.set",
+                expected=promised.digest,
+                found=says["set"],
+            )
         covered = says["checkpoint"]["size"]
         if promised.index >= covered:
-            raise Broken(f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}")
+            raise Broken(
+                f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}",
+                where=f"leaf {opened.index}: $.predicate.checkpoint.size",
+                expected=f"{promised.index + 1} or more",
+                found=covered,
+            )
         for name in says["cohorts"]:
             if listed(promised, name) is None:
-                raise Broken(f"{who} was served {name}, which the set at leaf {promised.index} does not list")
+                raise Broken(
+                    f"{who} was served {name}, which the set at leaf {promised.index} does not list",
+                    where=f"leaf {opened.index}: $.predicate.cohorts",
+                    expected=[item["id"] for item in promised.statement.predicate["cohorts"]],
+                    found=name,
+                )
         for task in case.history.members(case.cohort, opened.index):
             case.history.commit_of(task, covered)
 
@@ -4298,8 +4942,9 @@ The argument, and the attack that each step stops:
 14. a month's full score                                         pending until its last cohort is opened
 15. what was judged again is what the promised seed chooses      results picked for being right
 
-Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
-the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
+Each step returns a sentence that says what it proved, or raises with the bytes that disagree: the report shows them
+beneath the step. The first failure ends the argument, because later steps rest on earlier ones. Standard library and
+`cryptography` only.
 """
 
     VaultError = vault_errors.VaultError
@@ -4359,7 +5004,7 @@ the argument, because later steps rest on earlier ones. Standard library and `cr
         try:
             state, proved = STEPS[name](case)
         except VaultError as error:
-            return Step(number, name, ok=False, proved="", detail=str(error), state="failed")
+            return Step(number, name, ok=False, proved="", detail=str(error), state="failed", evidence=error.evidence)
         return Step(number, name, ok=True, proved=proved, state=state)
 
     return SimpleNamespace(**locals())
@@ -4413,7 +5058,7 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
         try:
             return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
         except Malformed as error:
-            raise Malformed(f"the key file {path} cannot be used: {error}") from None
+            raise error.with_message(f"the key file {path} cannot be used: {error}", str(path)) from None
 
 
     def read_checkpoint(path: Path) -> str:
@@ -4427,7 +5072,7 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
         try:
             Checkpoint.parse(take_apart(text)[0])
         except Malformed as error:
-            raise Malformed(f"{path} holds no checkpoint: {error}") from None
+            raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
         return text
 
 
@@ -4443,7 +5088,7 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
         except (FileNotFoundError, IsADirectoryError) as error:
             raise NotFound(f"there is no file {path}") from error
         except Malformed as error:
-            raise Malformed(f"{path} holds no policy: {error}") from None
+            raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
 
     def main(arguments: Sequence[str] | None = None) -> int:

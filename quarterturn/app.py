@@ -19,16 +19,27 @@ from quarterturn.accounts.accounts import Accounts, Caller
 from quarterturn.approvals import approvals
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
+from quarterturn.findings.detection import Detection, scan, smallest_visible_leak
 from quarterturn.home import policies
 from quarterturn.home.home import HomePaths, endpoint_sender, month_key
+from quarterturn.leaderboard import public_view
+from quarterturn.month.monthly_turn import MonthlyTurns
 from quarterturn.month.turn_calendar import TurnCalendar
+from quarterturn.month.turn_preview import TurnPreview
+from quarterturn.month.withdraw_task import ApprovedWithdrawals
 from quarterturn.redactor import REDACTOR
 from quarterturn.settings import Settings
 from quarterturn.submissions.queue import Queue
 from quarterturn.submissions.requests import Submissions
+from quarterturn.tasks.review import TaskReviews
 from rotation.calendar import Month
+from rotation.detection.scan_results import Scanner
 from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
+from rotation.generation.generate import TaskGenerator
+from rotation.generation.grammars import shipped_grammars
+from rotation.generation.known_tasks import KnownTasks
+from rotation.generation.replenish import Replenishment
 from rotation.month.sets import SetSpec, named
 from rotation.month.store import MonthStore
 from rotation.runs import withdrawal
@@ -59,19 +70,10 @@ from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from quarterturn.accounts.oidc import Provider
-    from quarterturn.findings.detection import Detection
     from quarterturn.findings.detection_report import DetectionReports
     from quarterturn.month.automatic_turn import MonthlyClock
-    from quarterturn.month.monthly_turn import MonthlyTurns
-    from quarterturn.month.turn_preview import TurnPreview
-    from quarterturn.month.withdraw_task import ApprovedWithdrawals
     from quarterturn.notices.outbox import Outbox
-    from quarterturn.tasks.review import TaskReviews
-    from rotation.detection.scan_results import Scanner
-    from rotation.generation.generate import TaskGenerator
     from rotation.generation.import_tasks import TaskImport
-    from rotation.generation.known_tasks import KnownTasks
-    from rotation.generation.replenish import Replenishment
 
 
 class Application:
@@ -166,7 +168,7 @@ class Application:
         approvals.in_force(self)
         if self.policy is None:
             return None
-        from quarterturn.home import witnesses
+        from quarterturn.home import witnesses  # noqa: PLC0415 - a home that asks nobody loads no HTTP
 
         return witnesses.of(self.writer, self.policy)
 
@@ -175,8 +177,6 @@ class Application:
     @cached_property
     def grammars(self) -> Mapping[str, Grammar]:
         """The shipped, public grammars by server."""
-        from rotation.generation.grammars import shipped_grammars
-
         return shipped_grammars()
 
     @cached_property
@@ -277,20 +277,15 @@ class Application:
     @cached_property
     def known_tasks(self) -> KnownTasks:
         """What a new draft must differ from."""
-        from rotation.generation.known_tasks import KnownTasks
-
         return KnownTasks(self.vault, self.months, self.drafts, self.grammars)
 
     @cached_property
     def replenishment(self) -> Replenishment:
         """The supply of the next turn."""
-        from rotation.generation.replenish import Replenishment
-
         return Replenishment(self.vault, self.months, self.spec, self.known_tasks, self._generator)
 
     def _generator(self, author: str, box: Box) -> TaskGenerator:
-        from rotation.generation.generate import TaskGenerator
-        from sandbox.runs.prover import BoxProver
+        from sandbox.runs.prover import BoxProver  # noqa: PLC0415 - loads worlds, and only a draw needs them
 
         grammars, prover = self.drawn_grammars(author), BoxProver(box)
         mix, workers = self.spec.per_cohort, self.settings.run.workers
@@ -299,46 +294,36 @@ class Application:
     @cached_property
     def task_import(self) -> TaskImport:
         """The import of hand-written tasks."""
-        from rotation.generation.import_tasks import TaskImport
+        from rotation.generation.import_tasks import TaskImport  # noqa: PLC0415 - likewise
 
         return TaskImport(self.vault, self.drafts, self.known_tasks)
 
     @cached_property
     def reviews(self) -> TaskReviews:
         """The reviews of tasks."""
-        from quarterturn.tasks.review import TaskReviews
-
         return TaskReviews(self.vault, self.drafts, partial(approvals.require, self), self.now)
 
     @cached_property
     def scanner(self) -> Scanner:
         """The scan of all results."""
-        from quarterturn.findings import detection
-        from rotation.detection.scan_results import Scanner
-
         limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
-        return Scanner(self.books, limits, detection.scan, detection.smallest_visible_leak)
+        return Scanner(self.books, limits, scan, smallest_visible_leak)
 
     @cached_property
     def detection(self) -> Detection:
         """The detector runs."""
-        from quarterturn.findings.detection import Detection
-
         return Detection(self.scanner, self.findings, self.now)
 
     @cached_property
     def detection_reports(self) -> DetectionReports:
         """The monthly reports on findings."""
-        from quarterturn.findings.detection_report import DetectionReports
+        from quarterturn.findings.detection_report import DetectionReports  # noqa: PLC0415 - loads templates
 
         return DetectionReports(self.runs, self.scanner, self.findings, self.settings.benchmark.origin, self.now)
 
     @cached_property
     def approved_withdrawals(self) -> ApprovedWithdrawals:
         """The withdrawals of tasks."""
-        from quarterturn.leaderboard import public_view
-        from quarterturn.month.withdraw_task import ApprovedWithdrawals
-
         return ApprovedWithdrawals(
             self.vault,
             require=partial(approvals.require, self),
@@ -356,8 +341,6 @@ class Application:
     @cached_property
     def turn_preview(self) -> TurnPreview:
         """What the next turn would do, and what it lacks."""
-        from quarterturn.month.turn_preview import TurnPreview
-
         return TurnPreview(self.turn_calendar, self.rotation, self.vault, self.runs, self._unsigned)
 
     def _unsigned(self, plan: Plan) -> str | None:
@@ -366,23 +349,19 @@ class Application:
     @cached_property
     def monthly_turns(self) -> MonthlyTurns:
         """The turn, with what comes after it."""
-        from quarterturn.month.monthly_turn import MonthlyTurns
-
         lock = self.places.head.with_name("turn.lock")
         return MonthlyTurns(lock, self.turn_calendar, lambda: self.rotation, self.after_results)
 
     def after_results(self, why: str) -> None:
         """Look at the results of a run or a turn, and rewrite what is public of them; an error stops nothing."""
-        from quarterturn.leaderboard import public_view
-
         self.detection.run(why)
         public_view.after(self)
 
     @cached_property
     def outbox(self) -> Outbox:
         """The notices to maintainers."""
-        from quarterturn.notices import channels
-        from quarterturn.notices.outbox import Outbox
+        from quarterturn.notices import channels  # noqa: PLC0415 - loads mail and HTTP
+        from quarterturn.notices.outbox import Outbox  # noqa: PLC0415 - likewise
 
         origin = self.settings.benchmark.origin
         return Outbox(self.engine, channels.of(self.settings.notify, self.home, origin, self.now), origin, self.now)
@@ -390,7 +369,7 @@ class Application:
     @cached_property
     def monthly_clock(self) -> MonthlyClock:
         """What makes the turns that are due; works as far as it can where the key ring is locked."""
-        from quarterturn.month.automatic_turn import MonthlyClock
+        from quarterturn.month.automatic_turn import MonthlyClock  # noqa: PLC0415 - loads a scheduler
 
         return MonthlyClock(
             self.turn_calendar,
@@ -410,7 +389,7 @@ class Application:
     @cached_property
     def oidc(self) -> Provider | None:
         """The OpenID provider of maintainers, if the settings name one."""
-        from quarterturn.accounts.oidc import Provider
+        from quarterturn.accounts.oidc import Provider  # noqa: PLC0415 - loads slowly, and only the service needs it
 
         return Provider(self.settings.oidc, self.now) if self.settings.oidc.issuer else None
 

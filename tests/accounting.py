@@ -1,8 +1,8 @@
 """Pytest plugin that reports what each test costs: processor seconds, and counts of the processes it starts.
 
-Every run ends with a table by room. Seconds depend on the machine and are only shown; counts do not, so each room has a
-budget of them (`budgets.toml`), and a run that exceeds one fails. Counted is what the test's own process starts; what
-that starts in turn shows in the processor seconds, once it has ended.
+Every run ends with a table by package. Seconds depend on the machine and are only shown; counts do not, so each package
+has a budget of them (`budgets.toml`), and a run that exceeds one fails. The counts are of what the test's own process
+starts; what that starts in turn shows in the processor seconds, once it has ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ started: Counter[str] = Counter()
 
 
 def count(kind: str) -> None:
-    """Note that one more of a kind was started."""
+    """Count one more start of a kind."""
     started[kind] += 1
 
 
@@ -41,8 +41,8 @@ def processor_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def room_of(nodeid: str) -> str:
-    """Name the room that a test lies in: the folder below `tests`, or the file there."""
+def package_of(nodeid: str) -> str:
+    """Give the package that a test belongs to: the folder below `tests`, or the file there."""
     return nodeid.split("::", maxsplit=1)[0].removeprefix("tests/").split("/")[0]
 
 
@@ -50,33 +50,33 @@ class Costs:
     """Collects what the tests of a run cost, in the process that prints the summary."""
 
     def __init__(self) -> None:
-        self.rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.packages: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.by_test: Counter[str] = Counter()
 
     def add(self, nodeid: str, cost: Mapping[str, float]) -> None:
         """Take in one test."""
-        room = self.rooms[room_of(nodeid)]
-        room.update(cost)
-        room["tests"] += 1
+        package = self.packages[package_of(nodeid)]
+        package.update(cost)
+        package["tests"] += 1
         self.by_test[nodeid] = cost["processor"]  # type: ignore[assignment]
 
     def table(self) -> list[str]:
-        """Give the table's lines, dearest room first."""
+        """Give the table's lines, most expensive package first."""
         columns = ("tests", "processor", "clock", *KINDS)
-        lines = [f"{'room':<16}" + "".join(f"{name:>13}" for name in columns)]
+        lines = [f"{'package':<16}" + "".join(f"{name:>13}" for name in columns)]
         total: Counter[str] = Counter()
-        for room, costs in sorted(self.rooms.items(), key=lambda pair: -pair[1]["processor"]):
-            lines.append(f"{room:<16}" + "".join(f"{costs[name]:>13.0f}" for name in columns))
+        for package, costs in sorted(self.packages.items(), key=lambda pair: -pair[1]["processor"]):
+            lines.append(f"{package:<16}" + "".join(f"{costs[name]:>13.0f}" for name in columns))
             total.update(costs)
         return [*lines, f"{'all':<16}" + "".join(f"{total[name]:>13.0f}" for name in columns)]
 
     def over_budget(self, budgets: Mapping[str, Mapping[str, int]]) -> list[str]:
-        """Name every count that is larger than its room's budget; a room without one may start nothing."""
+        """Name every count that exceeds its package's budget; a package without a budget may start nothing."""
         return [
-            f"{room} started {costs[kind]:.0f} {kind}, and its budget in tests/budgets.toml is {most}"
-            for room, costs in sorted(self.rooms.items())
+            f"{package} started {costs[kind]:.0f} {kind}, and its budget in tests/budgets.toml is {most}"
+            for package, costs in sorted(self.packages.items())
             for kind in KINDS
-            if costs[kind] > (most := budgets.get(room, {}).get(kind, 0))
+            if costs[kind] > (most := budgets.get(package, {}).get(kind, 0))
         ]
 
 
@@ -103,7 +103,7 @@ class Accounting:
         return report
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        self.costs.rooms[room_of(report.nodeid)]["clock"] += report.duration
+        self.costs.packages[package_of(report.nodeid)]["clock"] += report.duration
         if report.failed:
             self.failed.append(report.nodeid)
         if report.when == "teardown":

@@ -91,14 +91,14 @@ def _of_conftests(path: str, text: str, files: Mapping[str, str], needs: Mapping
 
 @cache
 def _asked(text: str) -> set[str]:
-    """Name what a file's functions take, and its texts: a fixture is asked for by either."""
+    """Give the parameters and string constants of a file's functions: a fixture is requested by either."""
     nodes = list(ast.walk(ast.parse(text)))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return texts | {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def _mention_of(paths: Iterable[str]) -> re.Pattern[str] | None:
-    """Make the pattern that finds the names of files, and of folders with data, as parts of a path in quotes."""
+    """Make the pattern that finds the names of files, and of folders with data, as quoted parts of a path."""
     named: set[str] = set()
     for place in map(PurePosixPath, paths):
         named |= {place.name} | (set(place.parts[:-1]) - set(ROOMS) if place.suffix != ".py" else set())

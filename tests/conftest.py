@@ -94,7 +94,7 @@ _NONE_IS_QUICK = re.compile(r"^pytestmark = .*\b(slow|engine|box)\b", re.MULTILI
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files and folders unread of which `./run check` would deselect every test: reading them takes seconds."""
+    """Skip files and folders of which `./run check` would deselect every test: reading them takes seconds."""
     if config.option.markexpr != QUICK:
         return None
     files = [collection_path] if collection_path.is_file() else list(collection_path.rglob("test_*.py"))
@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was imported and collected, hundreds of megabytes, out of each later look for garbage."""
+    """Exclude what was imported and collected, hundreds of megabytes, from later garbage collections."""
     gc.collect()
     gc.freeze()
 
@@ -133,7 +133,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def backend(request: pytest.FixtureRequest) -> str:
-    """Which database a test plays on."""
+    """Give the database that a test runs on."""
     return str(getattr(request, "param", "sqlite"))
 
 
@@ -147,7 +147,7 @@ def postgres() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def migrated_rows(postgres: Server) -> str:
-    """The address of a database with all tables and no row, which is copied and never used."""
+    """Give the address of a database with all tables and no row, which is copied and never used."""
     address = postgres.make()
     engine = open_engine(address)
     migrations.upgrade(engine)
@@ -157,7 +157,7 @@ def migrated_rows(postgres: Server) -> str:
 
 @pytest.fixture
 def migrated(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a database with all tables and no row; on SQLite they are made when it is migrated."""
+    """Give the address of a database with all tables and no row; on SQLite they are made when it is migrated."""
     if backend == "sqlite":
         yield request.getfixturevalue("url")
         return
@@ -168,7 +168,7 @@ def migrated(backend: str, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of an empty database."""
+    """Give the address of an empty database."""
     if backend == "sqlite":
         yield f"sqlite:///{tmp_path / 'quarterturn.db'}"
         return
@@ -179,7 +179,7 @@ def url(backend: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterato
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that asks for it in a thread whose network holds a loopback and addresses from documentation."""
+    """Run a marked test in a thread whose network holds a loopback and documentation addresses."""
     if pyfuncitem.get_closest_marker("own_network") is None:
         return None
 

@@ -12,12 +12,12 @@ from quarterturn.launcher.steps import Stop
 
 
 def engine_last(items: list[pytest.Item]) -> None:
-    """Put the tests that need an engine behind all others, and leave the order as it is otherwise."""
+    """Move the tests that need an engine behind all others, and keep the order otherwise."""
     items.sort(key=lambda item: item.get_closest_marker("engine") is not None)
 
 
 def wait_for_images() -> None:
-    """Wait until the images are built; who else builds them holds a lock, and what is missing then is built here.
+    """Wait until the images are built; another builder holds a lock, and what is missing then is built here.
 
     Fails the test with the last words of a build that failed.
     """

@@ -92,7 +92,7 @@ def needs_of(item: pytest.Item) -> Iterator[str]:
 
 @cache
 def missing(name: str) -> bool:
-    """Say whether this machine lacks a component; each is looked for once.
+    """Give whether this machine lacks a component; each is probed once.
 
     Raises:
         KeyError: no component has this name.
@@ -101,7 +101,7 @@ def missing(name: str) -> bool:
 
 
 class NotRun:
-    """The plugin: leaves out what cannot run here, and says so at the end."""
+    """Pytest plugin that leaves out the tests that cannot run here, and lists them at the end."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config

@@ -5,7 +5,7 @@ from vault.task.document import Task
 
 
 def serve(official: OfficialRuns, run: OpenRun) -> list[Task]:
-    """Serve a run all that it was not served yet, and give its tasks."""
+    """Serve a run all tasks that it was not served yet, and give them."""
     tasks = official.prepare(run)
     official.serve(run, *(task.id for task in tasks if task.id not in run.sealed))
     return tasks

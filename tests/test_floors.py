@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# A room -> the rooms that it may know. Siblings are not in each other's rows.
+# A package -> the packages that it may import. Siblings are not in each other's rows.
 BELOW = {
     "vault": set(),
     "verifiers": set(),
@@ -65,7 +65,7 @@ LAUNCHER = (
     "sandbox.images.client",
     "sandbox.errors",
 )
-# Programs that are started alone, inside or in the wall, with nothing of ours beside them.
+# Programs that are started alone, inside a box or at its edge, with nothing of ours beside them.
 ALONE = (
     "sandbox.servers.github.forge",
     "sandbox.images.relay.relay",
@@ -194,7 +194,7 @@ def imports_of(module: str, tree: ast.Module) -> Iterator[Import]:
             yield from (Import(module, alias.name, node.lineno, typed) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{module}:{node.lineno} imports relatively"
-            # `from room import part` names the module room.part, if there is one
+            # `from package import part` names the module package.part, if there is one
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 yield Import(module, whole if whole in modules() else str(node.module), node.lineno, typed)
@@ -219,7 +219,7 @@ def packages() -> frozenset[str]:
 
 
 def circles(edges: set[tuple[str, str]]) -> list[set[str]]:
-    """Give the groups of names that depend on each other in a circle."""
+    """Give the groups of names that depend on each other in a cycle."""
     found = []
     while True:
         try:
@@ -263,7 +263,7 @@ def test_imports_run_downhill_only() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """What only a type checker reads is left out: `Application` is named by services that it holds."""
+    """Imports for the type checker alone do not count: `Application` is named by services that it holds."""
     running = {(item.module, item.name) for item in imports() if is_ours(item) and not item.typed}
     assert not circles({edge for edge in running if edge[0] != edge[1]})
 
@@ -281,7 +281,7 @@ def test_a_gated_package_is_imported_in_one_place(package: str) -> None:
     assert not astray
 
 
-def test_what_the_auditor_needs_is_the_standard_library_and_cryptography() -> None:
+def test_the_auditor_needs_only_the_standard_library_and_cryptography() -> None:
     astray = [
         str(item)
         for item in imports()
@@ -348,7 +348,7 @@ def test_nothing_more_below_the_command_line_makes_a_report() -> None:
 
 
 def is_store(module: str, tables: str) -> bool:
-    """Whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
+    """Give whether a module is the store of these tables: `store` beside them, or a part of the package `store`."""
     package = tables.rpartition(".")[0]
     return module == f"{package}.store" or (package.endswith(".store") and module.startswith(f"{package}."))
 
@@ -364,7 +364,7 @@ def test_only_the_command_line_prints_or_exits() -> None:
     assert not astray
 
 
-def test_what_is_imported_is_declared() -> None:
+def test_imported_packages_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
     declared = {re.split(r"[<>=!~\[; ]", line, maxsplit=1)[0] for line in lines}

@@ -16,12 +16,12 @@ ALLOWED = {
     "browser/conftest.py::site": "polls a server that is starting, and sees if its thread has ended",
     "sandbox/test_failure_costs.py::watch": "looks at processes until it is told to stop",
     "sandbox/runs/test_run.py::watch": "looks at processes until it is told to stop",
-    "sandbox/endpoint/test_exchange.py::drip": "sends drop by drop until it is told to stop",
+    "sandbox/endpoint/test_pinned_post.py::drip": "sends drop by drop until it is told to stop",
     # What must still be so: on a slow machine less time passes, and the test is only weaker.
     "contracts/test_boxes.py::test_waiting_ends_with_the_time_and_killing_ends_the_agent_with_its_children": "running",
-    "sandbox/endpoint/test_places.py::test_an_accepted_task_goes_on_without_the_connection": "running",
-    "sandbox/endpoint/test_places.py::test_an_endpoint_that_says_nothing_works_until_it_is_killed": "running",
-    "sandbox/endpoint/test_places.py::"
+    "sandbox/endpoint/test_hosted_agent.py::test_an_accepted_task_goes_on_without_the_connection": "running",
+    "sandbox/endpoint/test_hosted_agent.py::test_an_endpoint_that_says_nothing_works_until_it_is_killed": "running",
+    "sandbox/endpoint/test_hosted_agent.py::"
     "test_callbacks_that_nobody_hears_any_more_are_a_fact_like_a_relays_death": "running",
     "sandbox/gateway/test_process.py::test_the_wall_clock_of_an_idle_session_runs_out": "not begun",
     "sandbox/boxes/docker/test_box.py::test_an_agent_that_closes_its_streams_still_runs": "running",

@@ -1,13 +1,19 @@
 """Exception classes of the vault: each message names the thing, the reason and the next step.
 
-`kind` is what the command line turns into an exit code; nothing below it prints or exits.
+`kind` is what the command line turns into an exit code; nothing below it prints or exits. `evidence` is what disagrees,
+whole: the auditor, the monitor of a log and the plumbing verbs show it beside the message.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 Kind = Literal["no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"]
+
+_SHOWN = 200  # characters of a value that a line of text shows
 
 
 @runtime_checkable
@@ -22,10 +28,66 @@ def kind_of(error: BaseException) -> Kind | None:
     return error.kind if isinstance(error, ErrorWithKind) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Evidence of an error: the expected value, the value that was found, and the place of the latter.
+
+    Values are JSON values that may hold byte strings; None stands for nothing. Both are whole, however long they are,
+    and neither is ever a part of a private task.
+
+    Attributes:
+        where: the file, the leaf or the field, from the outside in: `leaf 7: $.predicate.previous`.
+        expected: the value that the message calls right; None also where there is nothing to compare with.
+        found: the value that stands in its place.
+    """
+
+    where: str | None = None
+    expected: Any = None
+    found: Any = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Give it as JSON values, whole; byte strings are in lower-case hex."""
+        return {"where": self.where, "expected": _as_json(self.expected), "found": _as_json(self.found)}
+
+    def lines(self) -> Iterator[str]:
+        """Write it as text, line by line; a long value is shortened, and its length is stated."""
+        if self.expected is not None or self.found is not None:
+            yield f"expected {_as_text(self.expected)}"
+            yield f"found {_as_text(self.found)}"
+        if self.where is not None:
+            yield f"at {_as_text(self.where)}"
+
+
 class VaultError(Exception):
-    """Base class of all errors of the vault."""
+    """Base class of all errors of the vault.
+
+    Args:
+        message: a sentence for people.
+        where: see `Disagreement`, as for the next two.
+        expected: the value that should stand there.
+        found: the value that stands there.
+
+    Attributes:
+        evidence: what disagrees, or None where the error carries its message alone.
+    """
 
     kind: ClassVar[Kind] = "malformed"
+
+    def __init__(self, message: str = "", *, where: str | None = None, expected: Any = None, found: Any = None) -> None:
+        super().__init__(message)
+        known = where is not None or expected is not None or found is not None
+        self.evidence = Disagreement(where, expected, found) if known else None
+
+    def with_message(self, message: str, where: str | None = None) -> Self:
+        """Give an error of the same class and evidence under another message.
+
+        Args:
+            message: the new sentence.
+            where: the place that surrounds the one that the evidence names, if there is one.
+        """
+        inner = self.evidence or Disagreement()
+        places = [place for place in (where, inner.where) if place]
+        return type(self)(message, where=": ".join(places) or None, expected=inner.expected, found=inner.found)
 
 
 class Malformed(VaultError):
@@ -68,3 +130,23 @@ class Unavailable(VaultError):
     """The database cannot be reached, or was busy for too long."""
 
     kind: ClassVar[Kind] = "unavailable"
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    return value
+
+
+def _as_text(value: Any) -> str:
+    """Write a value on one line; a release may be hostile, so control characters are escaped."""
+    if value is None:
+        return "nothing"
+    plain = _as_json(value)
+    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, sort_keys=True)
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
+    return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"

@@ -17,7 +17,7 @@ import httpx2
 from quarterturn.errors import Malformed, Unavailable
 from quarterturn.report import Report
 from vault.canonical import parse
-from vault.errors import Broken
+from vault.errors import Broken, Disagreement
 from vault.files import write_atomically
 from vault.ledger.audit.monitor import MonitorReport, MonitorState, check_log
 from vault.ledger.signatures.note import Verifier
@@ -44,10 +44,16 @@ def follow(source: str, keys: Sequence[str], state_file: Path, clock: Callable[[
         with _reading(source) as read:
             report = check_log(read, [Verifier.parse(key) for key in keys], _read(state_file), clock())
     except Broken as error:
-        return Report({"size": None, "alarms": [str(error)], "news": []}, (str(error),), ok=False)
+        evidence = error.evidence
+        data = {"size": None, "alarms": [str(error)], "news": [], "evidence": evidence and evidence.as_json()}
+        return Report(data, (str(error), *_lines(evidence)), ok=False)
     _keep(state_file, report)  # of a fork that is what was kept before
-    lines = [*report.alarms, *report.news] or [f"{report.size} leaves, all promises kept"]
+    lines = [*report.alarms, *_lines(report.evidence), *report.news] or [f"{report.size} leaves, all promises kept"]
     return Report(report.as_json(), tuple(lines), ok=not report.alarms)
+
+
+def _lines(evidence: Disagreement | None) -> list[str]:
+    return [f"    {line}" for line in evidence.lines()] if evidence else []
 
 
 @contextmanager
@@ -67,7 +73,12 @@ def _served(client: httpx2.Client, address: str) -> Read:
         except httpx2.HTTPError as error:
             raise Unavailable(f"{address} cannot be reached ({type(error).__name__}); try again") from error
         if answer.status_code != httpx2.codes.OK or len(answer.content) > LONGEST:
-            raise Broken(f"the log's file {path} cannot be read: {address} answers {answer.status_code}")
+            raise Broken(
+                f"the log's file {path} cannot be read: {address} answers {answer.status_code}",
+                where=path,
+                expected={"status": int(httpx2.codes.OK), "bytes": f"0 to {LONGEST}"},
+                found={"status": answer.status_code, "bytes": len(answer.content)},
+            )
         return answer.content
 
     return read

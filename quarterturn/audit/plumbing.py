@@ -1,7 +1,7 @@
 """Plumbing verbs: each takes a JSON document and gives a JSON document and yes or no.
 
-Binary fields are base64 in its canonical form. Input that is understood but does not hold gives a no with a sentence;
-input that is not understood raises.
+Binary fields are base64 in its canonical form. Input that is understood but does not hold gives a no with a sentence
+(`error`) and what disagrees (`evidence`, where byte strings are in hex); input that is not understood raises.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def note_verify(document: Document) -> Answer:
     try:
         opened = open_note(document["note"], [parse_key(key) for key in document["keys"]])
     except Broken as error:
-        return {"ok": False, "verified": [], "error": str(error)}, False
+        return {"ok": False, "verified": [], **_reason(error)}, False
     return {"ok": True, "verified": [key.partition("+")[0] for key in opened.verified], "text": opened.text}, True
 
 
@@ -127,7 +127,7 @@ def cosign_verify(document: Document) -> Answer:
     try:
         head = Policy.parse(document["policy"]).open(document["checkpoint"])
     except Broken as error:
-        return {"ok": False, "witnesses": [], "error": str(error)}, False
+        return {"ok": False, "witnesses": [], **_reason(error)}, False
     return {"ok": True, "witnesses": list(head.witnesses)}, True
 
 
@@ -137,7 +137,7 @@ def proof_verify(document: Document) -> Answer:
     try:
         proof.verify(_bytes(document["leaf"]), Policy.parse(document["policy"]))
     except Broken as error:
-        return {"ok": False, "error": str(error)}, False
+        return {"ok": False, **_reason(error)}, False
     return {"ok": True, "index": proof.index}, True
 
 
@@ -148,10 +148,15 @@ def tiles_root(document: Document) -> Answer:
         size, root = rebuilt(folder)
         head = open_checkpoint((folder / HEAD).read_bytes(), keys)[0] if keys else None
     except Broken as error:
-        return {"ok": False, "error": str(error)}, False
+        return {"ok": False, **_reason(error)}, False
     if head and (head.size, head.root) != (size, root):
-        sentence = f"the tiles give the root {root.hex()} of {size} leaves, the signed head says {head.root.hex()}"
-        return {"ok": False, "error": sentence}, False
+        no = Broken(
+            f"the tiles give the root {root.hex()} of {size} leaves, the signed head says {head.root.hex()}",
+            where="the size and the root of the tiles",
+            expected=[head.size, head.root],
+            found=[size, root],
+        )
+        return {"ok": False, **_reason(no)}, False
     return {"size": size, "root": base64.b64encode(root).decode()}, True
 
 
@@ -160,7 +165,7 @@ def fsck(document: Document) -> Answer:
     try:
         _, problems = check_log_folder(Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]])
     except Broken as error:
-        problems = [str(error)]
+        return {"ok": False, "problems": [str(error)], "evidence": _reason(error)["evidence"]}, False
     return {"ok": not problems, "problems": problems}, not problems
 
 
@@ -172,8 +177,13 @@ def variant(document: Document) -> Answer:
     else:
         key = _bytes(document["key"], variants.KEY_SIZE)
         if variants.digest(key) != task.variant_key:
-            sentence = f"task {task.id} was committed to with another key: its SHA-256 is not {task.variant_key}"
-            return {"ok": False, "error": sentence}, False
+            no = Broken(
+                f"task {task.id} was committed to with another key: its SHA-256 is not {task.variant_key}",
+                where="the sha256 of the key",
+                expected=task.variant_key,
+                found=variants.digest(key),
+            )
+            return {"ok": False, **_reason(no)}, False
         values = variants.assigned(key, document["submitter"], document["month"], task.free)
     return {"ok": True, "values": values, "goal": task.filled(values).goal}, True
 
@@ -193,12 +203,16 @@ VERBS: Mapping[str, Callable[[Document], Answer]] = {
 }
 
 
-def _verdict(check: Callable[[], object]) -> Answer:
+def _reason(error: VaultError) -> dict[str, Any]:
+    """Give the fields of an answer that is a no: the sentence, and what disagrees (null where that is unknown)."""
+    return {"error": str(error), "evidence": error.evidence and error.evidence.as_json()}
 
+
+def _verdict(check: Callable[[], object]) -> Answer:
     try:
         check()
     except VaultError as error:
-        return {"ok": False, "error": str(error)}, False
+        return {"ok": False, **_reason(error)}, False
     return {"ok": True}, True
 
 

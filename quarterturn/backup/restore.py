@@ -87,11 +87,17 @@ def _verified(source: Path) -> Any:
     listed = {name: entry["sha256"] for name, entry in manifest["files"].items()}
     present = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_symlink() or not path.is_dir()}
     if strange := sorted(present - listed.keys() - {MANIFEST}):
-        raise Broken(f"The backup {source} holds what its manifest does not know: {strange[0]}.")
+        raise Broken(f"The backup {source} holds what its manifest does not know: {strange[0]}.", where=strange[0])
     for name, expected in sorted(listed.items()):
         path = source / name
         if path.is_symlink() or name not in present or digest(path) != expected:
-            raise Broken(f"The backup {source} is damaged: {name} is not what was backed up. Use another one.")
+            plain = name in present and not path.is_symlink()
+            raise Broken(
+                f"The backup {source} is damaged: {name} is not what was backed up. Use another one.",
+                where=f"{name}: sha256",
+                expected=expected,
+                found=digest(path) if plain else None,
+            )
     return manifest
 
 
@@ -127,9 +133,10 @@ def _newest(source: Path, manifest: Any, newest: Path | None, later: Sequence[st
     try:
         head, plain = head_of(source, note, later)
     except (NotUnderstood, Broken) as error:
-        raise type(error)(
+        raise error.with_message(
             f"{newest} is no head of this log that the backup can check: {error}. Where the log's key was changed "
-            "after the backup, name the log.vkey of after that with --key"
+            "after the backup, name the log.vkey of after that with --key",
+            str(newest),
         ) from None
     held = own["size"] if own else 0
     if head.size < held:
@@ -154,8 +161,13 @@ def _write(source: Path, folder: Path, manifest: Any) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, target)
         target.chmod(0o600 if private else 0o644)
-        if digest(target) != manifest["files"][name]["sha256"]:
-            raise Broken(f"{source / name} changed while it was read; nothing was restored.")
+        if (copied := digest(target)) != manifest["files"][name]["sha256"]:
+            raise Broken(
+                f"{source / name} changed while it was read; nothing was restored.",
+                where=f"{name}: sha256",
+                expected=manifest["files"][name]["sha256"],
+                found=copied,
+            )
     for name in ("keys", "head"):
         (folder / name).mkdir(mode=0o700, exist_ok=True)
         (folder / name).chmod(0o700)

@@ -53,12 +53,20 @@ def committed(books: Books, *, who: str) -> list[Head]:
 
 def _opened(month: str, says: Mapping[str, Any], sealed: Mapping[str, bytes]) -> Head:
     if month not in sealed:
-        raise Broken(f"The sealed opening of the access-log head in the set statement of {month} is missing.")
+        raise Broken(
+            f"The sealed opening of the access-log head in the set statement of {month} is missing.",
+            where=f"{_SEALED}{month}",
+        )
     opening = json.loads(sealed[month])
     entries, digest, salt = opening["entries"], opening["digest"], bytes.fromhex(opening["salt"])
     right = opens(LABEL, _payload(entries, digest), salt, bytes.fromhex(says["commitment"]))
     if not right or entries != says["entries"]:
-        raise Broken(f"The sealed access-log head does not match the commitment in the set statement of {month}.")
+        raise Broken(
+            f"The sealed access-log head does not match the commitment in the set statement of {month}.",
+            where=f"{_SEALED}{month}: the number of entries and the commitment to the head",
+            expected=[says["entries"], says["commitment"]],
+            found=[entries, commitment(LABEL, _payload(entries, digest), salt)],
+        )
     return Head(entries, digest, f"the set statement of {month}")
 
 

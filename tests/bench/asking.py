@@ -13,7 +13,7 @@ from report import Failed
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a client saw: how long it asked, and how long each answer took, in seconds."""
+    """Measurements of a client: how long it sent requests, and how long each answer took, in seconds."""
 
     seconds: float
     answers: tuple[float, ...]
@@ -29,7 +29,7 @@ class Asked:
 
 
 def ask(url: str, *, clients: int, requests: int, headers: Mapping[str, str] | None = None) -> Asked:
-    """Ask for `url` so often, all in all.
+    """Request `url` so many times in all.
 
     Raises:
         Failed: an answer is not 200.

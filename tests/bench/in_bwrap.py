@@ -20,13 +20,13 @@ ROUNDS = 15
 
 
 def bench(rounds: int = 0) -> Found:
-    """Play in turns."""
+    """Play the box and the bare pair in turns."""
     about = "One task of five calls: walled in with bubblewrap, and as two plain processes joined by stdio."
     return play(BwrapBox(), pair, rounds or ROUNDS, about)
 
 
 def pair(folder: Path, program: str) -> Pair:
-    """Start the installed programs themselves."""
+    """Start the installed programs without a box."""
     programs, python = Path(sys.prefix, "world"), Path(sys.prefix, "agents", "bin", "python")
     if not (programs.is_dir() and python.exists()):
         raise Missing(f"{programs} or {python} is missing: run ./run setup")

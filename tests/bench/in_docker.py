@@ -1,7 +1,7 @@
 """Measures one task's whole run in the Docker box, beside a bare pair of the same two images.
 
 The bare pair is two plain `docker run -i --rm`, of the world's image with the server as its entry point and of the
-agent's image with the agent's program, joined by stdio: the engine's defaults, no wall, no log, no verdict.
+agent's image with the agent's program, joined by stdio: the engine's defaults, no isolation, no log, no verdict.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ INSIDE = "/player"
 
 
 def bench(rounds: int = 0) -> Found:
-    """Play in turns."""
+    """Play the box and the bare pair in turns."""
     about = "One task of five calls: behind the wall, and in two plain `docker run` joined by stdio."
     return play(box(), pair, rounds or ROUNDS, about)
 
 
 def box() -> DockerBox:
-    """Give the box, after building what is missing of our images."""
+    """Give the box, after building its missing images."""
     if machine.find("docker") is None or not machine.engine_answers():
         raise Missing("no Docker engine answers; start one, and check that `docker info` works")
     try:
@@ -40,7 +40,7 @@ def box() -> DockerBox:
 
 
 def pair(folder: Path, program: str) -> Pair:
-    """Start the same images, plainly."""
+    """Start the same images with plain `docker run`."""
     plain = ["docker", "run", "--interactive", "--rm"]
     first, *words = SERVERS["filesystem"].command
     server = [*plain, "--volume", f"{folder}:{DATA}", "--entrypoint", first, WORLD_IMAGE, *words]

@@ -1,7 +1,7 @@
 """Measures many concurrent tasks in the Docker box, beside as many bare pairs: throughput, latency and memory.
 
 A *bare pair* is what `in_docker` has: the same two images under plain `docker run`, joined by stdio, making the same
-five calls; no wall, no log, no verdict. A round at N at a time is four things after each other, and each ratio is of
+five calls; no box, no log, no verdict. A round at N at a time is four things after each other, and each ratio is of
 one round:
 
     a set      2 N tasks through `run_set` with N workers, as an operator would run them
@@ -46,7 +46,7 @@ GOALS = "Beside the bare pair's: throughput at least 0.75, one task at most 1.3,
 
 @dataclass
 class Round:
-    """What one round gave, in seconds."""
+    """Measurements of one round, in seconds."""
 
     a_set: float
     bare: float
@@ -143,7 +143,7 @@ class Playing:
 
 
 def _together(at_a_time: int, sides: Sequence[Callable[[], float]]) -> tuple[float, list[float]]:
-    """Do all of them, so many at a time; give the seconds for all, and for each."""
+    """Run all of them, so many concurrently; give the seconds for all, and for each."""
     start = time.perf_counter()
     with ThreadPoolExecutor(at_a_time) as pool:
         each = list(pool.map(lambda side: side(), sides))
@@ -151,7 +151,7 @@ def _together(at_a_time: int, sides: Sequence[Callable[[], float]]) -> tuple[flo
 
 
 def _held(scenes: Sequence[RunEnvironment]) -> float:
-    """Say how many MiB a run's processes hold: those in its containers, those that keep them, and its gateway."""
+    """Give how many MiB a run's processes hold: those in its containers, their shims, and its gateway."""
     parts = [f"{vars(scene.world)} {vars(scene.place)} {vars(vars(scene.place)['relay'])}" for scene in scenes]
     names = re.findall(r"\b[0-9a-f]{64}\b", " ".join(parts))  # of their containers
     fork_server = FORK_SERVER.pid

@@ -26,7 +26,7 @@ MOST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the rounds gave, in seconds for one unit of work; `ours[n]` was measured right before `floor[n]`."""
+    """Times of the rounds, in seconds for one unit; `ours[n]` was measured right before `floor[n]`."""
 
     ours: tuple[float, ...]
     floor: tuple[float, ...]
@@ -37,7 +37,7 @@ class Comparison:
 
     @property
     def ratios(self) -> tuple[float, ...]:
-        """One ratio a round: how many times as long as the floor."""
+        """Give one ratio a round: ours divided by the floor."""
         return tuple(ours / floor for ours, floor in zip(self.ours, self.floor, strict=True))
 
     @property
@@ -67,7 +67,7 @@ class Comparison:
 
 
 def interleave(ours: Side, floor: Side, rounds: int) -> Comparison:
-    """Let the two take turns, after one round that does not count."""
+    """Measure the two in turns, after one round that does not count."""
     ours(), floor()
     pairs = [(ours(), floor()) for _ in range(rounds)]
     return Comparison(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
@@ -81,7 +81,7 @@ def compare(
 
 
 def timed(function: Callable[[], Any], *, units: int = 1, clock: Clock = time.perf_counter) -> Side:
-    """Make a side of a function that does `units` units of work in one call."""
+    """Make a side of a comparison from a function that does `units` units of work in one call."""
     times = repetitions(function, clock)
 
     def side() -> float:
@@ -94,7 +94,7 @@ def timed(function: Callable[[], Any], *, units: int = 1, clock: Clock = time.pe
 
 
 def repetitions(function: Callable[[], Any], clock: Clock = time.perf_counter) -> int:
-    """Say how often a function must be called to last SLICE seconds; a power of two."""
+    """Give how often a function must be called to last SLICE seconds; a power of two."""
     times = 1
     while times < MOST:
         start = clock()

@@ -1,13 +1,13 @@
 """The upper bound of leak detection: the power of a detector that knows the world's true parameters.
 
-The oracle knows the suspect's ability and leans, each task's difficulty and usual effort, the share that would be known
-and what knowing does; it does not know which tasks are known. Of a task, the likelihood ratio of "known" to "not known"
-over the months in which it was exposed is mixed with the share, and the product over tasks is the most powerful
-statistic that there is (J. Neyman and E. S. Pearson, *Phil. Trans. R. Soc. A* 231, 1933, 289-337). It is held against
-the same statistic of honest months, at the level that Holm leaves the first of twenty submitters.
+The oracle knows the suspect's ability and biases, each task's difficulty and usual effort, the share that would be
+known and the effect of knowing; it does not know which tasks are known. Per task, the likelihood ratio of "known" to
+"not known" over the months in which it was exposed is mixed with the share, and the product over tasks is the most
+powerful statistic (J. Neyman and E. S. Pearson, *Phil. Trans. R. Soc. A* 231, 1933, 289-337). It is compared with the
+same statistic of honest months, at the level that Holm leaves the first of twenty submitters.
 
 Worlds are those of `tests/rotation/detection/worlds.py` with two simplifications, both in the oracle's favour: effort
-is not rounded to whole calls nor capped, and ability stays as it is.
+is neither rounded to whole calls nor capped, and ability does not change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def limits(world: Any, known: float, shortcut: float, cases: int = 150, seed: in
         known: the share of exposed tasks that the suspect knows.
         shortcut: by which their calls on known tasks are multiplied.
         cases: how many are played.
-        seed: of the dice.
+        seed: of the random numbers.
     """
     dice = np.random.default_rng(seed)
     found = np.zeros((cases, MONTHS), dtype=bool)
@@ -70,7 +70,7 @@ def _found(world: Any, known: float, faster: float, dice: np.random.Generator) -
 
 
 def _exposed(world: Any) -> Bools:
-    """Say in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
+    """Give in which of the months each task is exposed, (MONTHS, T): live then, and live before."""
     first = np.repeat(np.arange(2 - world.life, MONTHS), world.cohort)  # by month, the first with a leak being 1
     months = np.arange(1, MONTHS + 1)[:, None]
     return np.asarray((first < months) & (first > months - world.life))

@@ -1,12 +1,12 @@
 """Measures one task played in a box, beside the same calls made by a bare pair of server and agent.
 
 Ours is everything that `run_task` does: world, gateway, relay, agent, log, freeze, verdict, removal. The floor starts
-the same server and the same agent and waits until both are gone; there is no wall, no log, no limit on what is called
+the same server and the same agent and waits until both are gone; there is no box, no log, no limit on what is called
 and no verdict, and its data folder lies ready before the clock starts. Every run must have done its work, or nothing is
 measured.
 
 Two agents make the same calls: `agent/player.py` with the official client, which takes a while to load as most agents
-do, and `agent/lean.py` of the standard library alone, which hides nothing of the wall's cost.
+do, and `agent/lean.py` of the standard library alone, which hides nothing of the box's cost.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """How to start the two of a bare pair."""
+    """How to start the two processes of a bare pair."""
 
     server: Sequence[str | Path]
     agent: Sequence[str | Path]
@@ -55,7 +55,7 @@ class Pair:
 
 @dataclass
 class Notes:
-    """What the rounds left beside their times: how long the agent's calls took, and the phases of our runs."""
+    """Other measurements of the rounds: how long the agent's calls took, and the phases of our runs."""
 
     calls: list[float] = field(default_factory=list)
     phases: list[dict[str, float]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Notes:
     def take(self, said: str, phases: Mapping[str, float] | None = None) -> None:
         """Keep the median time of a call but the first (it waits for the list of tools too), and the phases.
 
-        The calls are a part of the agent's phase, so what they took is told apart from it.
+        The calls are a part of the agent's phase, so their time is subtracted from it.
         """
         line = next((line for line in said.splitlines() if line.startswith("{")), None)
         if line is None:
@@ -71,8 +71,8 @@ class Notes:
         seconds = json.loads(line)["seconds"]
         self.calls.append(statistics.median(seconds[1:]))
         if phases is not None:
-            told = {**phases, "agent": phases["agent"] - sum(seconds), "calls": sum(seconds)}
-            self.phases.append({name: told[name] for name in sorted(told, key=PHASES.index)})
+            apart = {**phases, "agent": phases["agent"] - sum(seconds), "calls": sum(seconds)}
+            self.phases.append({name: apart[name] for name in sorted(apart, key=PHASES.index)})
 
 
 Start = Callable[[Path, str], Pair]
@@ -80,7 +80,7 @@ Start = Callable[[Path, str], Pair]
 
 
 def play(box: Box, pair: Start, rounds: int, about: str) -> Found:
-    """Play in turns, in the box and bare, with each agent."""
+    """Play the box and the bare pair in turns, with each agent."""
     try:
         box.check()
     except Unavailable as error:
@@ -112,7 +112,7 @@ def walled_side(box: Box, program: str, notes: Notes) -> Side:
 
 
 def passed(run: TaskRun, program: str, box: Box) -> None:
-    """Make sure that a run did its work, and at the first attempt."""
+    """Require that a run passed at its first attempt."""
     if not run.passed or run.attempts != 1 or run.calls != CALLS:
         raise Failed(f"{program} did not pass in the {box.name} box: {run.code}, {run.output!r}")
 
@@ -135,7 +135,7 @@ def bare_side(pair: Start, program: str, notes: Notes) -> Side:
 
 
 def joined(pair: Pair) -> str:
-    """Start a server and an agent whose standard streams are each other's; wait for both, give what the agent said."""
+    """Start a server and an agent joined by stdio; wait for both, and give what the agent printed."""
     pipe: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(pair.server, **pipe) as server:
         agent = subprocess.Popen(
@@ -166,7 +166,7 @@ def _ended(process: subprocess.Popen[Any]) -> None:
 
 @contextmanager
 def data_folder() -> Iterator[Path]:
-    """Make what a world has as /data, with the task's seed in it; whoever the server runs as may write there."""
+    """Make a world's /data folder with the task's seed in it, writable for the server's user."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as name:
         folder = Path(name)
         write(seed(a_task().document), folder)

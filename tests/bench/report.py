@@ -19,11 +19,11 @@ CAVEAT = (
 
 
 class Missing(Exception):
-    """Something that a bench needs is not there; the message is one sentence that says what to do."""
+    """Raised where something that a bench needs is missing; the message says what to do."""
 
 
 class Failed(Exception):
-    """What was to be measured did not do its work, so its time means nothing; the message says what it did."""
+    """Raised where the measured work failed, so that its time means nothing; the message says what happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """Where the time of whole runs went.
+    """Durations of the phases of whole runs.
 
     Attributes:
         what: which runs.
@@ -71,7 +71,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one bench found.
+    """Result of one bench.
 
     Attributes:
         about: what it compares with what, in one paragraph.
@@ -89,7 +89,7 @@ class Found:
 
 
 def machine() -> dict[str, Any]:
-    """Say as much of this machine as the figures depend on."""
+    """Describe this machine as far as the figures depend on it."""
     return {
         "cores": len(os.sched_getaffinity(0)),
         "architecture": platform.machine(),

@@ -51,7 +51,7 @@ LETTERS = "abcdefghijklmnop"
 
 
 def bench(rounds: int = 0) -> Found:
-    """Do every piece of work at each size."""
+    """Measure every step at each size."""
     rows = [row for size in SIZES[: rounds or 2] for row in _measured(size)]
     base = {row["work"]: row for row in rows if row["tasks"] == SIZES[0]}
     for row in rows:
@@ -145,7 +145,7 @@ def _admission(task_id: str) -> Admission:
 
 
 def main() -> None:
-    """Do one piece and say what it took."""
+    """Do one step and print its cost."""
     work, home, size = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     with closing(Application(home, None)) as house:
         house.__dict__["spec"] = SetSpec("bench", {STRATUM: COHORT})  # of any size

@@ -2,7 +2,7 @@
 
 answers    the leaderboard, and a task, beside a bare FastAPI route that returns the same bytes; each server is a
            process of its own, the client is this one. 50 connections stay open.
-queue      10,000 submissions taken in and drained by jobs that do nothing, beside as many plain rows written and
+queue      10,000 submissions accepted and drained by jobs that do nothing, beside as many plain rows written and
            updated in a database of the same settings
 memory     of the serving process, before and after as many requests as one address may make in an hour
 """
@@ -52,7 +52,7 @@ GOALS = "Beside the bare route: at least 0.7 of its requests a second, which is 
 
 
 def bench(rounds: int) -> Found:
-    """Measure all of it."""
+    """Measure answers, queue and memory."""
     with tempfile.TemporaryDirectory(prefix="quarterturn-bench-") as folder:
         home = filled(Path(folder) / "home")
         refresh = _refresh(home)
@@ -74,7 +74,7 @@ def bench(rounds: int) -> Found:
 
 
 def answers(url: str, token: str, folder: Path, rounds: int) -> tuple[list[Line], Table]:
-    """Ask for each in turns with its floor."""
+    """Request each page in turns with its floor."""
     lines, tails = [], []
     for what, path in (
         ("the leaderboard as JSON", "/leaderboard"),
@@ -94,7 +94,7 @@ def answers(url: str, token: str, folder: Path, rounds: int) -> tuple[list[Line]
 
 
 def turns(ours: str, bare: str, rounds: int) -> tuple[Comparison, list[Asked], list[Asked]]:
-    """Let the two take turns, after one round that does not count."""
+    """Measure the two in turns, after one round that does not count."""
     seen = [[ask(one, clients=CLIENTS, requests=REQUESTS) for one in (ours, bare)] for _ in range(rounds + 1)][1:]
     mine, theirs = ([pair[place] for pair in seen] for place in (0, 1))
     return Comparison(tuple(one.each for one in mine), tuple(one.each for one in theirs)), mine, theirs
@@ -108,7 +108,7 @@ def _tail(asked: list[Asked]) -> tuple[str, str]:
 
 @contextmanager
 def serving(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Serve a home; nobody works on what is submitted."""
+    """Serve a home without workers."""
     command = [Path(sys.prefix) / "bin" / "quarterturn", "serve", "--home", home, "--port", "0", "--workers", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -138,7 +138,7 @@ def floor(body: Path, media: str) -> Iterator[str]:
 
 
 def grown(url: str, process: subprocess.Popen[str], rounds: int) -> Table:
-    """Say how much memory the process holds, before and after an hour's requests."""
+    """Give the process's memory before and after an hour's requests."""
     requests, rows = rounds * 1000 or HOUR, []
     for part in range(5):
         for path in PATHS if part else ():
@@ -158,11 +158,11 @@ def _resident(pid: int) -> float:
 
 
 def drained(home: Path, count: int) -> list[Line]:
-    """Take submissions in and drain them, beside plain rows that are written once and updated twice."""
+    """Submit and drain jobs, beside plain rows that are written once and updated twice."""
     house = opened(home)
     with transaction(house.engine) as session:
         session.connection().execute(insert(AccountRow), [_account(f"p-{number}") for number in range(count // 10 + 1)])
-    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", WISH, month="2026-12") for n in range(count)])
+    took = _timed(lambda: [house.submissions.take(f"p-{n // 10}", REQUEST, month="2026-12") for n in range(count)])
     embedded = LocalExecutor(house, 2, work=lambda house, claim, _: _require(house.queue.finish(claim, None)))
     left = lambda: len(house.queue.waiting())  # noqa: E731
 
@@ -215,7 +215,7 @@ def _require(held: bool) -> None:
 
 # -- a home -----------------------------------------------------------------------------------------------------------
 
-WISH = SubmissionRequest("dev", image="sha256:" + "0" * 64)
+REQUEST = SubmissionRequest("dev", image="sha256:" + "0" * 64)
 FIGURE = Figure(0.5, 20, 0.4, 0.6)
 SCORE = Score(FIGURE, FIGURE, FIGURE, FIGURE, attempted=24, passed=12, unknown=0, ranked=True)
 

@@ -36,7 +36,7 @@ ORACLE = Path(__file__).parents[2] / "examples" / "agents" / "oracle" / "agent.p
 
 
 def bench(rounds: int = 0) -> Found:
-    """Play and judge again so many drafts of each server."""
+    """Play and rejudge so many drafts of each server."""
     box, rows = BwrapBox(), []
     with JudgeAgain(lambda _: box) as again:
         for server in library():

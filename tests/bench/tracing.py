@@ -2,7 +2,7 @@
 
 Texts are those of `tests/rotation/leaking.py`: tasks of all shipped grammars, each served to every submitter in four
 months, so that a text has four times as many recipients as there are submitters. A leak is a goal, a goal with its
-world, or three goals. *Named* is the right recipient of one, or both of two; *false* is anybody else. A stranger's text
+world, or three goals. *Named* is the right recipient of one, or both of two; *false* is anybody else. A foreign text
 holds choices that nobody on record was shown together. Shares stand with their 95 % interval (E. B. Wilson 1927).
 """
 

@@ -68,7 +68,7 @@ HONEST: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Truth:
-    """What is wrong in a case, and the flag that would say so."""
+    """What is wrong in a simulated case, and the flag that finds it."""
 
     wrong: Any = None
     kind: str = ""
@@ -77,7 +77,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cases:
-    """Cases of one name.
+    """A group of simulated cases of one name.
 
     Attributes:
         wrong: gives, of a world and a seed, what is wrong.
@@ -164,20 +164,20 @@ ALL: dict[str, Cases] = {
 
 @dataclass(frozen=True)
 class Seen:
-    """What became of a case: the world's name; by rotation and kind which subjects were flagged; who was right."""
+    """Outcome of a case: the world's name; the flagged subjects by rotation and kind; which flags are right."""
 
     world: str
     truth: Truth
     flags: dict[tuple[int, str], tuple[str, ...]]
 
     def found(self, months: int) -> bool:
-        """Whether the guilty were flagged within so many months."""
+        """Give whether the guilty were flagged within so many months."""
         looked = [self.flags.get((START + month, self.truth.kind), ()) for month in range(months)]
         return any(self.truth.subject in subjects or (subjects and not self.truth.subject) for subjects in looked)
 
 
 def play_one(name: str, number: int) -> Seen:
-    """Play a case and look at it."""
+    """Play a case and scan it."""
     cases = ALL[name]
     variant = list(HONEST)[number % len(HONEST)] if cases.varied else next(iter(HONEST))
     world = replace(PLAIN, submitters=cases.submitters, **HONEST[variant])
@@ -211,14 +211,14 @@ def interval(hits: int, of: int) -> tuple[float, float]:
     return max(low, 0.0), min(high, 1.0)
 
 
-def told(hits: int, of: int) -> str:
-    """Say a share in percent, with its interval."""
+def share_with_interval(hits: int, of: int) -> str:
+    """Format a share in percent, with its interval."""
     low, high = interval(hits, of)
     return f"{100 * hits / max(of, 1):.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def sample(rounds: int, names: Sequence[str] = tuple(ALL)) -> dict[str, list[Seen]]:
-    """Play so many cases of each kind, or as many times that as the kind asks for."""
+    """Play so many cases of each kind, or the multiple that the kind asks for."""
     work = [(name, number) for name in names for number in range(max(1, round(rounds * ALL[name].often)))]
     cores = len(os.sched_getaffinity(0))
     seen: dict[str, list[Seen]] = {name: [] for name in names}
@@ -268,8 +268,10 @@ def _false(honest: dict[str, list[Seen]]) -> Iterator[dict[str, Any]]:
         rotations = [(case, rotation) for case in cases for rotation in sorted({at for at, _ in case.flags})]
         row: dict[str, Any] = {"world": name, "rotations": len(rotations)}
         for kind in KINDS:
-            row[kind] = told(sum(bool(case.flags[at, kind]) for case, at in rotations), len(rotations))
-        row["any"] = told(sum(any(case.flags[at, kind] for kind in KINDS) for case, at in rotations), len(rotations))
+            row[kind] = share_with_interval(sum(bool(case.flags[at, kind]) for case, at in rotations), len(rotations))
+        row["any"] = share_with_interval(
+            sum(any(case.flags[at, kind] for kind in KINDS) for case, at in rotations), len(rotations)
+        )
         yield row
 
 
@@ -278,7 +280,9 @@ def _true(wrong: dict[str, list[Seen]]) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"case": name, "cases": len(cases)}
         for month in (1, 2, 3):
             looked = month <= ALL[name].months
-            row[f"month {month}"] = told(sum(case.found(month) for case in cases), len(cases)) if looked else ""
+            row[f"month {month}"] = (
+                share_with_interval(sum(case.found(month) for case in cases), len(cases)) if looked else ""
+            )
         yield row
 
 
@@ -306,11 +310,15 @@ def _mix(seen: dict[str, list[Seen]]) -> dict[str, Any]:
                 flags += len(subjects)
                 right += subjects.count((case.truth.kind, case.truth.subject))
                 beside += sum(kind == "task" for kind, _ in subjects) if case.truth.kind == "family" else 0
-    return {"flags": flags, "right": told(right, flags), "with such tasks": told(right + beside, flags)}
+    return {
+        "flags": flags,
+        "right": share_with_interval(right, flags),
+        "with such tasks": share_with_interval(right + beside, flags),
+    }
 
 
 def _is_wrong(name: str) -> bool:
-    """Whether something is wrong in the cases of a name, or better than before."""
+    """Give whether something is wrong in the cases of a name, or better than before."""
     return not name.startswith("honest, ")
 
 

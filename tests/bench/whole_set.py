@@ -65,7 +65,7 @@ def bench(rounds: int = 0) -> Found:
 
 
 def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, int]:
-    """Draw, prove, review and, where it is all of it, turn; give the tally and how many tasks are live."""
+    """Draw, prove and review tasks and, for the whole set, turn; give the yield and the number of live tasks."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
     tally = house.replenishment.fill(wanted, box=BwrapBox(), author=AUTHOR)
     for task_id in tally.admitted:
@@ -79,7 +79,7 @@ def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, i
 
 
 def _dev(grammars: Mapping[str, Grammar], tally: YieldStats) -> None:
-    """Take the dev set through the gates too."""
+    """Admit the dev set too."""
     prover, drafts = BoxProver(BwrapBox()), dev_sets.draw(grammars, MCPBENCH)
     with ThreadPoolExecutor(WORKERS) as pool:
         for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, TaskIndex()), drafts), strict=True):

@@ -58,7 +58,7 @@ def _draft(server: str) -> Draft:
 
 
 def _task(servers: Sequence[str], drafts: Mapping[str, Draft]) -> tuple[dict[str, Any], list[ToolCall]]:
-    """Put the servers' parts of their tasks into one, with the first call to each."""
+    """Join the servers' parts of their tasks into one, with the first call to each."""
     states, calls, tools = {}, [], []
     for name in servers:
         draft = drafts[name]

@@ -1,9 +1,9 @@
 """Fixtures for browser tests: Debian's chromium, and the service on a loopback port over a month that has ended.
 
-Of every page that a test opens it is asked that it reaches nothing but this machine and that the browser's console
-stays without an error. A page is added to what is walked by a line in `WALKED`.
+Every page that a test opens must reach nothing but this machine, and must leave the browser's console without errors. A
+line in `WALKED` adds a page to those that are visited.
 
-The browser's client keeps an event loop running in its thread, so it has a thread of its own, and so have its tests.
+The browser's client keeps an event loop running in its thread, so it and its tests have a thread of their own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ THREAD: list[ThreadPoolExecutor] = []  # at most one
 
 
 def there(do: Callable[..., Any], *what: Any, **how: Any) -> Any:
-    """Do something in the browser's thread."""
+    """Run a function in the browser's thread."""
     if threading.current_thread().name.startswith("browser"):
         return do(*what, **how)
     if not THREAD:
@@ -89,7 +89,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 @dataclass
 class Served:
-    """A home that is served.
+    """A home that is served over HTTP.
 
     Attributes:
         url: where, without a slash at the end.
@@ -108,7 +108,7 @@ class Served:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A home whose first month is over: a run was made, and the sunset cohort is released."""
+    """Serve a home whose first month has ended, with one run and the sunset cohort released."""
     templates = tmp_path_factory.mktemp("templates")
     (templates / "dev.json").write_bytes(small_dev_set())
     home = make(templates / "live", tasks=5, live=True)
@@ -149,7 +149,7 @@ def small_dev_set() -> bytes:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium; a test fails where it is missing."""
+    """Start Debian's chromium; a test fails where it is missing."""
     assert shutil.which(CHROMIUM), "the tests of the pages need Debian's chromium: ./run test installs it"
     playwright = there(sync_playwright().start)
     try:
@@ -201,13 +201,13 @@ def page(new_page: Open) -> Page:
 
 @pytest.fixture
 def walked(site: Served) -> list[tuple[str, str | None]]:
-    """Every page's address, and whose token opens it."""
+    """Give every page's address, and whose token opens it."""
     return [(address.format(made=site.made), who) for address, who in WALKED]
 
 
 @pytest.fixture(params=WALKED, ids=lambda param: param[0])
 def walk(request: pytest.FixtureRequest, site: Served, new_page: Open) -> Open:
-    """Open each page in turn, as whoever may."""
+    """Open each page in turn, as a user who may."""
     address, who = request.param
 
     def open_it(**how: Any) -> Page:
@@ -220,7 +220,7 @@ def walk(request: pytest.FixtureRequest, site: Served, new_page: Open) -> Open:
 
 @pytest.fixture(scope="session")
 def barriers() -> Callable[..., list[str]]:
-    """Give what axe-core finds serious or critical in a page as it stands, by all of its rules or by those named."""
+    """Give the serious and critical violations that axe-core finds in a page, by all of its rules or by those named."""
     source = (importlib.resources.files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
 
     def find(page: Page, *rules: str) -> list[str]:
@@ -236,7 +236,7 @@ def barriers() -> Callable[..., list[str]]:
 
 @pytest.fixture(scope="session")
 def drop() -> Callable[[Page, str, Path], None]:
-    """Drop a file or a folder onto an element, as a person's hand does."""
+    """Drop a file or a folder onto an element, as a user does with the mouse."""
 
     def do(page: Page, onto: str, what: Path) -> None:
         page.locator(onto).scroll_into_view_if_needed()

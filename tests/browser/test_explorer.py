@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def ask(page):
-    """Ask the page, and give the answer's words; other words stand in the field of the key if they are given."""
+    """Look something up in the page, and give the answer's text; a key may replace the one in its field."""
 
     def question(text=None, file=None, key=None):
         if page.url == "about:blank":

@@ -26,8 +26,8 @@ KEY, KEYS = (VECTORS / "log.vkey").read_text().strip(), (VECTORS / "key-changed"
 
 
 @pytest.fixture
-def desk(new_page, tmp_path):
-    """The page, opened from a file, and how a release is given to it."""
+def check_in_page(new_page, tmp_path):
+    """Give a function that opens the page from a file and checks a release in it."""
     (tmp_path / "verify.html").write_bytes(browser.page())
     page = new_page(base_url=None)
     page_url = (tmp_path / "verify.html").as_uri()
@@ -48,8 +48,8 @@ def states(page):
     return dict(page.eval_on_selector_all("#steps ol > li", "all => all.map(one => [one.value, one.className])"))
 
 
-def test_the_good_release_is_proved_as_by_the_audit(desk):
-    page = desk(GOOD, older=VECTORS / "older-checkpoint")
+def test_the_good_release_is_proved_as_by_the_audit(check_in_page):
+    page = check_in_page(GOOD, older=VECTORS / "older-checkpoint")
     assert page.locator("#steps h2").inner_text().startswith("Yes: this release")
     report = audit(GOOD, [KEY], (VECTORS / "older-checkpoint").read_text())
     here = states(page)
@@ -58,15 +58,15 @@ def test_the_good_release_is_proved_as_by_the_audit(desk):
         assert here[step.number] == step.state.replace(" ", "-"), step
 
 
-def test_a_release_across_a_change_of_the_key_needs_both_keys(desk):
-    assert desk(CHANGED, KEYS).locator("#steps h2").inner_text().startswith("Yes: this release")
+def test_a_release_across_a_change_of_the_key_needs_both_keys(check_in_page):
+    assert check_in_page(CHANGED, KEYS).locator("#steps h2").inner_text().startswith("Yes: this release")
     old, new = KEYS.split()
     for one, step in ((old, "checkpoint"), (new, "named checkpoints")):
-        assert desk(CHANGED, one).locator("#steps h2").inner_text().endswith(f", {step}")
+        assert check_in_page(CHANGED, one).locator("#steps h2").inner_text().endswith(f", {step}")
 
 
-def test_a_folder_may_be_dropped(desk, drop, tmp_path):
-    page = desk(GOOD)
+def test_a_folder_may_be_dropped(check_in_page, drop, tmp_path):
+    page = check_in_page(GOOD)
     folder = put_together("unlisted-file", tmp_path / "release")
     drop(page, "#release", folder)
     page.wait_for_selector("#steps .answer.no")
@@ -86,7 +86,7 @@ def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(p
 
 
 def put_together(name, folder):
-    """Lay a bad release out in a folder."""
+    """Write a bad release into a folder."""
     shutil.copytree(VECTORS / BAD[name].get("of", "good") / GOOD.name, folder)
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
     for path in BAD[name]["without"]:
@@ -94,9 +94,9 @@ def put_together(name, folder):
     return folder
 
 
-def test_a_bad_release_is_refused_and_not_asked_about(desk, tmp_path):
+def test_a_bad_release_is_refused_and_not_asked_about(check_in_page, tmp_path):
     for name in ("flipped-bit", "altered-figures"):
-        page = desk(put_together(name, tmp_path / name))
+        page = check_in_page(put_together(name, tmp_path / name))
         title = page.locator("#steps h2").inner_text()
         assert title.startswith("No, at step")
         assert title.endswith(f", {BAD[name]['step']}")
@@ -105,7 +105,7 @@ def test_a_bad_release_is_refused_and_not_asked_about(desk, tmp_path):
         assert "not-reached" in states(page).values()
 
 
-def test_keys_that_do_not_fit_prove_nothing(desk):
+def test_keys_that_do_not_fit_prove_nothing(check_in_page):
     for key, words in (
         ("", "no key was given"),
         ("nonsense", "reads NAME+ID+KEY"),
@@ -113,20 +113,20 @@ def test_keys_that_do_not_fit_prove_nothing(desk):
         (KEY[:-1], "is not canonical base64"),
         ("other.example/log" + KEY.removeprefix("bench.example/log"), "says id"),
     ):
-        assert words in desk(GOOD, key).locator("li.failed").inner_text()
+        assert words in check_in_page(GOOD, key).locator("li.failed").inner_text()
 
 
-def test_what_is_no_release_is_named(desk, tmp_path):
+def test_a_folder_that_is_no_release_is_named(check_in_page, tmp_path):
     (tmp_path / "two" / "one").mkdir(parents=True)
     (tmp_path / "two" / "one" / "notes.txt").write_text("hello")
-    assert "there are 0 manifests" in desk(tmp_path / "two").locator("#steps h2").inner_text()
+    assert "there are 0 manifests" in check_in_page(tmp_path / "two").locator("#steps h2").inner_text()
     for name in ("one", "other"):
         shutil.copytree(GOOD, tmp_path / "both" / name)
-    assert "there are 2 manifests" in desk(tmp_path / "both").locator("#steps h2").inner_text()
+    assert "there are 2 manifests" in check_in_page(tmp_path / "both").locator("#steps h2").inner_text()
 
 
-def test_it_answers_questions_about_a_release_that_holds(desk, tmp_path):
-    page = desk(GOOD)
+def test_it_answers_questions_about_a_release_that_holds(check_in_page, tmp_path):
+    page = check_in_page(GOOD)
     line = (GOOD / "tasks.jsonl").read_bytes().splitlines()[1]
     (tmp_path / "task.json").write_text(json.dumps(json.loads(line), indent=2))
     page.set_input_files("#file", tmp_path / "task.json")
@@ -139,8 +139,8 @@ def test_it_answers_questions_about_a_release_that_holds(desk, tmp_path):
     page.wait_for_selector("#answer .answer.unknown")
 
 
-def test_it_says_of_a_withdrawn_task_that_it_counts_no_more_and_that_its_text_is_the_one(desk):
-    page = desk(LEFT)
+def test_it_says_of_a_withdrawn_task_that_it_counts_no_more_and_that_its_text_is_the_one(check_in_page):
+    page = check_in_page(LEFT)
     assert page.locator("#steps h2").inner_text().startswith("Yes: this release")
     page.fill("#q", json.loads((LEFT / "withdrawn.jsonl").read_text().splitlines()[0])["id"])
     page.click("text=Look it up")
@@ -190,7 +190,7 @@ async ([files, flips, key]) => {
 
 @pytest.fixture
 def parts(page):
-    """The functions of the scripts, as a page has them."""
+    """Load the functions of the page's scripts."""
 
     def call(function, what=None):
         if page.url == "about:blank":

@@ -49,7 +49,7 @@ def box(request):
 
 @pytest.fixture(params=WALLED)
 def walled(request):
-    """A box that is a wall; the fake is none."""
+    """Give a box that isolates; the fake does not."""
     return make(request.param)
 
 
@@ -100,7 +100,7 @@ class Talk:
         self.end.sendall(frames.pack(channel, data))
 
     def listen(self, channel, until):
-        """Read until a channel has said something; give all that it said."""
+        """Read until a channel has sent something; give all of it."""
         while until not in self.heard.get(channel, b""):
             data = self.end.recv(65536)
             if not data:
@@ -112,7 +112,7 @@ class Talk:
 
 @contextlib.contextmanager
 def a_world(box, *servers, state=SEED, limits=LIMITS):
-    """Make a world; servers that would wait for a word before they speak up are given one."""
+    """Make a world, with input for servers that need some before they answer."""
     world = box.world(servers, state, limits)
     talk = Talk(world.channel())
     try:
@@ -163,7 +163,7 @@ LOCK = "echo secret > locked; chmod 000 locked; mkdir deep; echo x > deep/x; chm
 
 
 def test_what_servers_did_is_in_the_frozen_state(box):
-    """Servers start in their folder with their variables; one ends by itself, one cannot start, one ignores the end."""
+    """Servers start in their folder with their variables; one exits, one cannot start, one ignores SIGTERM."""
     servers = (
         server("cat", "/bin/cat"),
         server("start", "/bin/sh", "-c", 'cat a.txt; echo "$TOLD"; sleep 600'),
@@ -244,7 +244,7 @@ def test_a_closed_world_is_gone(box):
             world.freeze(5)
 
 
-# ---- worlds behind a wall ----
+# ---- worlds in an isolating box ----
 
 
 def test_nothing_in_a_world_is_root_or_sees_the_host_and_a_daemon_dies_before_the_state_is_read(walled):
@@ -280,13 +280,13 @@ def test_a_world_that_ran_out_of_memory_is_a_fact(walled):
 
 @pytest.fixture
 def asked():
-    """The paths that were asked for so far."""
+    """Give the paths that were requested so far."""
     return []
 
 
 @pytest.fixture
 def sockets(tmp_path, asked):
-    """A gateway's socket, at which every request is answered with its own path."""
+    """Serve a gateway's socket that answers every request with its own path."""
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o700)
     listener = socket.socket(socket.AF_UNIX)
@@ -325,7 +325,7 @@ def an_agent(box, program, sockets, limits=LIMITS):
 
 
 def running(mark):
-    """The processes, other than this one, that have a mark on their command line."""
+    """Find the processes, other than this one, that have a mark on their command line."""
     return [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
 
 
@@ -436,7 +436,7 @@ def test_a_program_that_is_not_there_is_the_agents_failure(walled, sockets):
         assert agent.wait(PATIENCE).exit_code == 127
 
 
-# ---- agents behind a wall ----
+# ---- agents in an isolating box ----
 
 
 def test_two_agents_at_a_time_do_not_meet(walled, sockets):

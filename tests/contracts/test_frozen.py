@@ -16,7 +16,7 @@ from .freeze import COMMAND, FROZEN, KEPT
 
 ROOT = Path(__file__).parents[2]
 ELSEWHERE = {  # what is frozen where it is read, and the test that compares it there
-    "docs/reference/openapi.yaml": "tests/quarterturn/http/test_describe.py",
+    "docs/reference/openapi.yaml": "tests/quarterturn/http/test_openapi_document.py",
     "docs/reference/statements": "tests/vault/ledger/test_leaf.py",
 }
 ELSE = {"TZ": "Pacific/Auckland", "LC_ALL": "C", "PYTHONHASHSEED": "7", "LOGNAME": "test-else", "COLUMNS": "40"}
@@ -36,7 +36,7 @@ def lines_of(data: bytes) -> list[str]:
 
 
 def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[str]:
-    """Say which files differ, and show the first of them in short."""
+    """Say which files differ, and show the first of them in part."""
     names = [name for name in sorted(before.keys() | after.keys()) if before.get(name) != after.get(name)]
     yield f"{len(names)} of {len(before)} frozen files differ: {', '.join(names)}"
     for name in names[:FILES]:
@@ -50,7 +50,7 @@ def differences(before: dict[str, bytes], after: dict[str, bytes]) -> Iterator[s
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """What the house does today, made by the one command."""
+    """Make the frozen files again, with the one command."""
     folder = tmp_path_factory.mktemp("frozen")
     command = [sys.executable, "-m", "tests.contracts.freeze", "--to", str(folder)]
     environment = {**os.environ, **ELSE}
@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_what_is_done_is_what_was_frozen(made):
+def test_todays_behaviour_is_the_frozen_one(made):
     before = files(FROZEN)
     if before != made:
         pytest.fail("\n".join(differences(before, made)), pytrace=False)

@@ -24,7 +24,7 @@ NEVER = threading.Event()
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory):
-    """The relay as it is in the image; static, so it runs out here as well."""
+    """Give the relay of the image; it is static, so it also runs outside."""
     program = tmp_path_factory.mktemp("relay") / "relay"
     program.write_bytes(DockerBox().file_of(RELAY_IMAGE, "/relay"))
     program.chmod(0o755)
@@ -39,7 +39,7 @@ def program(request):
 
 
 class Gateway:
-    """A listening socket, and what is done with each connection."""
+    """A listening socket that handles each connection with a function."""
 
     def __init__(self, path, serve):
         self.path, self.serve = path, serve

@@ -78,7 +78,7 @@ class Played:
 
 
 class MemoryProver:
-    """Knows write_file only, which is what the small grammar needs."""
+    """A prover that knows write_file only, which is all that the small grammar needs."""
 
     def __init__(self) -> None:
         self.known = {"filesystem.write_file", "filesystem.read_text_file"}

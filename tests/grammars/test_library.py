@@ -59,7 +59,7 @@ REACH = sample_cases(["cover", "all"], keep=["cover"])  # of a template's skelet
 
 
 def each_template(test):
-    """Play a test for every template; what its tests draw is drawn once, for they come one after the other."""
+    """Run a test for every template; a template's draws are made once, since its tests run in sequence."""
     test = pytest.mark.parametrize("reach", REACH, scope="module")(test)
     return pytest.mark.parametrize(("server", "name"), TEMPLATES, scope="module")(test)
 
@@ -92,7 +92,7 @@ def drawn(server, skeleton, level, seed=0):
 
 
 def thinned(grammar):
-    """Give the grammar with the first production of each nonterminal."""
+    """Keep the first production of each nonterminal of a grammar."""
     templates = {
         name: replace(
             template,
@@ -180,7 +180,7 @@ def test_every_template_is_rich_enough_to_keep_a_secret(server, reach):
 @pytest.mark.slow
 @each_template
 def test_skeletons_with_the_same_wording_still_have_many_goals(server, name, reach):
-    """Only one task may have a goal, so skeletons that differ in what no goal says need values that it does say."""
+    """A goal belongs to one task, so skeletons with the same wording must differ in values that the goal names."""
     template, groups = GRAMMARS[server].templates[name], defaultdict(list)
     said = names_in(template.phrasings)
     for skeleton in of_template(server, template):

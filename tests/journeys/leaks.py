@@ -1,6 +1,6 @@
 """Looks for secret words and keys in all that is written to a disk, and in what processes show.
 
-`Files` is told by the kernel (fanotify(7)) of every file that is changed or closed after writing, and looks into it
+The kernel notifies `Files` (fanotify(7)) of every file that is changed or closed after writing, and looks into it
 through the descriptor that comes with the news, so a file that lived for a moment, or never had a name, is looked at
 like any other. `Processes` looks at the arguments, the environment and the limits of all processes, again and again.
 """
@@ -32,7 +32,7 @@ GZIP = b"\x1f\x8b"
 
 
 def forms(raw: bytes) -> Iterator[tuple[str, bytes]]:
-    """Give the bytes in which something could lie on a disk."""
+    """Give the encodings in which a secret could lie on a disk."""
     yield "plain", raw
     yield "backwards", raw[::-1]
     yield "hex", raw.hex().encode()
@@ -49,7 +49,7 @@ def forms(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
 @dataclass(frozen=True, order=True)
 class Hit:
-    """Something that was found: what, in which form, where, and the word that it begins where it lies plain."""
+    """A secret that was found: its name, form and place, and the word around it where it lies in plaintext."""
 
     name: str
     form: str
@@ -58,13 +58,13 @@ class Hit:
 
 
 class Needles:
-    """What is looked for, by name."""
+    """The secrets to look for, by name."""
 
     def __init__(self, sought: Mapping[str, bytes]) -> None:
         self._needles = [(name, form, needle) for name, raw in sought.items() for form, needle in forms(raw)]
 
     def hits(self, content: bytes, place: str) -> Iterator[Hit]:
-        """Look into some bytes."""
+        """Search some bytes."""
         if content.startswith(GZIP):
             with suppress(OSError, EOFError, zlib.error):
                 content = gzip.decompress(content)
@@ -118,7 +118,7 @@ class Files:
                 self._look(str(path), content_of(path))
 
     def search(self, needles: Needles) -> set[Hit]:
-        """Look into what was kept."""
+        """Search what was kept."""
         self._needles = needles
         for path, content in self._kept:
             self._look(path, content)
@@ -147,7 +147,7 @@ class Files:
         return bool(far) or path.startswith(tuple(self._near))
 
     def _changed(self, path: str, content: bytes) -> bytes:
-        """Give the pages of a file that are not as they were when we looked last, and their neighbours."""
+        """Give the pages of a file that changed since the last search, and their neighbours."""
         last, self._last[path] = self._last.get(path, b""), content
         pages = [slice(start, start + PAGE) for start in range(0, len(content), PAGE)]
         new = {number for number, page in enumerate(pages) if content[page] != last[page]}
@@ -162,11 +162,11 @@ class Files:
 
 
 class Processes:
-    """Looks at every process of this machine, again and again.
+    """Looks at every process of this machine in a loop.
 
     Args:
         needles: what is looked for.
-        own: whose descendants may leave no core file; their own children, who close that door themselves, excepted, and
+        own: whose descendants may leave no core file; their own children, who forbid them themselves, excepted, and
             what was there before.
     """
 
@@ -211,7 +211,7 @@ class Processes:
         self._seen_programs = programs
 
     def _depth(self, number: int, parents: Mapping[int, int]) -> int:
-        """Say how many generations after the one who asks a process came; 0 if it is of another family."""
+        """Give how many generations below the calling process a process is; 0 if it is no descendant."""
         for depth in range(64):
             if number == self._own:
                 return depth
@@ -226,18 +226,18 @@ def _numbers() -> list[int]:
 
 
 def _status(number: int) -> list[bytes]:
-    """Give the fields of `/proc/N/stat` (proc(5)) after the name, or none where the process has ended."""
+    """Give the fields of `/proc/N/stat` (proc(5)) after the name, or nothing where the process has ended."""
     return content_of(Path("/proc", str(number), "stat")).rpartition(b")")[2].split()
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Give all files and folders below one, also while others come and go there."""
+    """Give all files and folders below a folder, while others may come and go there."""
     for parent, folders, names in os.walk(folder):
         yield from (Path(parent) / name for name in (*folders, *names))
 
 
 def content_of(path: Path) -> bytes:
-    """Give what is in a plain file, or nothing."""
+    """Give the content of a plain file, or nothing."""
     try:
         return path.read_bytes() if path.is_file() and not path.is_symlink() else b""
     except OSError:

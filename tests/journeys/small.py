@@ -29,7 +29,7 @@ def spec(strata: str) -> SetSpec:
 
 @contextmanager
 def small_set(strata: str) -> Iterator[SetSpec]:
-    """Have the set of these strata be the demo's, and the only one, while the block runs."""
+    """Make the set of these strata the demo's, and the only one, for the block."""
     table = cast("dict[str, Any]", sets.SETS)
     before = dict(table)
     table.clear()
@@ -42,7 +42,7 @@ def small_set(strata: str) -> Iterator[SetSpec]:
 
 
 def command(strata: str) -> list[str]:
-    """Give the command line as a process of its own, up to the verb; for the whole set it is the installed one."""
+    """Give the command line of a process up to the verb; for the whole set it is the installed program."""
     return [str(Path(sys.prefix) / "bin" / "quarterturn")] if strata == WHOLE else [sys.executable, __file__, strata]
 
 

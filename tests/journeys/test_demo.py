@@ -111,7 +111,7 @@ def test_the_auditor_needs_nothing_that_the_operator_has(month: dict[str, Any], 
 
 @pytest.mark.box
 def test_the_home_holds_no_plaintext_of_a_task_that_still_counts(month: dict[str, Any], home: Path) -> None:
-    """The goal of every live task, looked for in every file of the home, as it is and as JSON spells it."""
+    """The goal of every live task is in no file of the home, as it is or in JSON's spelling."""
     with closing(Application(home, None)) as house:
         live, told = house.vault.records("live"), house.vault.records("published")
         goals, open_ones = (

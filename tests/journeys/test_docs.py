@@ -22,7 +22,7 @@ ELSEWHERE = {
     "./run demo": "tests/journeys/test_demo.py plays it",
     "./run test": "these are its tests",
     "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
-    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_files.py runs it",
+    "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_file_scan.py runs it",
 }
 COMMAND = re.compile(r"(?:\.venv/bin/)?quarterturn |\./run |python3 docs/")
 AUDIT = re.compile(r" (?:docs/)?audit(?:\.py)? ")
@@ -45,8 +45,8 @@ def _fenced(text: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder that looks like a checkout after `./run setup`, with the demo's set of a few tasks."""
     for name in ("examples", "docs"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
@@ -55,7 +55,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def play(line: str, capfd: pytest.CaptureFixture[str]) -> str:
-    """Run a command as it stands, our own in this process, and give its standard output; it must succeed."""
+    """Run a command as written, our own in this process, and give its standard output; it must succeed."""
     program, *words = shlex.split(line)
     capfd.readouterr()
     if program.endswith("quarterturn"):
@@ -68,11 +68,13 @@ def play(line: str, capfd: pytest.CaptureFixture[str]) -> str:
 
 
 def words_of(line: str) -> list[str]:
-    """Give a command's words, whichever way its program is found."""
+    """Give a command's arguments, whichever way its program is found."""
     return shlex.split(line.removeprefix(".venv/bin/"))
 
 
-def test_the_guide_to_a_month_and_the_readme_work_line_by_line(desk: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_guide_to_a_month_and_the_readme_work_line_by_line(
+    workspace: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     guide = commands(GUIDE)
     readme = [line for line in commands(README) if line not in ELSEWHERE]
     shared = [words_of(line) for line in readme if words_of(line) in map(words_of, guide)]

@@ -47,7 +47,7 @@ raise SystemExit("GOAL" in task["goal"])
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """A folder for temporary files whose path leaves room for a socket's name (a hundred bytes or so)."""
+    """Give a folder for temporary files whose path leaves room for a socket's name (about 100 bytes)."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
@@ -115,7 +115,7 @@ def test_a_word_that_a_process_is_given_is_noticed() -> None:
 
 
 def written(stratum: Stratum, number: int) -> dict[str, Any]:
-    """Write a task by hand, with words of its own in its goal and in its state."""
+    """Write a task by hand, with unique words in its goal and in its state."""
     task = document(stratum, number) | {
         "goal": f"For {STEM}-goal-{number}, make the folder number-{number}.",
         "initial_state": {"filesystem": {"files": {f"{STEM}-name-{number}.txt": f"{STEM}-state-{number}\n"}}},
@@ -126,7 +126,7 @@ def written(stratum: Stratum, number: int) -> dict[str, Any]:
 
 
 def line_to_import(number: int) -> str:
-    """Write a line for `task import`, whose provenance has words of its own too."""
+    """Write a line for `task import`, whose provenance has unique words too."""
     made = {"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}
     gone = {"name": f"{STEM}-mutant-{number}", "server": "filesystem", "change": {"remove": f"number-{number}"}}
     moved = {"move": {"from": f"number-{number}", "to": f"{STEM}-elsewhere-{number}"}}
@@ -141,7 +141,7 @@ def line_to_import(number: int) -> str:
 
 
 class Month:
-    """One home, and the verbs that are played on it in processes of their own."""
+    """One home, and the verbs that are run on it in processes of their own."""
 
     def __init__(self, home: Path, temporary: Path, spec: SetSpec) -> None:
         self.home, self.spec = home, spec
@@ -149,18 +149,18 @@ class Month:
         self.said = b""
 
     def play(self, *words: str | Path) -> None:
-        """Run a verb, and keep what it said."""
+        """Run a verb, and keep its output."""
         line = [*command(STRATA), *map(str, words), "--home", self.home]
         done = subprocess.run(line, env=self.environment, capture_output=True, check=False)
         assert done.returncode == 0, (words, done.stderr.decode()[-1000:])
         self.said += done.stdout + done.stderr
 
     def house(self) -> closing[Application]:
-        """Open it in this process."""
+        """Open the home in this process."""
         return closing(Application(self.home, PASSPHRASE.encode()))
 
     def stock_up(self) -> None:
-        """Add the other tasks that two turns need, past the gates."""
+        """Add the other tasks that two turns need, without admission."""
         with self.house() as house:
             numbers = itertools.count(1)
             for stratum, place in itertools.product(self.spec.per_cohort, range(COHORTS + 1)):
@@ -173,7 +173,7 @@ class Month:
                     house.reviews.decide(task.id, "grace", None)
 
     def keys(self) -> dict[str, bytes]:
-        """Give every key that the home has, in the open."""
+        """Give every key of the home, unwrapped."""
         with self.house() as house:
             ring = {f"key {number} of the ring": key for number, key in enumerate(keys_in(house.ring))}
             assert ring
@@ -192,7 +192,7 @@ class Month:
         return {re.search(r"number-(\d+)", goal)[1] for goal in goals}
 
     def require_that_agents_were_given_it(self) -> None:
-        """Without this, the month would also be clean where nothing is ever served."""
+        """Require that agents were served the words: otherwise the month would be clean for no reason."""
         with self.house() as house:
             runs = house.runs.results(1, who="tester", why="hygiene")
         assert len(runs) == self.spec.size
@@ -201,7 +201,7 @@ class Month:
 
 
 def keys_in(thing: object) -> Iterator[bytes]:
-    """Give the 32 bytes that are found in an object, as deep as it goes."""
+    """Give the 32-byte values that are found in an object, at any depth."""
     if isinstance(thing, bytes) and len(thing) == 32:
         yield thing
     elif isinstance(thing, dict | list | tuple):
@@ -277,11 +277,11 @@ def test_a_month_leaves_no_word_and_no_key_outside_of_memory(
 
 
 def may_be_read(hit: Hit, homes: Path, public: set[str]) -> bool:
-    """Say whether it is the word of a published task in the public folder of the home or of its copy."""
+    """Give whether a hit is a published task's word in the public folder of the home or of its copy."""
     inside = re.match(rf"{re.escape(str(homes))}/(home|\.?copy[.0-9a-f]*)/public/", hit.place)
     return inside is not None and hit.word.rpartition("-")[2] in public
 
 
 def in_memory(hit: Hit) -> bool:
-    """Say whether it lay in a folder of ours on a tmpfs."""
+    """Give whether a hit lay in a folder of ours on a tmpfs."""
     return re.match(r"/dev/shm/quarterturn-[a-z]+-", hit.place) is not None

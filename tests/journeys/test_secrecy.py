@@ -22,7 +22,7 @@ WORDS = GOAL, STATE = "amaranthine-zephyr-goal", "amaranthine-zephyr-state"
 
 
 def document(stratum: Stratum, number: int) -> dict[str, Any]:
-    """Write a task by hand, with a word in its goal and one in its state that are nowhere else."""
+    """Write a task by hand, with unique words in its goal and in its state."""
     letters = random.Random(f"{stratum} {number}")
     servers = dict.fromkeys([stratum.server, "filesystem"])
     tools = [f"{server}.{name}" for server in servers for name in SERVERS[server].tools]

@@ -47,7 +47,7 @@ def sha256(data: bytes) -> str:
 
 @dataclass
 class Index:
-    """An index that serves only the HTML form, and notes what it was asked.
+    """A package index that serves only the HTML form, and records its requests.
 
     Attributes:
         url: its address.
@@ -89,11 +89,11 @@ def serving(index: Index, context: ssl.SSLContext | None = None) -> Iterator[Ind
         do_HEAD = do_GET  # noqa: N815 - http.server's own spelling
 
         def log_message(self, *_arguments: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         def handle_error(self, *_arguments: object) -> None:
-            """A client that does not trust us hangs up; that is its business."""
+            """Ignore a client that hangs up because it does not trust the certificate."""
 
     with Server(("127.0.0.1", 0), Handler) as server:
         if context is not None:
@@ -148,7 +148,7 @@ class Secured:
 
 @pytest.fixture
 def secured(tmp_path: Path) -> Iterator[Secured]:
-    """An index behind TLS, with a certificate that nobody trusts yet."""
+    """Serve the index behind TLS, with a certificate that is not trusted yet."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an index of our own")])
     now = datetime.now(UTC)

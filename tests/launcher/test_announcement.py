@@ -21,7 +21,7 @@ Abort.
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole path of a Debian that has nothing yet, whose apt answers as it does."""
+    """Give a folder that is the whole path of a bare Debian, with a stub of its apt."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -65,6 +65,6 @@ def test_an_ordinary_user_is_told_what_root_would_install(
     assert ".venv" in environments
 
 
-def test_where_apt_says_nothing_that_is_said(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_silence_of_apt_is_reported(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (bare / "bin" / "apt-get").write_text("#!/bin/sh\nexit 100\n")
     assert said(bare, capsys)[0].endswith("apt does not say how much")

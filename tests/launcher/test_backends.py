@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Checkout:
-    """As much of an installer as the template needs."""
+    """The part of an installer that the template needs."""
 
     root: Path
     venv: Path
@@ -55,7 +55,7 @@ def test_the_template_is_made_once_and_again_when_its_recipe_changes(
     assert capfd.readouterr().err.count("making world/postgres/template.tar") == 2
 
 
-def test_where_there_is_no_postgresql_that_is_said_and_nothing_fails(
+def test_a_missing_postgresql_is_reported_and_nothing_fails(
     checkout: Checkout, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -46,16 +46,16 @@ ALL = {path for path in FILES if "/test_" in path}
         ([], set()),
     ],
 )
-def test_what_depends_on_a_change_is_selected(changed: list[str], names: set[str]) -> None:
+def test_dependents_of_a_change_are_selected(changed: list[str], names: set[str]) -> None:
     selected = affected(changed, FILES) & ALL
     assert {path.rpartition("/test_")[2].removesuffix(".py") for path in selected} == names
 
 
 @pytest.mark.parametrize("path", ["pyproject.toml", "requirements/tests.txt", "tests/conftest.py"])
-def test_what_everything_stands_on_selects_everything(path: str) -> None:
+def test_a_change_of_the_project_file_selects_everything(path: str) -> None:
     assert affected([path], FILES) >= ALL
 
 
-def test_who_imported_a_file_that_is_gone_is_selected() -> None:
+def test_importers_of_a_removed_file_are_selected() -> None:
     without = {path: text for path, text in FILES.items() if path != "vault/db.py"}
     assert "tests/vault/test_store.py" in affected(["vault/db.py"], without)

@@ -145,7 +145,7 @@ def test_an_image_keeps_no_trace_of_how_it_was_built(tags: dict[str, str], name:
 
 
 @pytest.mark.engine
-def test_what_is_built_is_not_built_again(tags: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_image_is_not_built_again(tags: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert build(os.environ) == tags
     assert capsys.readouterr().err == ""
     for name, tag in tags.items():

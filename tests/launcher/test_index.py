@@ -71,7 +71,7 @@ def test_a_machine_that_no_wheel_suits_gets_none(machine: Machine) -> None:
     assert choose(OFFERED, PIN, machine) is None
 
 
-def test_what_the_page_and_the_lock_agree_on_is_taken() -> None:
+def test_a_file_on_which_page_and_lock_agree_is_taken() -> None:
     assert checked(b"a wheel", Link("https://files.test/uv.whl", next(iter(PIN.digests))), PIN) == b"a wheel"
     assert checked(b"a wheel", Link("https://files.test/uv.whl"), PIN) == b"a wheel"
 

@@ -45,7 +45,7 @@ version = "1"
 
 @pytest.fixture
 def checkout(tmp_path: Path, wheelhouse: Any) -> Path:
-    """A checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
+    """Make a checkout whose product is one module, whose tests need one more, and whose agents need paperclips."""
     root = tmp_path / "checkout"
     (root / "requirements").mkdir(parents=True)
     uv = (Path(sys.prefix) / "bin" / "uv").read_bytes()
@@ -97,7 +97,7 @@ def test_a_set_up_says_its_steps_and_the_second_one_says_nothing_and_takes_no_ti
     assert capsys.readouterr().err == ""
 
 
-def test_what_the_tests_need_stays_when_the_product_is_set_up_again(checkout: Path) -> None:
+def test_test_requirements_stay_when_the_product_is_set_up_again(checkout: Path) -> None:
     installer = set_up(checkout, tests=True)
     (checkout / "pyproject.toml").write_text(PROJECT + 'description = "changed"\n')
     set_up(checkout)

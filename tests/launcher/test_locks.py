@@ -44,7 +44,7 @@ def test_a_lock_is_pins_and_digests_and_nothing_else(lock: str) -> None:
 
 @pytest.mark.parametrize("name", ["product", "service", "tests"])
 def test_a_pin_has_the_digests_of_more_than_one_machines_files(name: str) -> None:
-    """A lock that was resolved from a folder of one machine's wheels would have a single digest here."""
+    """A lock that was resolved from one machine's folder of wheels would have a single digest here."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     block = text[text.index("cryptography==") :].split("\n")
     digests = next(number for number, line in enumerate(block[1:], 1) if not line.startswith("    --hash"))

@@ -26,7 +26,7 @@ def put(folder: Path, name: str, script: str) -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole path: no program but those that a test puts there, and the shell's own few."""
+    """Give a folder that is the whole path: the programs that a test puts there, and the shell's few."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -42,7 +42,7 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def engine_of_sorts(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A `dockerd` that comes up when it has written its process id, and a `docker` that asks for that."""
+    """Make a stub `dockerd` that is up once it has written its process id, and a stub `docker` that checks that."""
     up = tmp_path / "up"
     put(bare, "docker", f"[ -s {up} ] && kill -0 $(/bin/cat {up}) && echo 20.10")
     put(bare, "dockerd", f"echo $* >{up}.options\necho $$ >{up}\nexec /bin/sleep 600")
@@ -50,7 +50,7 @@ def engine_of_sorts(bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return up
 
 
-def test_what_an_ordinary_user_lacks_is_said_in_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_users_missing_packages_are_named_in_one_line(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     (bare / "bwrap").unlink()
     (bare / "git").unlink()
@@ -97,7 +97,7 @@ def test_a_failed_install_is_told_in_apts_own_words(bare: Path, monkeypatch: pyt
         machine.need(machine.FOR_THE_DEMO, "the demo")
 
 
-def test_what_is_there_is_not_asked_for(bare: Path) -> None:
+def test_installed_packages_are_not_requested(bare: Path) -> None:
     machine.need(machine.FOR_THE_DEMO, "the demo")
 
 

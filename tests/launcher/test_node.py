@@ -12,7 +12,7 @@ from quarterturn.launcher.node import place_node, system_node
 
 
 def pretend(folder: Path, version: str, program: str) -> dict[str, str]:
-    """Put a `node` on a path of its own, which answers as the real one does."""
+    """Put a stub `node` on a path of its own that answers as the real one does."""
     folder.mkdir(exist_ok=True)
     node = folder / "node"
     node.write_text(f"#!/bin/sh\necho {version} {program}\n")
@@ -26,7 +26,7 @@ def test_a_system_node_that_is_new_enough_is_found_behind_its_wrapper(tmp_path: 
 
 
 @pytest.mark.parametrize("version", ["20.20.2", "v22", "9.0", ""])
-def test_one_that_is_too_old_or_says_nonsense_is_not_taken(tmp_path: Path, version: str) -> None:
+def test_a_node_that_is_too_old_or_gives_no_version_is_not_taken(tmp_path: Path, version: str) -> None:
     assert system_node(pretend(tmp_path, version, "/bin/sh")) is None
 
 

@@ -25,7 +25,7 @@ def settings_of(tmp_path: Path, text: str, **variables: str) -> PipSettings:
 
 
 def install(tmp_path: Path, requirement: str = "paperclip", **variables: str) -> subprocess.CompletedProcess[str]:
-    """Let uv install with what the launcher makes of an environment that speaks only to pip."""
+    """Install with uv in the environment that the launcher derives from pip's settings."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, **variables}
     settings = read(environ)
     closed = ["--no-index"] if settings.index is None else []
@@ -111,7 +111,7 @@ def test_every_setting_has_its_variable() -> None:
     assert for_node(settings, {})["NODE_EXTRA_CA_CERTS"] == "/h.crt"
 
 
-def test_what_is_said_to_uv_itself_stands() -> None:
+def test_uvs_own_settings_win() -> None:
     settings = PipSettings(index="http://a.test/simple", proxy="http://b.test:3128")
     own = {"UV_DEFAULT_INDEX": "http://mine.test/simple", "https_proxy": "http://mine.test:1", "SSL_CERT_FILE": "/mine"}
     assert for_uv(settings, own) == {"HTTP_PROXY": "http://b.test:3128"}

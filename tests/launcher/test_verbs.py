@@ -31,7 +31,7 @@ def test_rooms_and_changes_become_pytests_words(words: list[str], given: list[st
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout that is set up, whose pytest says with which words it was called and ends with status 6."""
+    """Make a checkout that is set up, whose pytest prints its arguments and exits with status 6."""
     programs = tmp_path / ".venv" / "bin"
     programs.mkdir(parents=True)
     (programs / "pytest").write_text('#!/bin/sh\necho "$*" >called\nexit 6\n')
@@ -78,7 +78,7 @@ def test_on_ci_whatever_is_missing_is_an_error(checkout: Path, monkeypatch: pyte
 
 @pytest.fixture
 def building(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same where an image is missing; the file that the build is, as `./run images`."""
+    """Give such a checkout where an image is missing, with a stub build."""
     monkeypatch.setattr(machine, "need_all", lambda *_: None)
     monkeypatch.setattr(machine, "engine_answers", lambda: True)
     monkeypatch.setattr(images, "lacking", lambda: ["quarterturn-world"])

@@ -12,11 +12,11 @@ LIST = Path(__file__).with_name("mutants.toml")
 SELECTED = {
     "named": ("-m", "not engine and not box", "-k", "not postgresql"),
     "quick": ("-m", "not slow and not engine and not box"),
-    "room": (),
+    "package": (),
     "suite": (),
     "given": (),
 }
-"""The stages, with what pytest is told of the tests to run; `given` is the only one where tests are given."""
+"""The stages, with pytest's arguments for the tests to run; `given` is the only one where tests are given."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Mutant:
     tests: tuple[str, ...]
 
     @property
-    def room(self) -> str:
-        """The package that it is in."""
+    def package(self) -> str:
+        """Give the package that it is in."""
         return self.file.partition("/")[0]
 
     def applied(self, text: str) -> str:
@@ -42,7 +42,7 @@ class Mutant:
 
     def arguments(self, stage: str) -> list[str]:
         """Give what pytest is asked to run at a stage."""
-        paths = {"named": self.tests, "given": self.tests, "suite": ("tests",)}.get(stage, (f"tests/{self.room}",))
+        paths = {"named": self.tests, "given": self.tests, "suite": ("tests",)}.get(stage, (f"tests/{self.package}",))
         return [*paths, *SELECTED[stage]]
 
 

@@ -3,7 +3,7 @@
     .venv/bin/python tests/mutation/run.py [--only ID...] [--suite COMMIT] [--tests PATH...] [--until STAGE]
 
 It works on what is committed. A mutant goes through stages until a test fails: the tests that the list names for it,
-the quick tests of its room, all tests of its room, the whole suite. Before a stage counts, the same tests have to be
+the quick tests of its package, all tests of it, the whole suite. Before a stage counts, the same tests have to be
 green without a mutant. It is run by hand, and ends with exit 1 if a mutant survives. `--suite COMMIT` takes the tests
 of another commit, to compare two suites on the same mutants.
 
@@ -32,9 +32,9 @@ from pathlib import Path
 import pytest
 from mutants import ROOT, SELECTED, Mutant, read_list
 
-ROOMS = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
-STAGES = ("named", "quick", "room", "suite")
-LIMITS = {"named": 600.0, "given": 7200.0, "quick": 1800.0, "room": 7200.0, "suite": 6 * 3600.0}
+PACKAGES = ("vault", "verifiers", "sandbox", "rotation", "quarterturn")
+STAGES = ("named", "quick", "package", "suite")
+LIMITS = {"named": 600.0, "given": 7200.0, "quick": 1800.0, "package": 7200.0, "suite": 6 * 3600.0}
 """Seconds for one run of pytest; one that never ends counts as found."""
 SLOW_IMPORTS = (
     "hypothesis",
@@ -55,10 +55,10 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant: `killed` at a stage by a test, or `survived` up to it."""
+    """Outcome of a mutant: `killed` at a stage by a test, or `survived` up to it."""
 
     id: str
-    room: str
+    package: str
     outcome: str
     stage: str
     by: str
@@ -66,7 +66,7 @@ class Verdict:
 
 
 class Copy:
-    """A throw-away copy of the last commit, in which one mutant stands at a time."""
+    """A throw-away copy of the last commit that holds one mutant at a time."""
 
     def __init__(self, folder: Path, suite: str | None) -> None:
         self.folder, self._log, self._green = folder / "copy", folder / "log", set[tuple[str, ...]]()
@@ -77,12 +77,12 @@ class Copy:
             commands.append([*git, "checkout", "--quiet", suite, "--", "tests", "pyproject.toml"])
         for command in commands:
             subprocess.run(command, check=True)
-        by_hash = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *ROOMS, "grammars"]
+        by_hash = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", *PACKAGES, "grammars"]
         subprocess.run([sys.executable, *by_hash], cwd=self.folder, check=True)  # by time, a mutant may go unseen
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """Hold a mutant in the copy."""
+        """Keep a mutant in the copy for the block."""
         path = self.folder / mutant.file
         text = path.read_text(encoding="utf-8")
         path.write_text(mutant.applied(text), encoding="utf-8")
@@ -92,7 +92,7 @@ class Copy:
             path.write_text(text, encoding="utf-8")
 
     def require_green(self, arguments: Sequence[str], limit: float) -> None:
-        """Refuse to go on where tests fail without any mutant."""
+        """Refuse to continue where tests fail without any mutant."""
         if tuple(arguments) not in self._green and (found := self.play(arguments, limit)) is not None:
             raise SystemExit(f"without any mutant {' '.join(arguments)} is red: {found}")
         self._green.add(tuple(arguments))
@@ -127,16 +127,16 @@ def _pytest(folder: Path, log: Path, arguments: Sequence[str]) -> None:
     os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     sys.path[0] = str(folder)
-    for room in ROOMS:
-        found = importlib.util.find_spec(room)
-        if room in sys.modules or found is None or not str(found.origin).startswith(str(folder)):
+    for package in PACKAGES:
+        found = importlib.util.find_spec(package)
+        if package in sys.modules or found is None or not str(found.origin).startswith(str(folder)):
             os._exit(_NOT_THE_COPY)
     imported = ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # the slow packages, before pytest saw them
     os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *imported, *arguments]))
 
 
 def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
-    """Play a mutant through the stages until a test fails."""
+    """Test a mutant stage by stage until a test fails."""
     begun = time.monotonic()
     for stage in stages:
         arguments = mutant.arguments(stage)
@@ -147,19 +147,19 @@ def judge(copy: Copy, mutant: Mutant, stages: Sequence[str]) -> Verdict:
         if found is not None:
             break
     outcome, seconds = "killed" if found else "survived", round(time.monotonic() - begun, 1)
-    return Verdict(mutant.id, mutant.room, outcome, stage, found or "", seconds)
+    return Verdict(mutant.id, mutant.package, outcome, stage, found or "", seconds)
 
 
 def main() -> int:
-    """Play the mutants that were asked for."""
+    """Test the requested mutants."""
     parser = argparse.ArgumentParser(description="Run the tests against listed defects.")
-    parser.add_argument("--only", nargs="+", metavar="ID", help="these mutants, or those of these rooms")
+    parser.add_argument("--only", nargs="+", metavar="ID", help="these mutants, or those of these packages")
     parser.add_argument("--suite", metavar="COMMIT", help="take the tests of this commit")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="run these and no others")
     parser.add_argument("--until", choices=STAGES, default=STAGES[-1], help="the last stage")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts to this file")
     asked = parser.parse_args()
-    mutants = [one for one in read_list() if not asked.only or {one.id, one.room} & set(asked.only)]
+    mutants = [one for one in read_list() if not asked.only or {one.id, one.package} & set(asked.only)]
     if asked.tests:
         mutants = [replace(one, tests=tuple(asked.tests)) for one in mutants]
     first = 1 if asked.suite else 0  # the tests of another commit have other names
@@ -171,7 +171,7 @@ def main() -> int:
         copy = Copy(Path(folder), asked.suite)
         if stages[0] == STAGES[0]:
             named = sorted({test for mutant in mutants for test in mutant.tests})
-            copy.require_green([*named, *SELECTED[stages[0]]], LIMITS["room"])
+            copy.require_green([*named, *SELECTED[stages[0]]], LIMITS["package"])
         for mutant in mutants:
             verdicts.append(one := judge(copy, mutant, stages))
             sys.stdout.write(f"{one.outcome:8} {one.id:48} {one.seconds:6.1f} s  {one.stage:5} {one.by}\n")

@@ -18,7 +18,7 @@ def text_of(path):
 
 
 def test_the_list_has_150_mutants_spread_over_the_packages():
-    assert Counter(one.room for one in MUTANTS) == SPREAD
+    assert Counter(one.package for one in MUTANTS) == SPREAD
     assert len({one.id for one in MUTANTS}) == len(MUTANTS) == 150
 
 

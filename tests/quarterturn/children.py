@@ -1,7 +1,7 @@
 """Work in forked child processes, and gates at which processes wait for each other.
 
-A child knows everything that this process has imported, so it costs next to nothing. Whoever forks one has no database
-open that the child opens too: SQLite would take the locks of the one for those of the other.
+A child has all modules that this process has imported, so it costs next to nothing. A process that forks one has no
+database open that the child opens too: SQLite would confuse the locks of the two.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Self
 
 
 @dataclass(frozen=True)
-class Said:
-    """How a child ended, what it said, and what it told on the side: of a verb that is struck, each change."""
+class ChildResult:
+    """Exit code and output of a child, and the changes that a struck verb reported."""
 
     code: int
     text: str
@@ -31,7 +31,7 @@ class Said:
 
 
 class Child:
-    """Some work in a process of its own; called, it waits for the end.
+    """Work in a forked process; calling it waits for its end.
 
     Args:
         work: the work; its answer is the exit status, 99 if it raises.
@@ -58,35 +58,35 @@ class Child:
                 os._exit(code or 0)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """What whoever strikes has told so far."""
+    def reported(self) -> tuple[str, ...]:
+        """Give what the striker has reported so far."""
         return tuple(os.pread(self._tell, os.fstat(self._tell).st_size, 0).decode().splitlines())
 
-    def wait(self) -> Said | None:
-        """Wait until it stops, or ends and has said this."""
+    def wait(self) -> ChildResult | None:
+        """Wait until the child stops (None) or ends."""
         status = os.waitpid(self.pid, os.WUNTRACED)[1]
         if os.WIFSTOPPED(status):
             return None
         said = os.pread(self._out, os.fstat(self._out).st_size, 0).decode()
-        found = Said(os.waitstatus_to_exitcode(status), said, self.told)
+        found = ChildResult(os.waitstatus_to_exitcode(status), said, self.reported)
         os.close(self._out)
         os.close(self._tell)
         return found
 
-    def __call__(self) -> Said:
-        """Wait for its end."""
+    def __call__(self) -> ChildResult:
+        """Wait for the child's end."""
         said = self.wait()
         assert said is not None
         return said
 
-    def kill(self) -> Said:
-        """End it as a machine does that loses its power."""
+    def kill(self) -> ChildResult:
+        """End the process as a power loss does."""
         os.kill(self.pid, signal.SIGKILL)
         return self()
 
 
 def die() -> None:
-    """End this very process so."""
+    """Kill this very process."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -101,7 +101,7 @@ class Gate:
         os.read(self._near, 1)
 
     def open(self, count: int = 1) -> None:
-        """Let so many through."""
+        """Let so many processes through."""
         os.write(self._far, b"!" * count)
 
     def __enter__(self) -> Self:

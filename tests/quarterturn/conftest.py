@@ -38,7 +38,7 @@ FEW = SetSpec("few", _FEW, _FEW)
 
 @dataclass(frozen=True)
 class Said:
-    """What one command came to."""
+    """Result of one command."""
 
     code: int
     out: str
@@ -46,7 +46,7 @@ class Said:
 
     @property
     def object(self) -> dict[str, Any]:
-        """The one object on standard output."""
+        """Give the one object on standard output."""
         value = json.loads(self.out)
         assert isinstance(value, dict)
         return value
@@ -57,7 +57,7 @@ class Said:
 
     @property
     def sentence(self) -> str:
-        """The last line on standard error; what went before it is progress."""
+        """Give the last line on standard error; the lines before it are progress."""
         lines = self.err.strip().splitlines()
         return lines[-1] if lines else ""
 
@@ -82,7 +82,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def say(capfd: pytest.CaptureFixture[str]) -> Say:
-    """Give a command's words, get what it said."""
+    """Give a function that runs a command and gives its result."""
 
     def command(*words: object) -> Said:
         capfd.readouterr()
@@ -94,16 +94,16 @@ def say(capfd: pytest.CaptureFixture[str]) -> Say:
 
 
 def listed(folder: Path) -> dict[str, str]:
-    """Every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
+    """Give every file and folder below, with a digest of its bytes: equal before and after if nothing was written."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in sorted(folder.rglob("*"))
-        if not path.name.endswith(("-wal", "-shm", "lock"))  # made by whoever only looks
+        if not path.name.endswith(("-wal", "-shm", "lock"))  # made by readers too
     }
 
 
 def written(stratum: Stratum, number: int) -> dict[str, Any]:
-    """Write a task by hand. It is valid; nobody proves it here."""
+    """Write a task by hand; it is valid, and not proven here."""
     letters = random.Random(f"{stratum} {number}")
     tools = [f"{stratum.server}.{name}" for name in SERVERS[stratum.server].tools]
     tools += [f"filesystem.{name}" for name in SERVERS["filesystem"].tools if stratum.server != "filesystem"]
@@ -124,7 +124,7 @@ def written(stratum: Stratum, number: int) -> dict[str, Any]:
 
 
 def with_files(stratum: Stratum, number: int) -> dict[str, Any]:
-    """Write a task by hand that really has files, whatever its server, so that its predicate has a verdict."""
+    """Write a task by hand that has files whatever its server, so that its predicate has a verdict."""
     servers = dict.fromkeys(("filesystem", stratum.server))
     tools = [f"{server}.{name}" for server in servers for name in list(SERVERS[server].tools)[: 12 // len(servers)]]
     kept = [tool for tool in tools if tool != "filesystem.create_directory"]
@@ -163,7 +163,7 @@ def make(
     database: DatabaseSettings = SQLITE,
     **how: Any,
 ) -> Path:
-    """Make a home of a set with so many reviewed tasks of each stratum, and a live set if it is wanted."""
+    """Make a home of a set with so many reviewed tasks of each stratum, and with a live set if wanted."""
     benchmark, anybodys = BenchmarkSettings(first_month=MONTH, set=of), ServiceSettings(images=("",))
     create(folder, Settings(benchmark=benchmark, service=anybodys, database=database), None)
     house = Application(folder, None)
@@ -176,7 +176,7 @@ def make(
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give whoever is waited for in this process five minutes: a slow machine is no trouble."""
+    """Raise the limit of every wait in this process to five minutes, for slow machines."""
     for name in (
         "accounts.oidc.WAIT",
         "notices.channels.PATIENCE",
@@ -191,27 +191,27 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def memory() -> Iterator[Path]:
-    """A folder in memory, where forcing to the disk costs nothing."""
+    """Give a folder in memory, where fsync costs nothing."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-tests-") as folder:
         yield Path(folder)
 
 
 @pytest.fixture
 def tmp_path(memory: Path) -> Iterator[Path]:
-    """The test's own folder, in memory: no test of this room asks what a disk does with what is forced to it."""
+    """Give the test's own folder, in memory: no test here asks what a disk does on fsync."""
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
 
 @pytest.fixture(scope="session")
 def templates(memory: Path) -> Path:
-    """Where prepared homes lie, each made once and copied."""
+    """Give the folder of prepared homes, each made once and copied."""
     (memory / "homes").mkdir()
     return memory / "homes"
 
 
 def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
-    """Give a home of one's own; homes of a kind are made once and copied."""
+    """Give a test its own copy of a home of a kind; each kind is made once."""
     if not (templates / name).exists():
         make(templates / name, **how)
     return Path(shutil.copytree(templates / name, to))
@@ -219,7 +219,7 @@ def copy_of(templates: Path, name: str, to: Path, **how: Any) -> Path:
 
 @contextmanager
 def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any) -> Iterator[Path]:
-    """Give such a home whose rows are in a database of its own on the server."""
+    """Give a copy of such a home whose rows are in a database of its own on the server."""
     kind = f"{name}-on-postgresql"
     if not (templates / kind).exists():
         how["database"] = DatabaseSettings(url=server.make())
@@ -235,7 +235,7 @@ def copied_rows(server: Server, templates: Path, name: str, to: Path, **how: Any
 def copy(
     templates: Path, tmp_path: Path, backend: str, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Path]]:
-    """Give a home of a kind, on the database that the test plays on."""
+    """Give a copy of a home of a kind, on the database that the test runs on."""
     with ExitStack() as stack:
 
         def give(name: str, **how: Any) -> Path:
@@ -267,20 +267,20 @@ def live(copy: Callable[..., Path]) -> Path:
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let there be a small set of its own name, and let the demo set be as small."""
+    """Make the small set available under its own name, and make the demo set as small."""
     monkeypatch.setitem(sets.SETS, FEW.name, FEW)  # type: ignore[index]
     monkeypatch.setitem(sets.SETS, DEMO.name, replace(FEW, name=DEMO.name))  # type: ignore[index]
 
 
 @pytest.fixture
 def small(few: None, copy: Callable[..., Path]) -> Path:
-    """A home with a live set of eight tasks, for boxes in which nothing can be played."""
+    """Give a home with a live set of eight tasks, for boxes in which nothing can be played."""
     return copy("small", tasks=5, live=True)
 
 
 @pytest.fixture
 def playable(few: None, copy: Callable[..., Path]) -> Path:
-    """A home with a live set of eight tasks that a real box can play: every task has a verdict."""
+    """Give a home with a live set of eight tasks that a real box can play: every task has a verdict."""
     return copy("playable", tasks=5, live=True, write=with_files)
 
 

@@ -1,9 +1,9 @@
 """Kills a verb, or fails its disk, at each lasting change; `python -m tests.quarterturn.crashes` prints the page.
 
-A verb is run in a forked child, and struck right before the first lasting change that was not struck yet: a commit of
-the rows, or a file that gets its name. The blow is SIGKILL, or the answer that the disk is full. Then the same command
-is given again and struck at the next change, until it ends by itself. So every change is struck once, each time by
-whoever had to go on from the last blow, and at the end the home must be as one that was never struck.
+A verb runs in a forked child, and is struck right before the first lasting change that was not struck yet: a commit of
+the rows, or a file that gets its name. The strike is SIGKILL, or an answer that the disk is full. Then the same command
+is given again and struck at the next change, until it ends undisturbed. So every change is struck once, each time in
+the process that resumes after the last strike, and at the end the home must equal one that was never struck.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from quarterturn.tasks import review  # noqa: F401
 from rotation.generation import import_tasks  # noqa: F401
 from rotation.turn.turn import STEPS
 
-from .children import Child, Said
+from .children import Child, ChildResult
 
 THINGS = {
     r"home/keys/(.*/)?\..*": "",
@@ -158,7 +158,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
 
 
 class Striker:
-    """Strikes this process at the first change whose name is not among those struck."""
+    """Strikes this process at the first change whose name is not among those already struck."""
 
     def __init__(self, base: Path, way: str, struck: set[str], tell: int) -> None:
         self._base, self._way, self._struck, self._tell = base, way, struck, tell
@@ -186,7 +186,7 @@ class Striker:
         return committed
 
     def at(self, changed: str, error: Exception) -> None:
-        """Strike, if this change was not struck yet."""
+        """Strike, unless this change was struck before."""
         name = f"{step()}{changed}"
         if name in self._struck:
             return
@@ -198,7 +198,7 @@ class Striker:
 
 
 def thing(path: Path) -> str:
-    """Say what a file is."""
+    """Give the kind of a file."""
     return next((words for form, words in THINGS.items() if re.fullmatch(form, str(path))), str(path))
 
 
@@ -217,19 +217,19 @@ STEPS = {
 
 
 def step() -> str:
-    """Name the step that is being made, where a verb has several."""
+    """Name the current step of a verb that has several."""
     return next((STEPS[caller] for caller in _callers() if caller in STEPS), "")
 
 
 def start(
     work: Callable[[], int], way: str = "", base: Path = Path(), struck: set[str] | None = None
-) -> Callable[[], Said]:
-    """Start some work in a child; the answer waits for its end."""
+) -> Callable[[], ChildResult]:
+    """Start work in a child process; the result waits for its end."""
     return Child(work, (lambda tell: Striker(base, way, struck or set(), tell)) if way else None)
 
 
 def verb(*words: str | Path) -> Callable[[], int]:
-    """Give a verb as work."""
+    """Give a verb as work for a child."""
     return lambda: run([str(word) for word in words])
 
 
@@ -237,7 +237,7 @@ def verb(*words: str | Path) -> Callable[[], int]:
 
 
 def state(base: Path) -> dict[str, Any]:
-    """Say what is there, without what chance or the clock chose: equal for two homes where the same was done."""
+    """Describe a home without random values and times: equal for two homes where the same was done."""
     found: dict[str, Any] = {"files": sorted(_names(base))}
     for home in (base / "home", base / "new"):
         if (home / "quarterturn.db").exists():
@@ -260,7 +260,7 @@ def _names(base: Path) -> Iterator[str]:
 def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
     tables = [name for (name,) in rows.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     counts = {table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in sorted(tables)}
-    for table in ("vault_access", "rotation_scan"):  # whoever goes on opens again, and scans again
+    for table in ("vault_access", "rotation_scan"):  # the next process opens again, and scans again
         counts.pop(table, None)
     if "vault_task" in counts:
         counts["states"] = sorted(rows.execute("SELECT state, count(*) FROM vault_task GROUP BY state"))
@@ -270,14 +270,14 @@ def _counts(rows: sqlite3.Connection) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Blow:
-    """How a verb ended that was struck, and whether anything of it was there then."""
+    """How a struck verb ended, and whether anything of it was there then."""
 
-    said: Said
+    said: ChildResult
     left: str
 
 
 def play(work: Callable[[], int], way: str, base: Path) -> list[Blow]:
-    """Run a verb and strike it at every change in turn, until a run of it ends by itself; that is the last one."""
+    """Run a verb and strike it at every change in turn, until a run of it ends undisturbed; that is the last one."""
     untouched, struck = state(base), set[str]()
     blows: list[Blow] = []
     while not blows or blows[-1].said.struck:

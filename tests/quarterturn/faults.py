@@ -1,13 +1,13 @@
 """Fails one disk call behind each step of a verb, and checks that the next try recovers.
 
-The import of tasks needs a box, and is played in `test_crashes.py` alone.
+The import of tasks needs a box, and is tested in `test_crashes.py` alone.
 
-The verb is run in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
-takes hold of it and answers EIO to its next call of a family: SQLite's calls too, which no patch reaches. The same
-command is then given again, and fails at the next place, until it ends by itself; that goes on until no place is left.
+The verb runs in a child that stops behind each of its steps (`crashes.TABLE`), and at its beginning. There strace
+attaches to it and answers EIO to its next call of a family: SQLite's calls too, which no patch reaches. The same
+command is then given again, and fails at the next place, until it ends undisturbed and no place is left.
 
-After a failed `fsync` the kernel may have forgotten what it was to write, and says so only once. So whatever a failed
-one should have made durable has to be forced to the disk again before a verb may say that it is done.
+After a failed `fsync` the kernel may have forgotten what it was to write, and reports that only once. So whatever a
+failed one should have made durable has to be synced again before a verb may say that it is done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .children import Child, Said
+from .children import Child, ChildResult
 from .crashes import Striker, state, step
 from .scenes import CLEAR, OVER, Scene, sound, with_keys
 
@@ -47,7 +47,7 @@ _RANDOM = re.compile(r"\.[0-9a-f]{16}")
 
 
 class Stopper(Striker):
-    """Stops this process behind the first step at which something is left to fail, and tells what is forced to disk."""
+    """Stops this process behind the first step with a call left to fail, and reports what is fsynced."""
 
     def __init__(self, base: Path, wanted: Wanted, struck: set[str], tell: int) -> None:
         super().__init__(base, "stop", struck, tell)
@@ -78,13 +78,13 @@ class Stopper(Striker):
 
 
 def named(path: str) -> str:
-    """Name a file without what chance put into its name."""
+    """Name a file without the random part of its name."""
     return _RANDOM.sub(".*", path)
 
 
 @dataclass
 class Fault:
-    """A child that something failed for.
+    """A child in which a call failed.
 
     Attributes:
         said: how it ended.
@@ -93,18 +93,18 @@ class Fault:
         astray: whether one failed that was not on the disk: its own output.
     """
 
-    said: Said
+    said: ChildResult
     place: str
     calls: list[str] = field(default_factory=list)
     astray: bool = False
 
 
 def fail(work: Callable[[], int], base: Path, wanted: Wanted, struck: set[str]) -> Fault:
-    """Run a verb and let a call fail behind the first step where one of those wanted did not yet."""
+    """Run a verb and fail a call behind the first step where a wanted one has not failed yet."""
     child = Child(work, lambda tell: Stopper(base, wanted, struck, tell))
     if (said := child.wait()) is not None:
         return Fault(said, "")
-    place = child.told[-1].removeprefix("stop ")
+    place = child.reported[-1].removeprefix("stop ")
     _, family, number = place.rsplit("|", 2)
     names = ",".join(FAMILIES[family])
     inject = f"inject={names}:error=EIO:when={number}"
@@ -135,7 +135,7 @@ def _call(line: str, base: Path) -> str:
 
 @dataclass
 class Found:
-    """What came of it.
+    """Result of one failed call.
 
     Attributes:
         calls: the calls that failed, and how often.
@@ -149,7 +149,7 @@ class Found:
 def play(
     scene: Scene, name: str, wanted: Wanted, unharmed: dict[str, Any], prepare: Callable[[], Callable[[], int]]
 ) -> Found:
-    """Let every place of a verb fail once.
+    """Fail every call of a verb once.
 
     Args:
         scene: where.
@@ -178,11 +178,11 @@ def play(
             work, lost = prepare(), set()
 
 
-def _lost(before: set[str], said: Said) -> set[str]:
+def _lost(before: set[str], said: ChildResult) -> set[str]:
     """Give what a failed call should have made durable and no later one did."""
     lost = set(before)
-    for told in said.struck:
-        kind, _, path = told.partition(" ")
+    for change in said.struck:
+        kind, _, path = change.partition(" ")
         if kind == "lost":
             lost.add(path)
         elif kind == "kept":
@@ -191,11 +191,11 @@ def _lost(before: set[str], said: Said) -> set[str]:
 
 
 def _forgotten(base: Path, lost: set[str]) -> Iterator[str]:
-    """Say what was not made durable by the end."""
+    """Give what was not durable at the end."""
     yield from (f"{path} was not forced to the disk again" for path in lost if not path.startswith(f"{base}/{DRAWN}"))
 
 
-def _unclear(said: Said) -> Iterator[str]:
+def _unclear(said: ChildResult) -> Iterator[str]:
     if said.code not in CLEAR or "Traceback" in said.text or "internal error" in said.text:
         yield f"it ended with {said.code}: {said.text}"
     if not said.sentence.startswith("quarterturn: ") or "a file: " in said.sentence:

@@ -28,18 +28,18 @@ HOW_TO = ROOT / "docs" / "how-to"
 
 
 def blocks(page: str, language: str = "") -> list[str]:
-    """Give the blocks of a guide that are in a language; commands are in none."""
+    """Give the code blocks of a guide in a language; commands stand in blocks without a language."""
     found = re.findall(r"^```(\w*)\n(.*?)^```$", (HOW_TO / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     return [text for name, text in found if name == language]
 
 
 def commands(page: str) -> list[str]:
-    """Give the commands of a guide, a line each."""
+    """Give the commands of a guide, one per line."""
     return [line for block in blocks(page) for line in block.splitlines()]
 
 
-class Desk:
-    """A folder in which commands are typed, with the examples and the programs that guides count on.
+class GuideShell:
+    """A folder in which a guide's commands are run, with the examples and programs that guides use.
 
     Args:
         folder: the folder; what was there stays.
@@ -58,7 +58,7 @@ class Desk:
         (folder / ".venv").symlink_to(sys.prefix)
 
     def type(self, command: str, code: int = 0) -> str:
-        """Play one command; require its exit code, and give all that it said."""
+        """Run one command, require its exit code, and give its output."""
         words = shlex.split(command)
         with self._patch.context() as patched:
             for name, value in self._secrets.items():
@@ -76,7 +76,7 @@ class Desk:
 
     @contextmanager
     def kept(self, command: str, *says: str) -> Iterator[None]:
-        """Keep a command running for the block, once it has said all of this on standard error, in any order."""
+        """Keep a command running for the block, once its standard error has shown all these texts."""
         environment = os.environ | self._secrets
         words = ["bash", "-c", f"exec env {command}"]
         process = subprocess.Popen(words, stderr=subprocess.PIPE, env=environment, text=True)
@@ -103,6 +103,6 @@ class Desk:
 
 
 def heard_at(port: int) -> bool:
-    """Say whether somebody listens on a port of the loopback."""
+    """Give whether somebody listens on a loopback port."""
     with socket.socket() as attempt:
         return attempt.connect_ex(("127.0.0.1", port)) == 0

@@ -15,7 +15,7 @@ from rotation.month.sets import Stratum
 from vault.ledger.audit.verify import audit
 from vault.task.document import Task
 
-from .children import Said
+from .children import ChildResult
 from .conftest import copy_of, written
 from .crashes import start, verb
 
@@ -26,7 +26,7 @@ OVER = "is done; the next one is"
 
 
 def sound(home: Path) -> None:
-    """Look at everything that could contradict itself."""
+    """Check everything that could contradict itself."""
     with closing(Application(home, None)) as house:
         assert house.writer.fsck() == []
         house.vault.verify_access_log()
@@ -51,7 +51,7 @@ class Scene:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def set(self, name: str) -> Callable[[], int]:
-        """Make ready for a verb, and give it; what it needs is made once and copied."""
+        """Prepare the home for a verb, and give the verb; what it needs is made once and copied."""
         if name != "init":
             prepared = self.templates / f"before-{name.replace(' ', '-')}"
             if prepared.exists():
@@ -109,7 +109,7 @@ class Scene:
         return verb("restore", self.copy, "--head", self.home / "head" / "signed", "--home", self.new)
 
 
-def clear(said: Said) -> None:
+def clear(said: ChildResult) -> None:
     """Require one sentence, of a code that says whose turn it is, and nothing of a library."""
     assert said.code in CLEAR, said.text
     assert said.sentence.startswith("quarterturn: "), said.text

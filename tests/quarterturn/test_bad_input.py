@@ -20,7 +20,7 @@ STRATUM = Stratum("filesystem", "single-tool", "easy")
 
 @pytest.fixture
 def refused(say, tmp_path, listing):
-    """Check that a command says no in one sentence, in both forms, and leaves everything as it was."""
+    """Check that a command fails with one sentence, in both forms, and changes nothing."""
 
     def check(code: int, sentence: str, *words: object) -> None:
         before = listing(tmp_path)
@@ -217,7 +217,7 @@ PROVENANCE = {
 
 
 def change(path: str, value: object):
-    """Name a change to the line: `task.goal` = value; None takes the key away."""
+    """Set a field of the line: `task.goal` = value; None removes the key."""
 
     def apply(line: dict) -> None:
         *way, last = path.split(".")
@@ -437,7 +437,7 @@ def test_a_good_bundle_is_yes_with_what_it_does_not_prove(say):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"leaf": 1, "task": 1, "note": 1}', '{"leaf": "%"}'])
-def test_what_plumbing_does_not_understand_is_two(verb, text, say, monkeypatch, tmp_path):
+def test_plumbing_exits_with_2_on_input_it_does_not_understand(verb, text, say, monkeypatch, tmp_path):
     (tmp_path / "in").write_text(text)
     with (tmp_path / "in").open() as given:
         monkeypatch.setattr("sys.stdin", given)

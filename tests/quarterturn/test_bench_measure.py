@@ -24,7 +24,7 @@ def measure():
 
 
 class Work:
-    """Does nothing but move a clock of its own."""
+    """Work that only moves a simulated clock."""
 
     now = 0.0
 
@@ -109,17 +109,17 @@ def test_a_bench_that_there_is_none_of_is_refused_in_one_sentence():
 def test_a_small_run_prints_one_object_of_ratios():
     done = bench("--json", "--rounds", "1", "control", "sealing", "predicates")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["ok"]
-    assert set(told["data"]["benches"]) == {"control", "sealing", "predicates"}
-    for seen in told["data"]["benches"].values():
+    report = json.loads(done.stdout)
+    assert report["ok"]
+    assert set(report["data"]["benches"]) == {"control", "sealing", "predicates"}
+    for seen in report["data"]["benches"].values():
         for line in seen["lines"]:
             assert 0 < line["ratio"]["min"] <= line["ratio"]["median"] <= line["ratio"]["max"]
             assert line["rounds"] == 1
 
 
 @pytest.mark.slow
-def test_what_is_missing_is_said_in_one_sentence_with_its_code(monkeypatch, tmp_path):
+def test_a_missing_program_is_reported_in_one_sentence_with_its_code(monkeypatch, tmp_path):
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     done = bench("--json", "--rounds", "1", "docker")
     assert done.returncode == 6

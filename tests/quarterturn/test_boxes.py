@@ -42,13 +42,13 @@ def there(monkeypatch):
     return put
 
 
-def test_what_is_official_comes_first(there):
+def test_the_official_box_comes_first(there):
     there()
     assert choose_box("auto").name == "docker"
     assert choose_box("bwrap").name == "bwrap"
 
 
-def test_where_no_engine_answers_bubblewrap_is_taken(there):
+def test_without_an_engine_bubblewrap_is_taken(there):
     there(docker=NoBox("no engine"))
     assert choose_box("auto").name == "bwrap"
 
@@ -129,7 +129,7 @@ def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
 
 @pytest.fixture
 def suite(monkeypatch):
-    """Attempts that a test makes up, in the place of the suite."""
+    """Replace the attack suite with the test's own attempts."""
 
     def put(*made):
         def attack(box, *, controls, done):
@@ -159,7 +159,7 @@ def test_an_attack_that_escapes_is_a_no(outcome, code, there, say, suite):
     }
 
 
-def test_what_was_made_before_the_suite_was_lost_is_said(there, say, suite):
+def test_attempts_made_before_the_suite_was_lost_are_reported(there, say, suite):
     there()
     suite(
         Attempt("tcp", "network", "no route", "escaped", "got there"), Lost("the drill x did not end (agent-timeout)")
@@ -220,7 +220,7 @@ def test_the_suite_has_all_its_attempts():
     ids=" ".join,
 )
 def test_a_machine_without_any_box_is_six_in_one_sentence(words, say, tmp_path, monkeypatch):
-    """No engine at the socket, no bwrap on the path: nothing is run, and what to install is said."""
+    """Without an engine and without bwrap nothing is run, and the message says what to install."""
     for name, value in {"PATH": tmp_path, "HOME": tmp_path, "DOCKER_HOST": f"unix://{tmp_path}/none.sock"}.items():
         monkeypatch.setenv(name, str(value))
     said = say(*words, "--home", tmp_path / "home", "--json")

@@ -31,7 +31,7 @@ LIGHT = {
 
 
 def verbs() -> Iterator[tuple[str, ...]]:
-    """All verbs of all groups, and the groups, as words."""
+    """Give all verbs of all groups, and the groups, as words."""
 
     def walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield words
@@ -100,7 +100,7 @@ def test_the_help_lists_each_verb_on_one_line_of_its_group(say, monkeypatch):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_understood_is_one_sentence_and_two(words, named, say):
+def test_a_usage_error_is_one_sentence_and_exit_code_2(words, named, say):
     plain, asked = say(*words), say(*words, "--json")
     assert (plain.code, asked.code) == (2, 2)
     assert plain.out == ""

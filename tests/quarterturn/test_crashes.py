@@ -20,7 +20,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 
 from . import crashes, faults
-from .children import Said
+from .children import ChildResult
 from .conftest import copy_of, written
 from .crashes import TABLE, Blow, play, start, state, verb
 from .scenes import EASY, OVER, Scene, clear, sound, with_keys
@@ -47,7 +47,7 @@ def drafts(memory: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def proven(drafts: Path, templates: Path, memory: Path) -> dict[str, Admission]:
-    """What the box said of them, once: what is struck is what comes after."""
+    """Give the box's results for them, made once: only what follows is struck."""
     prover, read = BoxProver(BwrapBox()), import_tasks.read_drafts(drafts.read_bytes(), "drafts")
     with closing(Application(copy_of(templates, "empty", memory / "proven"), None)) as house:
         others = house.known_tasks.index(who="ada")
@@ -61,7 +61,7 @@ def scene(tmp_path: Path, templates: Path) -> Scene:
 
 @pytest.fixture(scope="session")
 def unharmed(memory: Path, templates: Path) -> Callable[[str], dict]:
-    """What is there after a verb that nothing struck."""
+    """Give the state after a verb that nothing struck."""
     known = {}
 
     def give(name: str) -> dict:
@@ -88,10 +88,10 @@ def test_a_verb_that_is_struck_at_every_change_is_finished_once(name, way, scene
 
 
 def require_the_table(name: str, way: str, blows: list[Blow]) -> None:
-    """Compare the blows with what the page says."""
+    """Require that the blows are those of the page."""
     found = [(struck, blow.left) for blow in blows for struck in blow.said.struck]
-    told = [(step.name, step.left) for step in TABLE[name]]
-    assert found == told or (way == "kill" and found == [row for row in told if row[0] != "after: the view"])
+    listed = [(step.name, step.left) for step in TABLE[name]]
+    assert found == listed or (way == "kill" and found == [row for row in listed if row[0] != "after: the view"])
     for blow in blows:
         if way == "kill":
             assert blow.said.code == -9
@@ -114,7 +114,7 @@ def test_an_import_that_is_struck_at_every_change_keeps_each_task_once(way, scen
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_where_the_disk_fails_an_import_says_so_and_the_next_one_keeps_each_task_once(scene, drafts, proven):
+def test_an_import_reports_a_failing_disk_and_the_next_one_stores_each_task_once(scene, drafts, proven):
     def prepare() -> Callable[[], int]:
         copy_of(scene.templates, "empty", scene.home)
         return scene.task_import(drafts, proven)
@@ -137,7 +137,7 @@ def test_the_page_is_made_from_the_table():
 
 @contextmanager
 def disk(folder: Path, size: str) -> Iterator[Path]:
-    """A small disk of one's own."""
+    """Give a small disk of the test's own."""
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
     try:
@@ -199,12 +199,12 @@ def test_on_a_read_only_disk_every_verb_says_so_and_changes_nothing(tmp_path, te
 # -- two at once ------------------------------------------------------------------------------------------------------
 
 
-def both(one, other) -> list[Said]:
-    """Run two verbs at the same time."""
+def both(one, other) -> list[ChildResult]:
+    """Run two verbs concurrently."""
     return [ended() for ended in [start(one), start(other)]]
 
 
-def codes(said: list[Said]) -> list[int]:
+def codes(said: list[ChildResult]) -> list[int]:
     for one in said:
         assert one.code in {0, *EXITS.values()}, one.text
         assert "Traceback" not in one.text
@@ -213,7 +213,7 @@ def codes(said: list[Said]) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["turn run", "backup", "release path", "keys rotate"])
-def test_of_two_that_do_the_same_one_does_it_or_both_agree(name, scene, unharmed):
+def test_of_two_equal_verbs_at_once_one_acts_or_both_agree(name, scene, unharmed):
     work = scene.set(name)
     assert codes(both(work, work))[0] == 0
     assert state(scene.base) == unharmed(name)

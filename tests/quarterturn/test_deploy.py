@@ -21,7 +21,7 @@ SERVICES = ("web", *WORKERS)
 
 
 def composed(tmp_path: Path) -> dict[str, Any]:
-    """Let docker-compose read its file, and give what it understood."""
+    """Give docker-compose's parse of its file."""
     environment = os.environ | {"DOCKER_GROUP": "101", "QUARTERTURN_PASSPHRASE": "test-phrase"}
     command = ["docker-compose", "--file", DEPLOY / "compose.yaml", "config"]
     said = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -83,7 +83,7 @@ def test_no_password_stands_in_what_is_composed(composition):
         assert [secret["source"] for secret in composition["services"][name]["secrets"]] == ["pgpass"]
 
 
-def test_what_is_composed_is_what_the_command_line_takes(composition, capsys):
+def test_the_composed_command_is_accepted_by_the_command_line(composition, capsys):
     for name in SERVICES:
         verb, *options = composition["services"][name]["command"]
         assert run([verb, "--help"]) == 0

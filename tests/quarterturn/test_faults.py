@@ -45,7 +45,7 @@ def played(tmp_path: Path, templates: Path, name: str, wanted: faults.Wanted) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
-def test_where_the_disk_fails_a_verb_says_so_and_the_next_one_finishes_it(name, tmp_path, templates):
+def test_a_verb_reports_a_failing_disk_and_the_next_one_finishes_it(name, tmp_path, templates):
     found = played(tmp_path, templates, name, OF_A_TURN if name == "turn run" else SHORT)
     assert found.wrong == []
     for kind in KINDS[name]:
@@ -59,7 +59,7 @@ LEFT_SO = re.compile(r"\['fsync home/keys'\]: \S+/home/keys was not forced to th
 @pytest.mark.slow
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", [name for name in TABLE if name != "task import"])
-def test_where_any_of_twelve_calls_of_each_kind_fails_a_verb_says_so_and_the_next_one_finishes_it(
+def test_a_verb_reports_any_of_twelve_failing_calls_of_each_kind_and_the_next_one_finishes_it(
     name, tmp_path, templates
 ):
     found = played(tmp_path, templates, name, LONG)
@@ -68,7 +68,7 @@ def test_where_any_of_twelve_calls_of_each_kind_fails_a_verb_says_so_and_the_nex
 
 @pytest.mark.slow
 def test_a_release_that_is_believed_to_be_there_after_its_name_was_lost_is_found_out(tmp_path, templates, monkeypatch):
-    """The test of the test: without taking the name back, the second try leaves what the first one lost."""
+    """Checks the test itself: if the name stays, the second try keeps the first one's loss."""
     monkeypatch.setattr(Path, "rename", without_taking_back)
     found = played(tmp_path, templates, "release path", (("sync", 1),))
     assert [one for one in found.wrong if "home/public/releases was not forced to the disk again" in one]

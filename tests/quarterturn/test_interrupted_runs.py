@@ -32,7 +32,7 @@ MONTH, NOW = "2026-12", datetime(2026, 12, 5, 10, tzinfo=UTC)
 
 
 def solve(made):
-    """Do what a task written by hand asks for."""
+    """Solve a hand-written task."""
     hands = Hands(made)
     number = hands.get("/task")["goal"].rpartition("-")[2].rstrip(".")
     hands.call("filesystem__create_directory", path=f"/data/files/number-{number}")
@@ -42,14 +42,14 @@ def solve(made):
 def house(playable, clock, monkeypatch):
     house = Application(playable, None, clock)
     house.accounts.create("ada", "submitter")
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 
 
 @pytest.fixture
 def played(house, monkeypatch):
-    """Give what has the jobs of this home played in memory, and the submission."""
+    """Let the jobs of this home be played in memory, and give the box and the agent."""
 
     def give(story=solve):
         box, agent = in_memory(story)
@@ -61,7 +61,7 @@ def played(house, monkeypatch):
 
 
 class Heard(jobs.NullProgress):
-    """Keeps what is said."""
+    """Records progress messages."""
 
     def __init__(self):
         self.said = []
@@ -71,8 +71,8 @@ class Heard(jobs.NullProgress):
 
 
 def submitted(house):
-    wish = SubmissionRequest("private", image="ada/agent:1")
-    return submission_service.submit(house, "ada", wish, idempotency_key=None, enqueue=lambda *_: None)[0]
+    submission_request = SubmissionRequest("private", image="ada/agent:1")
+    return submission_service.submit(house, "ada", submission_request, idempotency_key=None, enqueue=lambda *_: None)[0]
 
 
 def times(house) -> Counter[int]:
@@ -85,7 +85,7 @@ def came_to(house, number=1) -> Counter[str]:
 
 
 def after(count, error):
-    """A way to record results that raises an error after so many."""
+    """Make a way to record results that raises an error after so many."""
 
     def broken(record):
         left = [count]
@@ -119,7 +119,7 @@ def test_an_interrupted_command_says_how_to_resume_it(house, played, monkeypatch
 
 
 def test_an_internal_error_is_resumed_and_refunds_nobody(house, played, clock, monkeypatch):
-    """What was being played is failed: an agent that can make us err would get a second draw otherwise."""
+    """The task in play has failed: an agent that can provoke our errors would get a second draw otherwise."""
     played()
     made = submitted(house)
     with monkeypatch.context() as broken:
@@ -155,7 +155,7 @@ def test_a_run_that_fails_each_time_is_given_up_charged_and_closed_by_the_turn(h
 
 
 def test_a_first_error_after_many_restarts_of_workers_does_not_give_a_run_up(house, played, monkeypatch):
-    """What our machine or the operator did often says nothing about what goes wrong for the first time."""
+    """Restarts by the operator do not count as tries of a run that fails for the first time."""
     made = submitted(house)
     for _ in range(TRIES):
         stopped(house, made, played)
@@ -179,7 +179,7 @@ def test_a_machine_that_is_away_at_the_turn_leaves_the_rest_unknown_and_no_rank(
 
 
 def test_cancelling_a_run_that_was_served_something_fails_the_rest_and_costs(house, played):
-    """An endpoint sees how it does while it is run: taking back what goes badly would be a second draw."""
+    """An endpoint sees how well it does during a run: cancelling a bad one would be a second draw."""
     made = None
 
     def story(agent):
@@ -216,7 +216,7 @@ def test_a_run_that_the_turn_closes_while_it_is_played_is_done(house, played):
 
 
 def test_another_worker_cannot_serve_what_was_taken_over(house, played):
-    """A worker that is stalled until its lease ends finds its run in other hands at the very next task."""
+    """A worker that stalls until its lease ends loses its run at the very next task."""
     box, agent = played()
     opened = house.official.open(agent, box)
     taken = house.official.resume(1, agent, box)
@@ -226,7 +226,7 @@ def test_another_worker_cannot_serve_what_was_taken_over(house, played):
 
 
 def stopped(house, made, played):
-    """Have the operator stop the worker once something was served."""
+    """Stop the worker as an operator does, once something was served."""
     stopping = threading.Event()
 
     def story(agent):
@@ -239,7 +239,7 @@ def stopped(house, made, played):
 
 
 def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
-    """Left open, it would stay off the leaderboard, and come to an unknown instead of a fail when the month turns."""
+    """Left open, it would stay off the leaderboard, and be unknown instead of failed when the month turns."""
     made = submitted(house)
     stopped(house, made, played)
     gone = submission_service.cancel(house, made.id, "ada")
@@ -249,7 +249,7 @@ def test_cancelling_a_waiting_run_ends_it_and_fails_the_rest(house, played):
     assert [line.run for line in standings.of_month(house, house.official.month())] == [1]
 
 
-def test_who_takes_a_run_back_while_its_worker_is_stopped_fails_the_rest(house, played):
+def test_cancelling_a_run_while_its_worker_is_stopped_fails_the_rest(house, played):
     made, stopping = submitted(house), threading.Event()
 
     def story(agent):
@@ -297,7 +297,7 @@ def test_a_run_that_the_turn_closed_tells_its_figures_whatever_became_of_its_sub
 def test_a_submitted_image_that_is_gone_when_its_run_is_resumed_fails_the_rest(
     house, played, monkeypatch, lack, unserved
 ):
-    """Else whoever sees a run go badly takes the image or the name away, and has an unknown for a fail."""
+    """Otherwise a submitter could remove the image of a run that goes badly, and get an unknown for a fail."""
 
     def gone(*_):
         raise lack
@@ -322,7 +322,7 @@ def test_a_submission_that_changed_meanwhile_has_failed(house, played, monkeypat
 
 
 def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(house, played):
-    """Else the runs of two months' quotas would be served the tasks of one."""
+    """Otherwise the runs of two months' quotas would be served the tasks of one month."""
     played()
     made = submitted(house)
     house.rotation.run(house.official.month())
@@ -333,7 +333,7 @@ def test_runs_that_wait_when_the_month_turns_are_not_played_in_the_next_one(hous
 
 
 def test_a_run_that_a_worker_goes_on_with_is_not_resumed_by_hand(house, played):
-    """The command would take it from the worker, and what that is playing would be failed."""
+    """The command would take the run from its worker, and the task in play would fail."""
     made = submitted(house)
     stopped(house, made, played)
     chosen = RunRequest(image="ada/agent:1", agent=None, submitter="ada", box=None)
@@ -364,7 +364,7 @@ def test_a_run_is_not_resumed_with_anything_else(house, played, changes, sentenc
 
 
 def test_a_run_is_not_resumed_in_another_track(house, played):
-    """A model to ask would be an advantage that the leaderboard knows nothing of."""
+    """A language model would be an advantage that the leaderboard does not show."""
     box, agent = played()
     box.official, agent = True, replace(agent, kind="image")
     house.official.open(agent, box)
@@ -373,17 +373,17 @@ def test_a_run_is_not_resumed_in_another_track(house, played):
 
 
 def test_an_unreachable_upstream_fails_the_tasks_that_called_it_and_the_rest_waits(house, played, clock, monkeypatch):
-    """An agent may have brought it about, so nothing is served again; but whoever did not ask it loses nothing."""
+    """An agent may be the cause, so nothing is served again; tasks that did not call it lose nothing."""
     played()
     made = submitted(house)
     attempt, first = running.run_set, threading.Lock()
 
     def down(*args, on_done, **how):
-        def told(outcome):
+        def stop_after(outcome):
             lost = first.acquire(blocking=False)
             on_done(unplayed_of(outcome) if lost else outcome)
 
-        return attempt(*args, on_done=told, **how)
+        return attempt(*args, on_done=stop_after, **how)
 
     def unplayed_of(outcome):
         return replace(outcome, verdict=Verdict.FALSE, failure="unclear", code="upstream-down")

@@ -9,7 +9,7 @@ import pytest
 
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
 
-from .guides import Desk, commands
+from .guides import GuideShell, commands
 
 PAGE = "keep-the-keys.md"
 
@@ -17,18 +17,18 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def desk(tmp_path, say, monkeypatch):
-    """A desk with three people's SSH keys and a place for tokens."""
+def shell(tmp_path, say, monkeypatch):
+    """Give a shell with three people's SSH keys and a folder for tokens."""
     for name in ("ada", "bob", "cyd"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
     (tmp_path / "tokens").mkdir()
     (tmp_path / "softhsm").write_text(f"directories.tokendir = {tmp_path}/tokens\nobjectstore.backend = file\n")
     monkeypatch.setenv("SOFTHSM2_CONF", str(tmp_path / "softhsm"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    return Desk(tmp_path, say, monkeypatch)
+    return GuideShell(tmp_path, say, monkeypatch)
 
 
-def test_the_guide_to_the_keys_works_line_by_line(desk, say, monkeypatch):
+def test_the_guide_to_the_keys_works_line_by_line(shell, say, monkeypatch):
     present, following = "test-first", "test-next"
     assert len(commands(PAGE)) == 15
     for command in commands(PAGE):
@@ -37,7 +37,7 @@ def test_the_guide_to_the_keys_works_line_by_line(desk, say, monkeypatch):
             present, following = following, "test-of-bob"
         for name, value in ((PASSPHRASE, present), (NEXT_PASSPHRASE, following), (PIN, "test-pin")):
             monkeypatch.setenv(name, value)
-        said = desk.type(command)
+        said = shell.type(command)
         assert "remove" not in words or "fresh one" in said
         locks = "the key ring opens with next or pkcs11 or custodians or passphrase or command"
         assert "doctor" not in words or locks in said

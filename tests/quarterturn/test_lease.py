@@ -58,7 +58,7 @@ def test_a_job_that_another_has_claimed_since_is_lost_to_its_former_worker(house
     assert [jobs.LeaseHeartbeat(house, one, threading.Event()).status() for one in (dead, alive)] == ["lost", "held"]
 
 
-def test_what_our_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):
+def test_a_job_that_this_machine_cannot_run_is_set_aside_also_once_its_run_is_open(small, clock, monkeypatch):
     def fails(_name):
         raise Unavailable("no engine today")
 

@@ -45,7 +45,7 @@ def written(tmp_path):
 
 @pytest.fixture
 def task(live):
-    """Open a live task of a home, as whoever runs it does."""
+    """Open a live task of a home, as a worker does."""
     house = Application(live, None)
     record = house.vault.records("live")[0]
     yield house.vault.open(record.id, who="runner", why="a test").task
@@ -86,7 +86,7 @@ def test_people_on_a_terminal_get_lines_to_read(written):
 
 
 def test_no_error_of_a_worker_writes_a_word_of_its_tasks(written, live, monkeypatch):
-    """The error path of a real private run: tasks opened from the vault, and everything that breaks quotes them."""
+    """A real private run fails in many ways, and every error quotes the opened tasks."""
     house, opened, tried = Application(live, None), [], threading.Event()
     monkeypatch.setattr("quarterturn.submissions.queue.LEASE", timedelta(hours=1))  # the job is met once
     house.accounts.create("ada", "submitter")

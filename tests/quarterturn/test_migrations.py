@@ -32,7 +32,7 @@ def engine(url):
 
 
 def tables(engine) -> set[str]:
-    """Name our tables; procrastinate's are its own."""
+    """Name our tables, without those of procrastinate."""
     names = inspect(engine).get_table_names()
     return {name for name in names if name != "alembic_version" and not name.startswith("procrastinate_")}
 
@@ -57,7 +57,7 @@ def test_the_migrations_make_the_tables_that_the_code_declares(engine):
 
 
 def test_declared_constraints_are_in_the_database(engine):
-    """What a comparison does not look at: checks, and uniqueness of several columns."""
+    """Schema comparison skips checks and uniqueness over several columns."""
     migrations.upgrade(engine)
     found = inspect(engine)
     for name, table in METADATA.tables.items():

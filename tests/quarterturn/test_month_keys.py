@@ -38,7 +38,7 @@ def signed(home: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def turned(live: Path, say) -> Path:
-    """A home after two turns."""
+    """Give a home after two turns."""
     assert say("turn", "run", "--home", live).code == 0
     return live
 
@@ -87,7 +87,7 @@ def test_a_turn_that_has_come_to_nothing_yet_is_three(live, say):
 
 
 def test_a_home_without_the_key_gets_another_and_says_so_in_its_next_set(live, say):
-    """As a home that was begun before there was one, or has lost it."""
+    """A home may be older than the key, or have lost it."""
     before = signed(live)
     (live / "keys" / "month.key").unlink()
     assert say("turn", "run", "--home", live).code == 0

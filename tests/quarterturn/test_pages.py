@@ -21,7 +21,7 @@ PAGES = [
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-ROOMS = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
+PACKAGES = ("vault", "verifiers", "grammars", "sandbox", "rotation", "quarterturn")
 
 
 def test_the_reference_is_written_from_the_commands():
@@ -63,39 +63,39 @@ def test_every_module_that_a_page_names_is_there(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_folder_of_ours_that_a_page_names_is_there(page):
-    named = re.findall(rf"`((?:{'|'.join(ROOMS)})(?:/\w+)*)/?`", page.read_text(encoding="utf-8"))
+    named = re.findall(rf"`((?:{'|'.join(PACKAGES)})(?:/\w+)*)/?`", page.read_text(encoding="utf-8"))
     labels = re.compile(r".*/v\d+")  # of formats: quarterturn/task/v1
     assert not [name for name in named if not labels.fullmatch(name) and not (ROOT / name).is_dir()]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_rooms_page_names_only_what_is_there(room):
-    page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
-    modules = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_modules(room, name))]
-    folders = [name for name in re.findall(r"`([\w/]+)/`", page) if not (ROOT / room / name).is_dir()]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_page_names_only_what_is_there(package):
+    page = (ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8")
+    modules = [name for name in re.findall(r"`([\w/]+\.py)`", page) if not list(_modules(package, name))]
+    folders = [name for name in re.findall(r"`([\w/]+)/`", page) if not (ROOT / package / name).is_dir()]
     assert not modules + folders
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_rooms_page_names_each_of_its_packages(room):
-    page = (ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8")
-    packages = [door.parent.name for door in (ROOT / room).glob("*/__init__.py")]
-    assert packages
-    assert not [name for name in packages if f"`{name}/`" not in page]
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_page_names_each_subpackage(package):
+    page = (ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8")
+    subpackages = [init.parent.name for init in (ROOT / package).glob("*/__init__.py")]
+    assert subpackages
+    assert not [name for name in subpackages if f"`{name}/`" not in page]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_rooms_page_is_a_page(room):
-    assert len((ROOT / "docs" / "tour" / f"{room}.md").read_text(encoding="utf-8").split()) < 600
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_page_is_short(package):
+    assert len((ROOT / "docs" / "tour" / f"{package}.md").read_text(encoding="utf-8").split()) < 600
 
 
 @cache
 def _python_files() -> tuple[str, ...]:
-    """Give every Python file of ours, from the repository's root."""
-    tops = (ROOT / top for top in (*ROOMS, "docs", "examples", "tests"))
+    """Give every Python file of the repository, by its path."""
+    tops = (ROOT / top for top in (*PACKAGES, "docs", "examples", "tests"))
     return tuple(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
 
 
-def _modules(room: str, name: str) -> Iterator[Path]:
-    """A page names modules from its room, or from the part of it that a bullet is about."""
-    yield from (path for path in (ROOT / room).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))
+def _modules(package: str, name: str) -> Iterator[Path]:
+    """Give the modules that a page names, from its package or from the subpackage that a bullet is about."""
+    yield from (path for path in (ROOT / package).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))

@@ -36,7 +36,7 @@ def b64(data: bytes) -> str:
 
 @pytest.fixture
 def plumb(say, monkeypatch, tmp_path):
-    """Give a document, or lines, to a verb."""
+    """Run a verb on a document, or on lines."""
 
     def given(verb, *documents, options=()):
         (tmp_path / "in").write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
@@ -49,7 +49,7 @@ def plumb(say, monkeypatch, tmp_path):
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of 300 leaves, as it is served."""
+    """Give a log of 300 leaves, as it is served."""
     writer = LogWriter(tmp_path / "log", tmp_path / "head" / "signed", LOG, LOG.name)
     writer.append(LEAVES[:200], 0)
     writer.append(LEAVES[200:], 200)
@@ -108,10 +108,13 @@ def test_no_is_1_with_a_sentence(plumb, verb, document, why) -> None:
     said = plumb(verb, document)
     assert (said.code, json.loads(said.out)["ok"]) == (1, False)
     assert why in json.loads(said.out)["error"]
+    evidence = json.loads(said.out)["evidence"]
+    assert evidence["where"]
+    assert evidence["expected"] != evidence["found"]
 
 
 @pytest.mark.parametrize(("verb", "document", "why"), WHAT)
-def test_what_is_not_understood_is_2_with_a_sentence(plumb, verb, document, why) -> None:
+def test_malformed_input_is_exit_code_2_with_a_sentence(plumb, verb, document, why) -> None:
     said = plumb(verb, document)
     assert (said.code, said.out) == (2, "")
     assert why in said.err

@@ -40,7 +40,7 @@ def house(home: Path) -> Iterator[Application]:
 
 @pytest.fixture
 def rate(house: Application) -> Callable[..., float]:
-    """Score a run at a success rate, and give the rate that is told of it."""
+    """Score a run at a success rate, and give the rate that is disclosed."""
 
     def rate(value: float, submitter: str = "ada", *, month: str = "2026-12", track: str = "docker") -> float:
         submitted = Submission("image", "agent", submitter, Program(), "sha256:" + "0" * 64)

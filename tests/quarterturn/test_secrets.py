@@ -18,7 +18,7 @@ WORD = "correct horse battery"
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory):
-    """A home with a passphrase; nothing here changes it, and making one is slow on purpose."""
+    """Give a home with a passphrase; it is never changed, since making one is slow on purpose."""
     folder = tmp_path_factory.mktemp("locked") / "home"
     create(folder, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), WORD.encode())
     return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Say
-from .guides import Desk, blocks
+from .guides import GuideShell, blocks
 
 PAGE = "two-people.md"
 
@@ -17,19 +17,19 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_guide_for_two_works_line_by_line(stocked: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk, (table,) = Desk(stocked.parent, say, monkeypatch), blocks(PAGE, "toml")
+    shell, (table,) = GuideShell(stocked.parent, say, monkeypatch), blocks(PAGE, "toml")
     for name in ("ada", "bob", "cyd"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", desk.folder / name], check=True)
-        table = table.replace(name.upper(), (desk.folder / f"{name}.pub").read_text().strip())
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", shell.folder / name], check=True)
+        table = table.replace(name.upper(), (shell.folder / f"{name}.pub").read_text().strip())
     settings = stocked / "quarterturn.toml"
     assert "[approvals]\nactions = []\n" in settings.read_text()
     settings.write_text(settings.read_text().replace("[approvals]\nactions = []\n", table))
 
     rules, ask, *rest = blocks(PAGE)
-    assert "2 of ada, bob, cyd sign for: activate, export, policy, withdraw" in desk.type(rules.strip())
-    request = re.findall(r"approval show (a-\w+)", desk.type(ask.strip(), code=4))[0]
+    assert "2 of ada, bob, cyd sign for: activate, export, policy, withdraw" in shell.type(rules.strip())
+    request = re.findall(r"approval show (a-\w+)", shell.type(ask.strip(), code=4))[0]
     commands = [line for text in rest for line in text.replace("REQUEST", request).splitlines()]
-    answers = [desk.type(command) for command in commands]
+    answers = [shell.type(command) for command in commands]
     assert "Begin the turn: turn 2026-11" in answers[0]
     assert "signed by ada, bob" in answers[3]
     assert "The turn of 2026-11 is done" in answers[4]

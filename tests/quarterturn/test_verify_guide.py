@@ -38,7 +38,7 @@ RELEASE, TURN = "Historical-2026-12", "2026-12"
 
 
 def play(house):
-    """Play a run whose outcomes are made up: half of the tasks pass."""
+    """Record a run whose outcomes are invented: half of the tasks pass."""
     submission = Submission("image", "agent", "agent", Program(image="agent"), "sha256:" + "0" * 64)
     run = house.official.open(submission, NamedBox())
     serve(house.official, run)
@@ -49,41 +49,41 @@ def play(house):
 
 @pytest.fixture(scope="module")
 def published(memory):
-    """What a home has published after two turns and a run between them, as the guide wants it on one desk."""
+    """Give what a home has published after two turns and a run, in one folder as the guide expects it."""
     folder = Path(tempfile.mkdtemp(prefix="guide-", dir=memory))  # a worker may come back to this file
-    home, desk = make(folder / "home", tasks=5, live=True), folder / "desk"
+    home, workspace = make(folder / "home", tasks=5, live=True), folder / "workspace"
     house = Application(home, None)
     play(house)
     house.rotation.run(Month.parse(TURN))
     house.close()
     public = home / "public"
-    shutil.copytree(public / "releases" / RELEASE, desk / RELEASE)
-    shutil.copytree(public / "months" / TURN, desk / TURN)
-    shutil.copytree(public / "log", desk / "log")
+    shutil.copytree(public / "releases" / RELEASE, workspace / RELEASE)
+    shutil.copytree(public / "months" / TURN, workspace / TURN)
+    shutil.copytree(public / "log", workspace / "log")
     for name in ("log.vkey", "allowed_signers"):
-        shutil.copy(public / name, desk)
-    shutil.copy(public / "months" / "2026-11" / "checkpoint", desk / "older-checkpoint")
-    shutil.copy(ROOT / "tests" / "vault" / "ledger" / "third_party" / "tlog.go", desk)
-    return desk
+        shutil.copy(public / name, workspace)
+    shutil.copy(public / "months" / "2026-11" / "checkpoint", workspace / "older-checkpoint")
+    shutil.copy(ROOT / "tests" / "vault" / "ledger" / "third_party" / "tlog.go", workspace)
+    return workspace
 
 
 @pytest.fixture
-def desk(published, tmp_path):
-    """A desk of one's own."""
-    return Path(shutil.copytree(published, tmp_path / "desk"))
+def workspace(published, tmp_path):
+    """Give a copy of that folder."""
+    return Path(shutil.copytree(published, tmp_path / "workspace"))
 
 
-def follow(desk):
+def follow(workspace):
     """Run the guide's blocks in their order; give the number of the first that fails, and what was printed."""
     script = "".join(f"echo '== {number}'\n{block}" for number, block in enumerate(BLOCKS))
-    done = subprocess.run(["sh", "-eu", "-c", script], cwd=desk, capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-eu", "-c", script], cwd=workspace, capture_output=True, text=True, check=False)
     reached = int(re.findall(r"^== (\d)$", done.stdout, re.MULTILINE)[-1])
     return None if done.returncode == 0 else reached, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_the_guide_proves_a_release(desk):
-    failed, said = follow(desk)
+def test_the_guide_proves_a_release(workspace):
+    failed, said = follow(workspace)
     assert failed is None, said
     assert said.count(": OK") == 8
     assert said.count("Signature Verified Successfully") == 2
@@ -92,9 +92,9 @@ def test_the_guide_proves_a_release(desk):
         assert words in said, said
 
 
-def test_a_dsse_library_verifies_the_attestation_with_the_key_of_the_list_and_no_other(desk):
-    envelope = Envelope.from_dict(json.loads((desk / TURN / "attestation.dsse.json").read_bytes()))
-    public = base64.b64decode((desk / "allowed_signers").read_text().split()[-1])[-32:]
+def test_a_dsse_library_verifies_the_attestation_with_the_key_of_the_list_and_no_other(workspace):
+    envelope = Envelope.from_dict(json.loads((workspace / TURN / "attestation.dsse.json").read_bytes()))
+    public = base64.b64decode((workspace / "allowed_signers").read_text().split()[-1])[-32:]
     key = SSlibKey(dsse.key_id(public), "ed25519", "ed25519", {"public": public.hex()})
     assert envelope.verify([key], 1)
     envelope.payload = envelope.payload.replace(b"Historical", b"Hysterical")
@@ -116,23 +116,26 @@ def test_every_statement_of_the_log_is_what_its_schema_says(published):
     assert kinds == {"commit", "set", "run-open", "score", "retire"}
 
 
-def swap_salts(desk):
-    path = desk / RELEASE / contents.OPENINGS
+def swap_salts(workspace):
+    path = workspace / RELEASE / contents.OPENINGS
     first, second, *rest = map(json.loads, path.read_bytes().splitlines())
     first["salt"], second["salt"] = second["salt"], first["salt"]
     dump = {"separators": (",", ":"), "sort_keys": True, "ensure_ascii": False}
     path.write_text("".join(json.dumps(line, **dump) + "\n" for line in (first, second, *rest)))
-    relist(desk, contents.OPENINGS)
+    relist(workspace, contents.OPENINGS)
 
 
-def relist(desk, name):
-    """Let the manifest, and what the log says of it, fit a changed file: what is left to find is the change itself."""
-    manifest = desk / RELEASE / contents.MANIFEST
+def relist(workspace, name):
+    """Make the manifest, and the log's digest of it, fit a changed file, so that only the change can be found."""
+    manifest = workspace / RELEASE / contents.MANIFEST
     old = sha256(manifest)
     document = json.loads(manifest.read_bytes())
-    document["files"][name] = {"bytes": (desk / RELEASE / name).stat().st_size, "sha256": sha256(desk / RELEASE / name)}
+    document["files"][name] = {
+        "bytes": (workspace / RELEASE / name).stat().st_size,
+        "sha256": sha256(workspace / RELEASE / name),
+    }
     manifest.write_text(json.dumps(document, separators=(",", ":"), sort_keys=True))
-    for path in (desk / RELEASE / "log/tile/entries").rglob("*"):
+    for path in (workspace / RELEASE / "log/tile/entries").rglob("*"):
         if path.is_file():
             path.write_bytes(path.read_bytes().replace(old.encode(), sha256(manifest).encode()))
 
@@ -142,55 +145,55 @@ def sha256(path):
 
 
 def edit(name, old, new):
-    def change(desk):
-        data = (desk / name).read_bytes()
+    def change(workspace):
+        data = (workspace / name).read_bytes()
         assert old in data
-        (desk / name).write_bytes(data.replace(old, new, 1))
+        (workspace / name).write_bytes(data.replace(old, new, 1))
 
     return change
 
 
-def another_leaf(desk):
-    """Change a leaf that the other blocks do not look at."""
-    (bundle,) = (path for path in (desk / RELEASE / "log/tile/entries").rglob("*") if path.is_file())
+def another_leaf(workspace):
+    """Change a leaf that the other blocks do not check."""
+    (bundle,) = (path for path in (workspace / RELEASE / "log/tile/entries").rglob("*") if path.is_file())
     bundle.write_bytes(bundle.read_bytes().replace(b'"track":"docker"', b'"track":"bwrapp"', 1))
 
 
-def another_log(desk):
-    (desk / "older-checkpoint").write_text((desk / "older-checkpoint").read_text().replace("\n25\n", "\n9\n"))
+def another_log(workspace):
+    (workspace / "older-checkpoint").write_text((workspace / "older-checkpoint").read_text().replace("\n25\n", "\n9\n"))
 
 
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
 
-def signed_by_another(desk):
-    """Sign the month's head with another key, which nobody listed."""
-    note = (desk / TURN / "checkpoint").read_bytes()
-    (desk / TURN / "checkpoint.sig").write_text(sshsig.sign(note, "quarterturn-checkpoint", OTHER))
+def signed_by_another(workspace):
+    """Sign the month's head with a key that is not listed."""
+    note = (workspace / TURN / "checkpoint").read_bytes()
+    (workspace / TURN / "checkpoint.sig").write_text(sshsig.sign(note, "quarterturn-checkpoint", OTHER))
 
 
-def for_another_purpose(desk):
-    """Let the list allow the key for other files only."""
-    edit("allowed_signers", b'namespaces="quarterturn-checkpoint"', b'namespaces="file"')(desk)
+def for_another_purpose(workspace):
+    """Let the list permit the key for other files only."""
+    edit("allowed_signers", b'namespaces="quarterturn-checkpoint"', b'namespaces="file"')(workspace)
 
 
-def attested_by_another(desk):
-    """Attest with a key that the list names and the log does not."""
-    signed_by_another(desk)
+def attested_by_another(workspace):
+    """Attest with a key that is listed but not named by the log."""
+    signed_by_another(workspace)
     public = sshsig.public_line(OTHER.public_key().public_bytes_raw())
-    (desk / "allowed_signers").write_text(f"quarterturn.example/log {public}\n")
-    reattest(desk, lambda payload: payload)
+    (workspace / "allowed_signers").write_text(f"quarterturn.example/log {public}\n")
+    reattest(workspace, lambda payload: payload)
 
 
-def reattest(desk, change):
-    path = desk / TURN / "attestation.dsse.json"
+def reattest(workspace, change):
+    path = workspace / TURN / "attestation.dsse.json"
     payload = base64.b64decode(json.loads(path.read_bytes())["payload"])
     path.write_bytes(dsse.sign(change(payload), OTHER))
 
 
-def key_of_another(desk):
+def key_of_another(workspace):
     """Let the envelope name a key that did not sign it."""
-    edit(f"{TURN}/attestation.dsse.json", b'"keyid":"', b'"keyid":"0')(desk)
+    edit(f"{TURN}/attestation.dsse.json", b'"keyid":"', b'"keyid":"0')(workspace)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def key_of_another(desk):
         "signer", "unknown key", "key id", "envelope",
     ],
 )  # fmt: skip
-def test_each_part_of_it_refuses_what_was_changed(desk, change, block):
-    change(desk)
-    failed, said = follow(desk)
+def test_each_part_of_it_refuses_what_was_changed(workspace, change, block):
+    change(workspace)
+    failed, said = follow(workspace)
     assert failed == block, said

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import Say
-from .guides import Desk, blocks
+from .guides import GuideShell, blocks
 
 PAGE = "run-a-witness.md"
 
@@ -16,20 +16,20 @@ pytestmark = [pytest.mark.own_network, pytest.mark.slow]
 
 
 def test_the_guide_to_witnesses_works_line_by_line(stocked: Path, say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = Desk(stocked.parent, say, monkeypatch)
-    shutil.copy(stocked / "public" / "log.vkey", desk.folder / "log.vkey")
+    shell = GuideShell(stocked.parent, say, monkeypatch)
+    shutil.copy(stocked / "public" / "log.vkey", shell.folder / "log.vkey")
     key, serve, work, audit = (block.strip() for block in blocks(PAGE))
     (policy,), (table,) = blocks(PAGE, "text"), blocks(PAGE, "toml")
-    vkey = desk.type(key).strip()
+    vkey = shell.type(key).strip()
     (stocked / "policy").write_text(policy.replace("VKEY", vkey))
     settings = stocked / "quarterturn.toml"
     assert '[ledger]\npolicy = ""\n' in settings.read_text()
     settings.write_text(settings.read_text().replace('[ledger]\npolicy = ""\n', table))
     turn, checkpoint, proof = work.splitlines()
-    with desk.kept(serve, "witnessing at http://127.0.0.1:8703\n"):
-        desk.type(turn)
-        assert "\u2014 witness.example/one " in desk.type(checkpoint)
-        assert "Cosigned by one: order and time are their word too." in desk.type(proof)
-        desk.type(turn)  # a month later
-    assert "these witnesses together: one." in desk.type(audit)
-    assert len(list((desk.folder / "witnessed").glob("*[0-9a-f]"))) == 1
+    with shell.kept(serve, "witnessing at http://127.0.0.1:8703\n"):
+        shell.type(turn)
+        assert "\u2014 witness.example/one " in shell.type(checkpoint)
+        assert "Cosigned by one: order and time are their word too." in shell.type(proof)
+        shell.type(turn)  # a month later
+    assert "these witnesses together: one." in shell.type(audit)
+    assert len(list((shell.folder / "witnessed").glob("*[0-9a-f]"))) == 1

@@ -30,11 +30,11 @@ from .children import Child, Gate
 
 pytestmark = pytest.mark.slow
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Crowd:
-    """Workers on one home, each with its own list of what it ended and of what failed."""
+    """Workers on one home, with lists of the jobs that ended and that failed."""
 
     def __init__(self, house: Application, folder: Path) -> None:
         self.house, self.folder = house, folder
@@ -50,7 +50,7 @@ class Crowd:
         return number
 
     def _work(self, ledger: str, pause: float, database: str, ready: Gate) -> None:
-        """Work until somebody ends this process; every job takes a while."""
+        """Work until the process is killed; every job takes a while."""
         queue.LEASE, queue.TRIES = timedelta(seconds=2), 100
         postgres_executor.REAP = local_executor.REAP = 0.5
         postgres_executor.POLL, db.IDLE, retry_loop.LONGEST = 0.5, 15, 0.5
@@ -107,7 +107,7 @@ class Crowd:
     def submit(self, count: int) -> None:
         for number in range(count):
             submission_service.submit(
-                self.house, ("ada", "bob", "carl")[number % 3], WISH, idempotency_key=None, enqueue=self.enqueue
+                self.house, ("ada", "bob", "carl")[number % 3], REQUEST, idempotency_key=None, enqueue=self.enqueue
             )
 
     def enqueue(self, session, number) -> None:
@@ -152,7 +152,7 @@ def crowd(house, tmp_path) -> Iterator[Crowd]:
 
 
 @pytest.mark.both_databases
-def test_of_a_hundred_runs_none_is_lost_and_none_ended_twice_though_workers_are_killed(crowd):
+def test_no_run_of_a_hundred_is_lost_or_ended_twice_when_workers_are_killed(crowd):
     crowd.submit(100)
     for _ in range(2):
         crowd.start()
@@ -167,7 +167,7 @@ def test_of_a_hundred_runs_none_is_lost_and_none_ended_twice_though_workers_are_
 
 
 class Wire:
-    """A wire to PostgreSQL that can be held (nothing comes through, nobody is told) or cut."""
+    """A proxy to PostgreSQL that can be held (nothing passes, no error is raised) or cut."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._open, self._ended = target, threading.Event(), threading.Event()
@@ -238,12 +238,12 @@ class TestPostgres:
     def backend(self) -> str:
         return "postgresql"
 
-    def test_who_is_cut_off_from_the_database_writes_nothing_and_goes_on_when_it_is_back(self, crowd, wire, house):
+    def test_a_worker_cut_off_from_the_database_writes_nothing_and_resumes_when_it_is_back(self, crowd, wire, house):
         apart = crowd.start(0.05, through(wire, house))
         other = crowd.start(0.05)
         made = 0
 
-        def both_at_work() -> bool:  # whoever starts late finds something left to do
+        def both_at_work() -> bool:  # a late worker finds something left to do
             nonlocal made
             if crowd.waiting() < 20 and made < 2000:
                 crowd.submit(20)

@@ -52,7 +52,7 @@ TOOLS = [f"filesystem.tool_{n:02d}" for n in range(12)]
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder in memory, where forcing to the disk costs nothing."""
+    """Give a folder in memory, where fsync costs nothing."""
     with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="quarterturn-rotation-") as folder:
         yield Path(folder)
 
@@ -67,7 +67,7 @@ def killed(*_: object) -> None:
 
 @dataclass(frozen=True)
 class NamedBox:
-    """Stands for a box where nothing is run."""
+    """Stub of a box where nothing is run."""
 
     name: str = "docker"
     official: bool = True
@@ -112,7 +112,7 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
 
 
 class Words:
-    """Stands for who judges states again: a state is a word that says what it comes to."""
+    """Stub of the judge of sealed states: a state is a word that names its verdict."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -126,7 +126,7 @@ class Words:
 
 
 class Benchmark:
-    """A home with its rooms, minus the worlds."""
+    """A home and its services, without worlds."""
 
     def __init__(self, home: Path, database: str, spec: SetSpec = DEMO) -> None:
         self.home, self.database, self.spec = home, database, spec
@@ -136,7 +136,7 @@ class Benchmark:
         self.reopen()
 
     def clock(self) -> datetime:
-        """Give a moment a second after the last one."""
+        """Give a time one second after the last one."""
         self.seconds += 1
         return datetime(2026, 11, 30, tzinfo=UTC) + timedelta(seconds=self.seconds)
 
@@ -203,11 +203,11 @@ class Benchmark:
         return outcome(task_id, self.books.vault.record(task_id).category, passed=passed, calls=calls)
 
     def serve(self, run: OpenRun) -> list[Task]:
-        """Serve a run all that it was not served yet."""
+        """Serve a run all tasks that it was not served yet."""
         return serve(self.official, run)
 
     def serve_again(self, run: OpenRun, task_id: str) -> None:
-        """Serve a task once more, for a reason of ours."""
+        """Serve a task once more, for a cause of the closed list."""
         assert self.official.again(run, task_id, "engine-lost")
         self.official.serve(run, task_id)
 

@@ -1,8 +1,8 @@
 """Simulated leaks of drawn tasks: who was shown what, and how the text is altered on its way out.
 
 Tasks come from the shipped grammars. Each submitter is shown each task in each of the months that it lives, in the
-variant of that month. A leak is the goal alone, or the goal with all that stood in the world; it is cut, reworded, or
-mixed from two recipients' texts. Everything is drawn from dice that are handed in.
+variant of that month. A leak is the goal alone, or the goal with the contents of its world; it is cut, reworded, or
+mixed from two recipients' texts. The random generator is an argument.
 """
 
 import re
@@ -33,20 +33,20 @@ SYNONYMS = {
 
 @dataclass(frozen=True)
 class Shown:
-    """A task that was drawn, and what `rotation.detection.tracing` knows of it."""
+    """A drawn task, and what `rotation.detection.tracing` knows of it."""
 
     task: Task
     served: ServedTask
 
     def text(self, values: Mapping[str, str], *, world: bool) -> str:
-        """Give what a run was shown: the goal, and all that stood in its world."""
+        """Give the text that a run was shown: the goal, and all contents of its world."""
         task = self.task.filled(values)
         parts = [task.goal, *(_sentences(task.document["initial_state"]) if world else ())]
         return "\n".join(parts)
 
 
 def drawn(dice: Random, tasks: int, submitters: int, months: Sequence[str] = MONTHS) -> list[Shown]:
-    """Draw traceable tasks, a server's after another's, each served to all submitters in each of the months."""
+    """Draw traceable tasks, server after server, each served to all submitters in each of the months."""
     recipients = [Recipient(f"submitter-{n}", month) for n in range(submitters) for month in months]
     grammars = [load(name) for name in library()]
     out: list[Shown] = []
@@ -64,7 +64,7 @@ def _sentences(state: Any) -> Iterator[str]:
 
 
 def cut(text: str, dice: Random) -> str:
-    """A third is missing, in one piece, wherever it is."""
+    """Remove a third of a text, in one piece, at a random place."""
     parts = text.split(" ")
     start = dice.randrange(len(parts))
     gone = {(start + n) % len(parts) for n in range(len(parts) // 3)}
@@ -72,7 +72,7 @@ def cut(text: str, dice: Random) -> str:
 
 
 def reworded(text: str, dice: Random) -> str:
-    """A light paraphrase: synonyms, sentences in another order, other signs, and now and then other case."""
+    """Paraphrase lightly: synonyms, another order of sentences, other signs, and at times other case."""
     sentences = re.split(r"(?<=[.!?])\s+", text)
     dice.shuffle(sentences)
     parts = [_reworded(part, dice) for sentence in sentences for part in sentence.split(" ")]
@@ -86,7 +86,7 @@ def _reworded(part: str, dice: Random) -> str:
 
 
 def mixed(one: str, other: str, dice: Random) -> str:
-    """Two recipients compare their texts, and take either's wherever they differ."""
+    """Mix two recipients' texts: either's words wherever they differ."""
     left, right = (re.split(r"(\s+)", text) for text in (one, other))
     if len(left) != len(right):  # values of different length: line by line, then
         left, right = one.splitlines(keepends=True), other.splitlines(keepends=True)
@@ -94,12 +94,12 @@ def mixed(one: str, other: str, dice: Random) -> str:
 
 
 def untouched(text: str, dice: Random) -> str:
-    """As it was shown."""
+    """Give the text as it was shown."""
     return text
 
 
 def both(text: str, dice: Random) -> str:
-    """Reworded, and then a third cut off."""
+    """Reword a text, and then cut a third of it."""
     return cut(reworded(text, dice), dice)
 
 
@@ -112,7 +112,7 @@ SPOILT: Mapping[str, Callable[[str, Random], str]] = {
 
 
 def guilty(among: Sequence[Shown], count: int, dice: Random) -> list[Recipient]:
-    """Draw one recipient, or two of different submitters, or nobody who is on record."""
+    """Draw one recipient, or two of different submitters, or nobody on record."""
     recipients = list(among[0].served.shown)
     while True:
         chosen = dice.sample(recipients, count)
@@ -129,12 +129,12 @@ def leak(
     tasks: int = 1,
     world: bool = False,
 ) -> str:
-    """Leak some of the tasks: by one recipient, by two who mix their texts, or by a stranger, who was shown any."""
-    told = []
+    """Leak some of the tasks: by one recipient, by two who mix their texts, or by somebody not on record."""
+    leaked_texts = []
     for shown in dice.sample(list(among), tasks):
         served = [shown.served.shown[who] for who in by] or [
             {name: dice.choice(choices) for name, choices in shown.task.free.items()}
         ]
         versions = [shown.text(values, world=world) for values in served]
-        told.append(SPOILT[spoil](versions[0] if len(versions) == 1 else mixed(*versions, dice), dice))
-    return "\n\n".join(told)
+        leaked_texts.append(SPOILT[spoil](versions[0] if len(versions) == 1 else mixed(*versions, dice), dice))
+    return "\n\n".join(leaked_texts)

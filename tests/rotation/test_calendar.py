@@ -25,6 +25,6 @@ def test_a_month_names_its_cohort_and_its_release():
 
 
 @pytest.mark.parametrize("text", ["2026-13", "2026-00", "26-12", "2026-1", "2026-12 ", "", "٢٠٢٦-12x"])
-def test_what_is_no_month_is_refused_by_name(text):
+def test_a_malformed_month_is_refused_by_name(text):
     with pytest.raises(Malformed, match="not a month"):
         Month.parse(text)

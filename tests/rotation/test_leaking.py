@@ -38,7 +38,7 @@ def test_the_right_run_is_named_also_after_rewording_and_with_a_third_missing(am
     assert said["false"] == 0
 
 
-def test_of_a_goal_alone_a_part_mostly_suffices(among):
+def test_a_part_of_a_goal_mostly_suffices(among):
     said = outcomes(among, 1, "a third missing")
     assert said["right"] >= 8
     assert said["false"] == 0
@@ -52,7 +52,7 @@ def test_two_who_mixed_their_texts_are_said_to_be_two_and_no_third_is_named(amon
 
 
 @pytest.mark.parametrize("world", [False, True])
-def test_what_nobody_on_record_was_shown_accuses_nobody(among, world):
+def test_a_text_that_nobody_on_record_was_shown_accuses_nobody(among, world):
     said = outcomes(among, 0, "as it was", world=world)
     assert said["false"] == 0
     assert said["one"] + said["two"] == 0

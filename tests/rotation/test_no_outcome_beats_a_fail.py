@@ -1,8 +1,8 @@
 """Model-based test that no outcome beats a fail: random events against runs, quotas and the leaderboard.
 
-What an agent would come to is drawn beforehand, for each time that a task would be served to a party: so a second
-serving is a second draw. Whatever happens to workers, submissions and runs, what counts as passed in the end is passed
-in the first draw that was not taken away by a cause of the closed list.
+An agent's outcome is drawn beforehand, for each time that a task would be served to a submitter: a second serving is a
+second draw. Whatever happens to workers, submissions and runs, what counts as passed in the end is passed in the first
+draw that was not taken away by a cause of the closed list.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ EVENTS = [
 
 
 class Worker:
-    """A worker: its claim, its run, and what it plays just now."""
+    """A worker: its claim, its run, and the task in play."""
 
     def __init__(self, claim, account, run):
         self.claim, self.account, self.run, self.playing = claim, account, run, []
 
 
 class Month:
-    """A month of submissions, workers that die, stall and are stopped, and what was drawn."""
+    """Model of a month: submissions, workers that die, stall and are stopped, and the drawn outcomes."""
 
     def __init__(self, home):
         self.home, self.late = home, timedelta()
@@ -183,7 +183,7 @@ class Month:
         self.official.record(worker.run, blank if failure else passed)
 
     def seal(self, place):
-        """Seal what an attempt left; then it is judged by whoever goes on."""
+        """Seal what an attempt left, to be judged by the next worker."""
         if (worker := self.worker(place)) and worker.playing:
             task = worker.playing[place % len(worker.playing)]
             drawn = worker.run.record.number, task
@@ -204,7 +204,7 @@ class Month:
             self.late += 2 * LEASE
 
     def zombie(self, place):
-        """A worker that was thought dead goes on: where somebody else has its run, it can do nothing."""
+        """Continue a worker that was thought dead: where another has its run, it can do nothing."""
         if self.zombies:
             worker = self.zombies[place % len(self.zombies)]
             number, run = worker.run.record.number, worker.run
@@ -252,7 +252,7 @@ class Month:
             self.workers.remove(worker)
 
     def judge(self):
-        """Turn the month, and compare what counts with what plain failing would have come to."""
+        """Turn the month, and compare what counts with what plain failing would have given."""
         self.official.end_open(FIRST, "turn")
         exposures = self.home.books.exposures
         records = self.runs.list()

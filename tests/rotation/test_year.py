@@ -26,7 +26,7 @@ def of_server(mix, server):
 
 
 def drawn(grammars, mix, seed, used, *, each, around=None):
-    """Draw as `rotation.generation.generate` does: each stratum in turn, no skeleton twice, no goal told before."""
+    """Draw as `rotation.generation.generate` does: each stratum in turn, no skeleton twice, no wording twice."""
     found = []
     for stratum, count in mix.items():
         stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)

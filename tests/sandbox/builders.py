@@ -34,12 +34,12 @@ GOAL = (
 
 
 def tools(server: str, count: int) -> list[str]:
-    """Name some of a server's tools."""
+    """Give the names of some of a server's tools."""
     return [f"{server}.{tool}" for tool in sorted(SERVERS[server].tools, reverse=True)][:count]
 
 
 def a_task(server: str = "filesystem", *, number: int = 2, **changes: Any) -> Task:
-    """Make a task: one file is to be written, and a number to be answered."""
+    """Make a task: write one file, and answer a number."""
     document = {
         "schema": "quarterturn/task/v1",
         "spec": "1.0.0",
@@ -66,20 +66,20 @@ SOLVED = Solution([ToolCall("filesystem.list_directory", {"path": "/data/files"}
 
 
 def a_written_task(number: int = 2) -> Task:
-    """Make a task for which it is enough to write the file."""
+    """Make a task that is solved by writing the file."""
     wanted = {"filesystem.fileTextEquals": {"path": "colour.txt", "text": "heliotrope"}}
     return a_task(number=number, success_predicate=wanted)
 
 
 def a_folder_task(**changes: Any) -> Task:
-    """Make a task that the shipped rulebook has a rule for."""
+    """Make a task that the shipped rule-based agent can solve."""
     goal = "Please create the folder /data/files/kept/2012. Nothing else may change."
     predicate = {"filesystem.directoryExists": {"path": "kept/2012"}}
     return a_task(goal=goal, available_tools=tools("filesystem", 14), success_predicate=predicate, **changes)
 
 
 def a_git_task() -> tuple[Task, Solution]:
-    """Make a task in which a branch is to be made."""
+    """Make a task in which a branch has to be made."""
     commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
     task = a_task(
         "git",
@@ -93,7 +93,7 @@ def a_git_task() -> tuple[Task, Solution]:
 
 
 def an_sqlite_task(number: int = 2) -> tuple[Task, Solution]:
-    """Make a task in which a row is to be added."""
+    """Make a task in which a row has to be added."""
     table = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
     task = a_task(
         "sqlite",
@@ -121,7 +121,7 @@ def null() -> submission.Submission:
 
 
 def an_agent(folder: Path, story: str) -> submission.Submission:
-    """Make a program of a few lines; it has the oracle's MCP client as `gateway`, and no solution."""
+    """Make an agent of a few lines; it has the oracle's MCP client as `gateway`, and no solution."""
     client, _, _ = (AGENTS / "oracle" / "agent.py").read_text().partition("def main()")
     folder.mkdir(exist_ok=True)
     (folder / "agent.py").write_text(client + BEGIN + story)
@@ -156,7 +156,7 @@ def run(task: Task, agent: submission.Submission, box: Any, **more: Any) -> Task
 
 
 class Hands(ORACLE["Gateway"]):  # type: ignore[misc]
-    """The oracle's MCP client in the hands of a function (`sandbox.boxes.memory_box.MemoryAgent`)."""
+    """The oracle's MCP client, driven by a function (`sandbox.boxes.memory_box.MemoryAgent`)."""
 
     def __init__(self, agent: MemoryAgent) -> None:
         super().__init__("http://127.0.0.1:8700")
@@ -164,17 +164,17 @@ class Hands(ORACLE["Gateway"]):  # type: ignore[misc]
         self.http = _Connection(agent)
 
     def call(self, name: str, **arguments: Any) -> Any:
-        """Call a tool, after the handshake; give its result."""
+        """Call a tool after the handshake; give its result."""
         if not self.number:
             self.initialize()
         return self.request("tools/call", {"name": name, "arguments": arguments})[1]
 
     def answer(self, text: str) -> None:
-        """Give the answer."""
+        """Send the answer."""
         self.send("POST", "/answer", {"answer": text})
 
     def solve(self) -> None:
-        """Do what `a_task` asks for."""
+        """Solve `a_task`."""
         self.list()
         self.write()
         self.answer("2")
@@ -188,11 +188,11 @@ class Hands(ORACLE["Gateway"]):  # type: ignore[misc]
         return self.call("filesystem__write_file", path="/data/files/colour.txt", content=word)
 
     def look(self) -> Any:
-        """Ask the database something."""
+        """Query the database."""
         return self.call("sqlite__read_query", query="SELECT 1")
 
     def add(self) -> Any:
-        """Do what `an_sqlite_task` asks for."""
+        """Solve `an_sqlite_task`."""
         return self.call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")
 
 
@@ -260,7 +260,7 @@ def _oracle(agent: MemoryAgent) -> None:
 
 
 def in_memory(story: Story | None = None, **more: Tool) -> tuple[MemoryBox, submission.Submission]:
-    """Make a box in memory and the agent that plays a story in it; without one it is the reference agent.
+    """Make a box in memory and an agent that a function drives; without one it is the reference agent.
 
     `more` are tools to put in the place of the usual ones, with `__` for the dot.
     """
@@ -275,7 +275,7 @@ def in_memory(story: Story | None = None, **more: Tool) -> tuple[MemoryBox, subm
 
 @contextmanager
 def listening(folder: Path) -> Iterator[Path]:
-    """Have somebody listen where a gateway would, who says nothing."""
+    """Listen in a gateway's place, and answer nothing."""
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / SOCKET_NAME))
@@ -294,6 +294,6 @@ def unpack(tar: bytes, folder: Path) -> None:
 
 
 def first_of(process):
-    """The first process of the namespace that a started process made: what it was started for."""
+    """Give the first process of a started process's namespace: the program itself."""
     (first,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return int(first)

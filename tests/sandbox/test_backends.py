@@ -61,7 +61,7 @@ def world():
 
 
 def hear(channel):
-    """Give the first frame that comes."""
+    """Give the first frame that arrives."""
     reader = frames.FrameReader()
     channel.settimeout(PATIENCE)
     while True:
@@ -85,7 +85,7 @@ def test_at_the_freeze_it_gets_the_time_to_write_down_what_it_holds(world):
         assert content(one.freeze(PATIENCE))["kept/kept"].data == b"started and kept"
 
 
-def test_one_that_nobody_asked_for_has_touched_nothing(world):
+def test_an_unused_backend_has_touched_nothing(world):
     one = world(KEEPER, on_demand=True)
     with one.channel():
         assert sorted(content(one.freeze(PATIENCE))) == ["kept"]
@@ -112,7 +112,7 @@ def test_one_that_ends_later_is_reported(world):
 
 
 @pytest.mark.slow
-def test_one_that_does_not_stop_is_killed_and_what_it_left_is_read(world):
+def test_a_backend_that_does_not_stop_is_killed_and_its_state_is_read(world):
     stubborn = KEEPER.replace("signal.signal(signal.SIGTERM, end)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
     one = world(stubborn)
     with one.channel() as channel:

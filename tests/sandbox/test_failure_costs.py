@@ -1,7 +1,7 @@
 """Tests of what a failure costs, by fault injection: each is caused from outside, or by an agent's own calls.
 
-What a failure comes to is played in the box in memory, whose worlds and agents end in every way that a kernel or an
-engine knows. That a kernel's facts are those is shown once a kind behind a real wall, here, and in
+The rulings are tested in the box in memory, whose worlds and agents end in every way that a kernel or an engine can
+report. That a kernel reports these facts is tested once a kind in a real box, here, and in
 tests/contracts/test_boxes.py.
 """
 
@@ -46,13 +46,13 @@ SQLITE, _ = an_sqlite_task()
 CUT_OFF = ExitFacts(running=False, relay_died=True)
 
 
-def told(outcome: TaskRun) -> tuple[list[str], bool]:
-    """Give what each attempt came to, in order, and whether the last one passed."""
+def outcomes(outcome: TaskRun) -> tuple[list[str], bool]:
+    """Give the outcome of each attempt, in order, and whether the last one passed."""
     return [f"{one.failure}: {one.code}" for one in (*outcome.earlier, outcome)], outcome.passed
 
 
 def played(story, deed=None, *, task=SQLITE, terms=None, **more):
-    """Play a story in memory; what is done to its first attempt, is done between `look` and `add`."""
+    """Play a function in memory; `deed` is done to its first attempt, between `look` and `add`."""
 
     def whole(made):
         hands = Hands(made)
@@ -72,14 +72,14 @@ def played(story, deed=None, *, task=SQLITE, terms=None, **more):
 
 
 def eating(world, query):
-    """A query of which the world's database process dies, each time."""
+    """Make a query that kills the world's database process, each time."""
     world.lose("sqlite")
     return ""
 
 
 def test_a_server_that_dies_of_a_call_is_a_fail_and_is_not_served_again():
     outcome = played(Hands.look, sqlite__read_query=eating)
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)
     assert (outcome.verdict, outcome.attempts) == (Verdict.FALSE, 1)
 
 
@@ -88,11 +88,11 @@ def test_a_world_that_dies_of_a_call_is_a_fail():
         world.die(out_of_memory=True)
         return ""
 
-    assert told(played(Hands.look, sqlite__read_query=dying)) == (["unclear: world-died"], False)
+    assert outcomes(played(Hands.look, sqlite__read_query=dying)) == (["unclear: world-died"], False)
 
 
 def test_starting_more_servers_than_a_world_has_memory_for_is_the_agents_failure(monkeypatch):
-    """A world's memory bears no ten servers at once, and not when an agent is away either."""
+    """A world's memory does not hold ten servers, with an agent or without one."""
     real, worlds = MemoryBox.world, []
 
     def world(box, servers, state, limits):
@@ -107,7 +107,7 @@ def test_starting_more_servers_than_a_world_has_memory_for_is_the_agents_failure
 
     monkeypatch.setattr(MemoryBox, "world", world)
     outcome = played(story, sqlite__read_query=eating)
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)
     assert worlds[1:] == [{"filesystem"}, {"sqlite"}]
 
 
@@ -116,7 +116,7 @@ def test_a_call_that_breaks_a_server_after_all_is_done_costs_nothing():
         hands.add()
         hands.look()
 
-    assert told(played(story, sqlite__read_query=eating)) == (["None: finished"], True)
+    assert outcomes(played(story, sqlite__read_query=eating)) == (["None: finished"], True)
 
 
 def test_an_error_that_the_agent_sees_is_no_failure():
@@ -124,11 +124,11 @@ def test_an_error_that_the_agent_sees_is_no_failure():
         hands.call("sqlite__write_query", query="nonsense")
         hands.add()
 
-    assert told(played(story)) == (["None: finished"], True)
+    assert outcomes(played(story)) == (["None: finished"], True)
 
 
 def unfrozen(error):
-    """A query after which the world does not give its state."""
+    """Make a query after which the world does not give its state."""
 
     def query(world, query):
         world.fail_to_freeze(error)
@@ -139,12 +139,12 @@ def unfrozen(error):
 
 def test_a_state_beyond_the_caps_is_a_fail():
     outcome = played(Hands.look, sqlite__read_query=unfrozen(Malformed("beyond the caps")))
-    assert told(outcome) == (["unclear: state-too-large"], False)
+    assert outcomes(outcome) == (["unclear: state-too-large"], False)
 
 
 def test_a_call_that_makes_a_world_late_is_a_fail_where_an_untouched_one_is_in_time():
     outcome = played(Hands.look, sqlite__read_query=unfrozen(Lost("not in time")))
-    assert told(outcome) == (["unclear: not-frozen"], False)
+    assert outcomes(outcome) == (["unclear: not-frozen"], False)
 
 
 def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
@@ -155,17 +155,17 @@ def test_a_machine_that_is_too_slow_to_freeze_anything_is_ours():
 
     box, agent = in_memory(lambda made: Hands(made).add())
     make, box.world = box.world, late
-    assert told(run(SQLITE, agent, box)) == (["ours: not-frozen"] * (failure.RETRIES + 1), False)
+    assert outcomes(run(SQLITE, agent, box)) == (["ours: not-frozen"] * (failure.RETRIES + 1), False)
 
 
 def test_a_call_that_never_ends_is_a_fail_on_a_machine_that_is_in_time_without_it():
     terms = Terms(patience=Timeouts(call=5.0))  # which a server in memory has to come up, too
     outcome = played(Hands.look, sqlite__read_query=lambda world, query: world.hang(), terms=terms)
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)
 
 
 def test_a_time_bomb_buys_no_retry():
-    """The call breaks its world until a moment, and holds ever after: nobody could show that it did."""
+    """The call breaks its world until a moment, and never after: nobody could prove that it did."""
     calls, armed = itertools.count(), threading.Barrier(4)
 
     def bomb(world, query):
@@ -181,13 +181,13 @@ def test_a_time_bomb_buys_no_retry():
 
     box, agent = in_memory(story, sqlite__read_query=bomb)
     runs = run_set([an_sqlite_task(number)[0] for number in range(2, 6)], agent, box, workers=4)
-    assert [told(one) for one in runs] == [(["unclear: server-lost"], False)] * 4
+    assert [outcomes(one) for one in runs] == [(["unclear: server-lost"], False)] * 4
     whole = score(Result.of(one, run=1, cohort="c", server="sqlite", skeleton=one.task_id) for one in runs)
     assert (whole.attempted, whole.passed, whole.unknown, whole.ranked) == (4, 0, 0, True)
 
 
 def test_the_machinery_is_checked_while_no_other_agent_is_at_work(monkeypatch):
-    """One agent breaks its world; the other is at work until a check waits for it, or is made beside it."""
+    """One agent breaks its world; the other works until a check waits for it, or is made beside it."""
     at_work, seen, turns, both = set(), [], SharedLock(2), threading.Barrier(2)
     monkeypatch.setattr("sandbox.runs.run.SharedLock", lambda most: turns)
 
@@ -226,27 +226,27 @@ def test_an_agent_whose_time_runs_out_by_our_own_clock_has_failed():
         agent.hang()
 
     clock = Jumping()
-    assert told(played(Hands.look, deed, terms=Terms(clock=clock))) == (["theirs: time-exceeded"], False)
+    assert outcomes(played(Hands.look, deed, terms=Terms(clock=clock))) == (["theirs: time-exceeded"], False)
 
 
 # -- what stands around an agent, broken by us ------------------------------------------------------------------------
 
 
 def no_word(_):
-    """Say nothing, so that no call was made."""
+    """Send nothing, so that no call was made."""
 
 
 @pytest.mark.parametrize("before", [no_word, Hands.look])
 def test_a_server_that_is_killed_from_outside_is_a_fail(before):
-    """Before any call too: who has taken the gateway over may call in secret, and say that nobody did."""
+    """That holds before any call too: an agent that took the gateway over could call unlogged."""
     outcome = played(before, lambda box, _: box.worlds[0].lose("sqlite"))
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)
     assert [call.error for call in outcome.transcript.calls][-1:] == [True]
 
 
 def test_a_world_that_is_killed_from_outside_is_a_fail_whatever_was_called():
     outcome = played(Hands.look, lambda box, _: box.worlds[0].die())
-    assert told(outcome) == (["unclear: world-died"], False)
+    assert outcomes(outcome) == (["unclear: world-died"], False)
 
 
 def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_first():
@@ -259,7 +259,7 @@ def test_a_world_that_cannot_start_its_servers_is_ours_though_a_call_met_it_firs
     box, agent = in_memory(lambda made: Hands(made).add())
     make, box.world = box.world, poor
     outcome = run(SQLITE, agent, box)
-    assert told(outcome) == (["ours: server-lost"] * (failure.RETRIES + 1), False)
+    assert outcomes(outcome) == (["ours: server-lost"] * (failure.RETRIES + 1), False)
     assert outcome.verdict is Verdict.UNKNOWN
 
 
@@ -274,7 +274,7 @@ def test_only_an_engine_that_is_lost_serves_an_agent_again(facts, codes, passed)
     def deed(_, agent):
         agent.die(facts)
 
-    assert told(played(Hands.look, deed)) == (codes, passed)
+    assert outcomes(played(Hands.look, deed)) == (codes, passed)
 
 
 def test_a_gateway_that_is_killed_is_a_fail():
@@ -285,7 +285,7 @@ def test_a_gateway_that_is_killed_is_a_fail():
         os.kill(int(youngest), signal.SIGKILL)
 
     outcome = played(Hands.look, deed)
-    assert told(outcome) == (["unclear: gateway-lost"], False)
+    assert outcomes(outcome) == (["unclear: gateway-lost"], False)
     assert [call.result for call in outcome.transcript.calls], "what it had logged is kept"
 
 
@@ -295,25 +295,25 @@ def test_a_gateway_that_does_not_come_up_is_ours(monkeypatch):
 
     specify = attempt.specify
     monkeypatch.setattr(attempt, "specify", spoiled)
-    assert told(played(Hands.add)) == (["ours: gateway-not-ready"] * 3, False)
+    assert outcomes(played(Hands.add)) == (["ours: gateway-not-ready"] * 3, False)
 
 
 def test_no_room_for_the_sockets_of_a_run_is_ours(monkeypatch, tmp_path):
     (tmp_path / "full").write_text("no folder can be made in a file")
     monkeypatch.setattr(runners, "SHARED_MEMORY", tmp_path / "full")
-    assert told(played(Hands.add)) == (["ours: world-not-started"] * 3, False)
+    assert outcomes(played(Hands.add)) == (["ours: world-not-started"] * 3, False)
 
 
 def test_the_time_of_day_decides_nothing(monkeypatch):
     real, calls = time.time, itertools.count()
     monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(calls) * 86400.0)
-    assert told(played(Hands.add)) == (["None: finished"], True)
+    assert outcomes(played(Hands.add)) == (["None: finished"], True)
 
 
-# -- the same behind a real wall, once a kind -------------------------------------------------------------------------
+# -- the same in a real box, once a kind ---------------------------------------------------------------------------
 
 BLOB = "hex(randomblob(250000000))"
-"""Half a gigabyte of text, made and then copied in the memory of whoever asks for it."""
+"""Half a gigabyte of text, made and then copied in the reader's memory."""
 EAT = f'call("sqlite__read_query", query="SELECT {BLOB}, {BLOB}")\n'
 LOOK = 'call("sqlite__read_query", query="SELECT 1")\n'
 ADD = """call("sqlite__write_query", query="INSERT INTO people (id, name) VALUES (2, 'Grace')")\n"""
@@ -357,7 +357,7 @@ def ancestors(pid: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def sabotage(deed: Callable[[], bool]) -> Iterator[None]:
-    """Do something once, as soon as an agent waits and it can be done; agents that wait later go on at once."""
+    """Do something once, as soon as an agent waits and it is possible; agents that wait later continue at once."""
     done, stop = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -393,7 +393,7 @@ def kill(words: bytes) -> bool:
 
 
 def kill_container(image: str) -> bool:
-    """Kill the first container of ours that was made of this image."""
+    """Kill the first container of ours that was made from this image."""
     listing = ["docker", "ps", "-q", f"--filter=label=quarterturn.runner={runner()}", f"--filter=ancestor={image}"]
     found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     for name in found[:1]:
@@ -405,7 +405,7 @@ def kill_container(image: str) -> bool:
 @pytest.mark.needs("root")
 def test_a_call_that_eats_the_worlds_memory_is_a_fail(box, tmp_path):
     outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + EAT), box)
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)
 
 
 @pytest.mark.box
@@ -414,7 +414,7 @@ def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_pat
     fill = 'call("sqlite__create_table", query="CREATE TABLE f AS SELECT zeroblob(90000000) AS b")\n'
     outcome = run(SQLITE, an_agent(tmp_path / "ada", fill + ADD), box)
     assert "full" in outcome.transcript.calls[0].result
-    assert outcome.failure is None, told(outcome)
+    assert outcome.failure is None, outcomes(outcome)
 
 
 @pytest.mark.box
@@ -422,15 +422,15 @@ def test_a_full_disk_is_an_error_that_the_agent_sees_and_no_failure(box, tmp_pat
 def test_a_state_that_really_is_beyond_the_caps_is_a_fail(box, tmp_path):
     deep = 'call("filesystem__create_directory", path="/data/files" + "/d" * 150)\n'
     task = a_task(available_tools=tools("filesystem", 14))
-    assert told(run(task, an_agent(tmp_path / "ada", deep), box)) == (["unclear: state-too-large"], False)
+    assert outcomes(run(task, an_agent(tmp_path / "ada", deep), box)) == (["unclear: state-too-large"], False)
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
 @pytest.mark.needs("root")
 def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
-    """A server starts with its first call; that it cannot is no doing of the call, and the check tells the two."""
+    """A server starts with its first call and fails without the call's fault; the check tells the two apart."""
     terms = Terms(world=ResourceLimits(memory=48 * 1024 * 1024))
-    codes, passed = told(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
+    codes, passed = outcomes(run(SQLITE, an_agent(tmp_path / "ada", ADD), box, terms=terms))
     assert not passed
     assert len(codes) == failure.RETRIES + 1
     assert all(code.startswith("ours: ") for code in codes), codes
@@ -441,7 +441,7 @@ def test_a_world_with_too_little_memory_for_its_servers_is_ours(box, tmp_path):
 def test_a_world_whose_disk_is_too_small_for_its_seed_is_ours(box, tmp_path):
     task = a_task(initial_state={"filesystem": {"files": {"one.txt": "1" * 200_000}}})
     terms = Terms(world=ResourceLimits(tmpfs=64 * 1024))
-    assert told(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (
+    assert outcomes(run(task, an_agent(tmp_path / "ada", ADD), box, terms=terms)) == (
         ["ours: world-died"] * (failure.RETRIES + 1),
         False,
     )
@@ -452,7 +452,7 @@ def test_a_real_world_that_is_killed_from_outside_is_a_fail(box, tmp_path):
     deed = (lambda: kill(b"/init.py")) if box.name == "bwrap" else (lambda: kill_container(WORLD_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["unclear: world-died"], False)
+    assert outcomes(outcome) == (["unclear: world-died"], False)
 
 
 @pytest.mark.parametrize("box", SAMPLE, indirect=True)
@@ -460,7 +460,7 @@ def test_a_real_relay_that_dies_is_a_fail(box, tmp_path):
     deed = (lambda: kill(b"/relay.py")) if box.name == "bwrap" else (lambda: kill_container(RELAY_IMAGE))
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["unclear: relay-lost"], False)
+    assert outcomes(outcome) == (["unclear: relay-lost"], False)
 
 
 @pytest.mark.box
@@ -471,4 +471,4 @@ def test_a_real_server_that_is_killed_from_outside_is_a_fail(box, tmp_path):
 
     with sabotage(deed):
         outcome = run(SQLITE, an_agent(tmp_path / "ada", LOOK + WAIT + ADD), box)
-    assert told(outcome) == (["unclear: server-lost"], False)
+    assert outcomes(outcome) == (["unclear: server-lost"], False)

@@ -41,7 +41,7 @@ LIMITS = ResourceLimits(memory=96 << 20, pids=40, tmpfs=8 << 20)
 
 
 class OwnEngine:
-    """An engine of this test's own, its data in memory of a size, in a network of its own that holds nothing."""
+    """An engine of the test's own, with its data in memory and a network of its own without anything in it."""
 
     def __init__(self, size: str) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="qt-engine-"))
@@ -73,7 +73,7 @@ class OwnEngine:
         until(self.answers, "an engine of our own")
 
     def answers(self) -> bool:
-        """Say whether it answers.
+        """Give whether it answers.
 
         Raises:
             AssertionError: it has ended, and never will.
@@ -82,12 +82,12 @@ class OwnEngine:
         return (self.root / "sock").exists() and self("version").returncode == 0
 
     def stop(self) -> None:
-        """End it, and everything that it runs."""
+        """Stop it, and everything that it runs."""
         self.process.terminate()
         self.process.wait(PATIENCE)
 
     def crash(self) -> None:
-        """Kill it, and its containerd dies with it; the containers go on for now."""
+        """Kill it; its containerd dies with it, and the containers run on for now."""
         self.process.kill()
         self.process.wait(PATIENCE)
         for left in (self.root / "pid", self.root / "exec" / "containerd" / "containerd.pid"):
@@ -114,7 +114,7 @@ class OwnEngine:
 
 
 def processes(words):
-    """The processes with these words on their command line."""
+    """Find the processes with these words on their command line."""
     lines = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -135,14 +135,14 @@ def an_engine(size, *images):
 
 @pytest.fixture(scope="module")
 def whole():
-    """An engine in which tasks can be played; agents run in the world's image, which has a Python."""
+    """Start an engine in which tasks can be played; agents run in the world's image, which has a Python."""
     with an_engine("2g", RELAY_IMAGE, WORLD_IMAGE) as engine:
         yield engine
 
 
 @pytest.fixture
 def small():
-    """An engine with one small image, and little room."""
+    """Start an engine with one small image, and little space."""
     with an_engine("48m", RELAY_IMAGE) as engine:
         yield engine
 
@@ -159,7 +159,7 @@ def a_box(engine, monkeypatch, image=WORLD_IMAGE):
 
 
 def patient(monkeypatch):
-    """Wait for an engine that is restarted as long as a slow machine takes."""
+    """Raise the time limit for an engine that restarts on a slow machine."""
     for name in ("RESTART_SECONDS", "REMOVAL_SECONDS"):
         monkeypatch.setattr(engines, name, PATIENCE)
 
@@ -298,7 +298,7 @@ def test_a_task_is_played_under_gvisor_where_a_home_asks_for_it(whole, agent, mo
 
 
 def pretend(engine, image, size):
-    """Give an image's layer another size: that of a file in it which is all hole."""
+    """Give an image's layer another size: that of a sparse file in it."""
     [layer] = json.loads(engine("image", "inspect", image).stdout)[0]["RootFS"]["Layers"]
     engine.stop()
     known = engine.data / "image" / "overlay2" / "layerdb" / layer.replace(":", "/")
@@ -330,7 +330,7 @@ def test_an_image_of_five_gigabytes_runs_and_one_beyond_the_cap_is_refused(small
 
 @pytest.fixture(scope="module")
 def images():
-    """Images that are what their names say, made of the relay's; `foreign` is for another processor."""
+    """Make images from the relay's that are what their names say; `foreign` is for another processor."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         saved = subprocess.run(["docker", "save", RELAY_IMAGE], capture_output=True, check=True).stdout
@@ -362,7 +362,7 @@ def images():
 
 
 def a_name(kind):
-    """Name an image; names are the engine's, and other processes test with it too."""
+    """Give an image a unique name: other processes share the engine."""
     return f"quarterturn-test-{kind}-{os.getpid()}:latest"
 
 
@@ -478,7 +478,7 @@ LEFT = ["created", *["running"] * 8]
 
 
 @pytest.mark.slow
-def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
+def test_leftovers_of_a_killed_runner_are_removed_at_the_next_start(tmp_path):
     documents = [a_written_task(number).document for number in range(2, 7)]
     code = RUNNER.format(path=sys.path, documents=documents)
     with subprocess.Popen([sys.executable, "-c", code]) as runner:
@@ -497,7 +497,7 @@ def test_what_a_killed_runner_left_is_removed_at_the_next_start(tmp_path):
 
 
 def containers(pid):
-    """The containers of the runner with that number, by their names, and how each stands."""
+    """Give the containers of the runner with that number, by their names, and the state of each."""
     shown = '{{.ID}} {{.State}} {{.Label "' + RUNNER_LABEL + '"}}'
     listed = subprocess.run(["docker", "ps", "--all", "--format", shown], capture_output=True, text=True, check=True)
     lines = [line.split() for line in listed.stdout.splitlines() if len(line.split()) == 3]

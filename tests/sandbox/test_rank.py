@@ -55,7 +55,7 @@ def test_one_pass_more_never_makes_a_rank_worse(agents, data):
 
 @given(SETS)
 def test_more_passes_never_give_a_worse_rank(agents):
-    """Not where its passes are spread over skeletons and the others' are clumped in one, either."""
+    """This holds also where its passes are spread over skeletons and the others' are clumped in one."""
     sizes, passed = agents
     ranks = rank([scored(sizes, one) for one in passed])
     by_passes = sorted(zip(passed, ranks, strict=True), key=lambda one: -sum(one[0]))

@@ -25,7 +25,7 @@ def really(value):
 
 @pytest.mark.slow
 @given(VALUES, st.booleans())
-def test_there_are_never_fewer_values_than_it_counts_and_never_twice_as_many(value, ascii_only):
+def test_the_count_is_at_least_the_number_of_values_and_at_most_twice_it(value, ascii_only):
     counted = nodes(json.dumps(value, ensure_ascii=ascii_only).encode())
     assert really(value) <= counted <= 2 * really(value)
 
@@ -58,7 +58,7 @@ def test_a_long_text_is_one_value_whatever_is_in_it():
     assert strict_object(json.dumps(document).encode(), "the request", max_size=MIB) == document
 
 
-def test_what_is_at_the_cap_is_read():
+def test_a_document_at_the_cap_is_read():
     document = {"a": [0] * (MAX_NODES - 3)}
     assert strict_object(json.dumps(document).encode(), "the request", max_size=MIB) == document
 

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from sqlalchemy import Engine
 
 from vault.database import transaction
+from vault.errors import Malformed, VaultError
 from vault.keys.locks.passphrase import Cost
 from vault.ledger.audit.report import AuditReport
 from vault.ledger.signatures.cosignature import Cosigner
@@ -69,7 +70,7 @@ WITNESSES = {
 
 
 def turned(data: bytes, *bits: int) -> bytes:
-    """Turn some of the bits of data."""
+    """Flip some of the bits of data."""
     changed = bytearray(data)
     for bit in bits:
         changed[bit // 8] ^= 1 << bit % 8
@@ -77,20 +78,39 @@ def turned(data: bytes, *bits: int) -> bytes:
 
 
 def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
-    """Give the data with one bit turned, for every bit or for each of so many."""
+    """Give the data with one bit flipped, for every bit or for each of so many."""
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
 
 
+PLACE_ALONE = {
+    "cannot be read": "the file is missing, and the manifest or the log names it",
+    "no set statement stands before": "the statement is missing, whatever it would have said",
+}
+"""Words of the errors that have nothing to compare, and why."""
+OF_THE_CALLER = ("no key was given", "a verifier key reads")
+"""Words of the errors about what the caller gave, which has no place in a release."""
+
+
+def carries_evidence(error: VaultError) -> bool:
+    """Whether an error names a place and, unless it has nothing to compare, gives two values that differ there."""
+    if error.evidence is None or not error.evidence.where:
+        return False
+    if isinstance(error, Malformed) or any(words in str(error) for words in PLACE_ALONE):
+        return True
+    return error.evidence.expected != error.evidence.found
+
+
 def refused(report: AuditReport, step: str, *words: str) -> None:
-    """Expect that an audit stopped at a step, and that these words are in its sentence."""
+    """Require that an audit stopped at a step, with these words in its sentence, and that it names the place."""
     assert report.failed is not None, [one.detail for one in report.steps]
     assert report.failed.name == step, (report.failed.name, report.failed.detail)
+    assert report.failed.evidence or report.failed.detail.startswith(OF_THE_CALLER), report.failed.detail
     for word in words:
         assert word in report.failed.detail, report.failed.detail
 
 
 def bad_release(name: str, to: Path) -> tuple[Path, Path]:
-    """Copy one of the frozen bad releases; give its folder and the file of the keys that it is held against."""
+    """Copy one of the frozen bad releases; give its folder and the file of the keys for its audit."""
     base = VECTORS / BAD[name].get("of", "good")
     folder, keys = shutil.copytree(base / RELEASE, to), base / "log.vkey"
     shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)

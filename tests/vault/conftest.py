@@ -39,7 +39,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 class Clock:
-    """Moves one second at each reading."""
+    """A clock that moves one second at each reading."""
 
     def __init__(self) -> None:
         self.now = datetime(2026, 12, 1, 9, 0, 0, 250, tzinfo=UTC)
@@ -50,7 +50,7 @@ class Clock:
 
 
 class NoFiles:
-    """What a home without sealed files has."""
+    """Stub for a home without sealed files."""
 
     def under(self) -> Counter[str]:
         return Counter()
@@ -66,7 +66,7 @@ def document() -> dict[str, Any]:
 
 @pytest.fixture
 def make_task() -> Callable[..., Task]:
-    """Make a task whose id ends in a number of the test's choice."""
+    """Make a task whose id ends in a given number."""
 
     def make(number: int = 0, **changes: Any) -> Task:
         letters = "abcdefghijklmnopqrstuvwxyz"
@@ -96,7 +96,7 @@ def ring(tmp_path: Path) -> FileKeyRing:
 
 @pytest.fixture(scope="session")
 def rings(tmp_path_factory: pytest.TempPathFactory) -> tuple[FileKeyRing, FileKeyRing]:
-    """Two rings that no test changes."""
+    """Give two rings that no test changes."""
     folder = tmp_path_factory.mktemp("rings")
     return FileKeyRing.create(folder / "one", None), FileKeyRing.create(folder / "two", None)
 

@@ -39,7 +39,7 @@ def test_keys_are_ordered_by_their_utf_16_units_as_rfc_8785_asks():
 
 
 @given(VALUES)
-def test_what_is_written_is_read_back_and_written_the_same(value):
+def test_written_documents_are_read_back_and_written_the_same(value):
     written = canonical(value)
     assert parse(written) == value
     assert canonical(parse(written)) == written
@@ -73,7 +73,7 @@ def test_a_digest_is_that_of_the_canonical_bytes():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_two_readers_could_understand_differently_is_refused_at_its_place(name):
+def test_ambiguous_documents_are_refused_at_their_place(name):
     data, place, reason = REFUSED[name]
     with pytest.raises(Malformed) as refusal:
         parse(data, "the grammar")
@@ -95,7 +95,7 @@ def test_what_two_readers_could_understand_differently_is_refused_at_its_place(n
         (b"[" * 200_000, "64 levels"),
     ],
 )
-def test_what_is_not_json_is_refused_with_line_and_column(data, hint):
+def test_invalid_json_is_refused_with_line_and_column(data, hint):
     with pytest.raises(Malformed, match=hint):
         parse(data)
 

@@ -44,7 +44,7 @@ def test_without_it_the_process_would_be_dumpable():
 
 @pytest.mark.parametrize("first", ["disable_core_dumps()", ""], ids=["with it", "the control"])
 def test_a_process_that_crashes_leaves_a_core_only_without_it(first, tmp_path):
-    """The kernel says in the status whether it made one, wherever it went."""
+    """The kernel's exit status says whether it made one."""
     process = subprocess.Popen([sys.executable, "-c", DIES.format(first=first)], cwd=tmp_path)
     _, status = os.waitpid(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

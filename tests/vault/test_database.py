@@ -80,7 +80,7 @@ def test_a_block_that_ends_is_there_for_another_engine(engine, url):
 
 @pytest.mark.both_databases
 def test_two_writers_wait_for_each_other_and_neither_loses(engine, monkeypatch):
-    """Both read the highest number first: without a lock taken at the start, both would write the same one."""
+    """Both read the highest number first: without an immediate lock both would write the same one."""
     monkeypatch.setattr(database, "WAIT", 300.0)
 
     def count(_):
@@ -152,7 +152,7 @@ def test_one_reader_sees_one_snapshot_although_others_write_meanwhile(engine):
 
 
 @pytest.mark.slow
-def test_who_is_cut_off_inside_a_transaction_lets_the_others_go_on(postgres, monkeypatch):
+def test_a_client_cut_off_inside_a_transaction_lets_the_others_continue(postgres, monkeypatch):
     def write() -> None:
         other = open_engine(url)
         with transaction(other) as session:

@@ -39,7 +39,7 @@ def holder(place, kind):
 
 
 @KINDS
-def test_who_waits_for_too_long_is_told_who_holds_what(place, kind, holder):
+def test_a_wait_for_too_long_names_the_holder(place, kind, holder):
     with (
         pytest.raises(Unavailable, match=f"^process {holder.pid} holds {place}, the lock for a change; wait for"),
         locked(place, 0.05, "a change", folder=kind == "folder"),
@@ -48,7 +48,7 @@ def test_who_waits_for_too_long_is_told_who_holds_what(place, kind, holder):
 
 
 @KINDS
-def test_who_waits_gets_it_when_its_holder_is_killed(place, kind, holder):
+def test_a_waiter_gets_the_lock_when_its_holder_is_killed(place, kind, holder):
     waited = []
 
     def sleep(seconds: float) -> None:
@@ -72,7 +72,7 @@ def test_another_thread_of_the_same_process_is_named_so(place, kind):
 
 
 @KINDS
-def test_where_the_kernel_does_not_tell_it_is_another_process(place, kind, holder, monkeypatch, tmp_path):
+def test_if_the_kernel_names_no_holder_it_is_another_process(place, kind, holder, monkeypatch, tmp_path):
     for listed in (tmp_path / "nothing", tmp_path / "others"):
         monkeypatch.setattr(file_lock, "LOCKS", listed)
         with (

@@ -61,7 +61,7 @@ def times(one: int, other: int) -> int:
 
 
 def gcm(key: bytes, nonce: bytes, text: bytes, data: bytes) -> bytes:
-    """Encrypt as NIST SP 800-38D says (algorithms 2 to 4), with nothing of a library but the block cipher."""
+    """Encrypt as NIST SP 800-38D says (algorithms 2 to 4), with only the block cipher from a library."""
     block = Cipher(AES(key), ECB()).encryptor().update
     mask = b"".join(block(nonce + (2 + place).to_bytes(4)) for place in range(len(text) // 16 + 1))
     ciphertext = bytes(one ^ other for one, other in zip(text, mask, strict=False))
@@ -92,7 +92,7 @@ def sealed(rings):
 
 @contextmanager
 def refused(*how):
-    """Expect an error of the vault, with nothing of a library behind it."""
+    """Require an error of the vault that has no library's error as its cause."""
     with pytest.raises(VaultError) as caught:
         yield caught
     assert isinstance(caught.value, how or (Broken, Malformed, Locked)), repr(caught.value)
@@ -110,7 +110,7 @@ def test_a_second_implementation_gives_the_published_answers(case):
 
 
 @pytest.mark.parametrize("text", [b"", b"x", b"x" * 16, TEXT, bytes(range(256))])
-def test_what_the_second_implementation_seals_opens_and_is_what_the_vault_would_seal(text):
+def test_a_second_implementations_seal_opens_and_equals_the_vaults(text):
     ciphertext = gcm(KEY, NONCE, text, b"quarterturn/seal/v1\n" + CONTEXT)
     sealed = Sealed(Bare.key_id, KEY, NONCE, ciphertext)
     assert unseal(sealed, CONTEXT, Bare()) == text
@@ -214,7 +214,7 @@ def test_a_key_for_one_use_is_none_for_another(tmp_path, rings):
 
 @pytest.mark.parametrize("part", ["wrapped_key", "nonce", "ciphertext", "everything"])
 def test_parts_of_another_row_do_not_open(vault, engine, add, part):
-    """The same author, ring and moment: only which row it is differs."""
+    """Author, ring and time are the same; only the row differs."""
     one, two = add(0), add(1)
     for name in ("trace/1", "trace/2"):
         vault.seal_blob(name, TEXT)
@@ -301,7 +301,7 @@ def test_bytes_are_spelled_in_one_way_only(name, how):
 
 
 def strings(value, place=()):
-    """Give the places of all strings in a document."""
+    """Give the paths of all strings in a document."""
     if isinstance(value, str):
         yield place
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():

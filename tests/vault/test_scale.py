@@ -19,7 +19,7 @@ FEW, MANY = 5, 60
 
 
 class Steps:
-    """Counts the steps of SQLite's machine: every row that it looks at takes some."""
+    """Counts the steps of SQLite's virtual machine: every row that it reads takes some."""
 
     def __init__(self, engine: Engine) -> None:
         self.count = 0
@@ -30,7 +30,7 @@ class Steps:
         return 0
 
     def of(self, ask: Callable[[], Any]) -> int:
-        """Count the steps of one question, asked a second time."""
+        """Count the steps of one query, run a second time."""
         ask()
         before = self.count
         ask()
@@ -41,7 +41,7 @@ def admitted(vault: Vault, add: Callable[..., Any], numbers: range) -> list[Any]
     return [vault.advance(add(number).id, "admit") for number in numbers]
 
 
-def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine, add):
+def test_rows_with_a_leaf_are_found_without_reading_waiting_ones(vault, engine, add):
     def ask() -> list[str]:
         with closing(vault.by_commitment(TaskState.ADMITTED, leaf="commit/")) as found:
             return [task.id for task in found]
@@ -59,7 +59,7 @@ def test_who_has_a_leaf_is_found_without_a_look_at_those_who_wait(vault, engine,
 
 
 @pytest.mark.slow
-def test_the_first_in_order_are_found_without_a_look_at_the_rest(vault, engine, add, monkeypatch):
+def test_the_first_rows_are_found_without_reading_the_rest(vault, engine, add, monkeypatch):
     def ask() -> list[bytes]:
         with closing(vault.by_commitment(TaskState.ADMITTED)) as found:
             return [task.commitment for task in islice(found, FEW)]

@@ -18,17 +18,17 @@ class Asked:
         return judge(parse(self._probe(name, arguments)), views)
 
     def denied(self, views: JudgeInput, name: str, /, **arguments: Any) -> Verdict:
-        """Ask whether it does not hold."""
+        """Give whether it is known not to hold."""
         return judge(parse({"not": self._probe(name, arguments)}), views).verdict
 
     def __call__(self, views: JudgeInput, name: str, /, **arguments: Any) -> bool:
-        """Say whether it holds, which has to be known."""
+        """Give whether it holds, which has to be known."""
         found = self.evidence(views, name, **arguments)
         assert found.verdict is not Verdict.UNKNOWN, found.found
         return found.verdict is Verdict.TRUE
 
     def wins_nothing(self, views: JudgeInput, name: str, /, **arguments: Any) -> None:
-        """Expect wreckage: it is false, and so is its opposite."""
+        """Require that on a broken state both it and its opposite are false."""
         assert self.evidence(views, name, **arguments).verdict is Verdict.FALSE
         assert self.denied(views, name, **arguments) is Verdict.FALSE
 

@@ -46,7 +46,7 @@ Made = Mapping[str, Callable[[], bytes]]
 
 
 def _site(**files: bytes) -> bytes:
-    """Give a sound repository with some of its files replaced; a name's `__` stands for a slash."""
+    """Give a valid repository with some of its files replaced; a name's `__` stands for a slash."""
     tree = dict(repository([("main", "Start", {"index.html": "<p>hi</p>\n"})], tags={"v1": "main"}).states["git"])
     tip = tree["site/.git/refs/heads/main"].data
     for path, data in files.items():
@@ -240,7 +240,7 @@ REDIS: Made = {
 
 
 def _formulas(*formulas: str, **texts: str | float) -> Callable[[], bytes]:
-    """Give a workbook with formulas in column B of the sheet that predicates look at, and values in other cells."""
+    """Give a workbook with formulas in column B of the sheet that predicates read, and values in other cells."""
 
     def made() -> bytes:
         cells = {(1, 1): WorkbookCell("item"), (1, 2): WorkbookCell("n"), (2, 1): WorkbookCell("tea")}
@@ -402,7 +402,7 @@ def _header(kind: bytes, size: bytes, name: bytes = b"a") -> bytes:
 
 
 def _tar(*headers: tuple[bytes, bytes]) -> bytes:
-    """Give a tar of these entries, each its kind and what is in it."""
+    """Give a tar of these entries, each with its kind and content."""
     parts = [
         _header(kind, b"%011o\0" % len(data)) + data.ljust(-len(data) % 512 + len(data), b"\0")
         for kind, data in headers

@@ -81,7 +81,7 @@ WRECKAGE = {
 
 
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
-def test_what_is_no_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
+def test_an_invalid_calendar_counts_against_the_agent_on_either_side_of_a_not(data):
     views = JudgeInput({"calendar": FileTree({f"{HOME}/plans/e1.ics": Node("file", data)})})
     holds.wins_nothing(views, "eventExists", summary="Plan")
 
@@ -109,7 +109,7 @@ def test_events_that_only_meet_do_not_overlap():
     assert not holds(calendars({"work": [PLAN, inside]}), "noOverlap")
 
 
-def test_of_two_events_of_one_title_nobody_is_the_one():
+def test_two_events_of_one_title_match_no_single_event():
     views = calendars({"work": [PLAN], "home": [Item("event", "e2", "Plan", PLAN.start, PLAN.end)]})
     assert not holds(views, "attendeesAre", summary="Plan", attendees=[])
     assert holds(views, "attendeesAre", summary="Plan", attendees=[], calendar="home")

@@ -30,7 +30,7 @@ def test_an_empty_file_is_an_empty_database():
     assert ask.denied(left(main_db=b""), "tableExists", table="t") is Verdict.TRUE
 
 
-def test_what_is_still_in_the_write_ahead_log_counts(tmp_path):
+def test_rows_in_the_write_ahead_log_count(tmp_path):
     with closing(sqlite3.connect(tmp_path / "main.db", isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE t (v)")
@@ -59,7 +59,7 @@ def test_an_unfinished_transaction_does_not_count(tmp_path):
 
 
 def leave(folder, mode):
-    """Leave a database in the middle of its work, with what lies beside it."""
+    """Leave a database in the middle of a transaction, with its journal files."""
     with closing(sqlite3.connect(folder / "main.db", isolation_level=None)) as connection:
         connection.execute(f"PRAGMA journal_mode = {mode}")
         connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v)")

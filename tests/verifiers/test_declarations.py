@@ -52,5 +52,5 @@ def test_a_declaration_makes_a_column(declaration, meant):
 
 
 @pytest.mark.parametrize("declaration", ["", "not null", "primary key", "(8)", "int; drop table x", "'text'"])
-def test_what_declares_no_type_is_none(declaration):
+def test_declarations_without_a_type_are_refused(declaration):
     assert declared("x", declaration) is None

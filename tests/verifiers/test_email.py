@@ -44,13 +44,13 @@ def test_all_that_is_asked_for_is_so_of_one_message():
     assert not holds(views, "nothingSent")
 
 
-def test_what_lies_in_the_folder_sent_was_not_sent():
+def test_messages_in_the_folder_sent_were_not_sent():
     views = mailbox({"Sent": [NewMessage("s1@example.org", AGENT, [BOB], "Plan", "No.")]})
     assert holds(views, "nothingSent")
     assert not holds(views, "messageSent", to=["bob@example.org"])
 
 
-def test_who_got_a_blind_copy_is_on_the_envelope_alone():
+def test_blind_copies_are_on_the_envelope_alone():
     views = mailbox({}, [NewMessage("s1@example.org", AGENT, [BOB], "Plan", "x", bcc=["dan@example.org"])])
     assert holds(views, "messageSent", to=["bob@example.org"], bcc=["dan@example.org"])
     assert not holds(views, "messageSent", to=["bob@example.org"], bcc=[])

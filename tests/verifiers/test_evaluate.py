@@ -128,7 +128,7 @@ ODD = [10**5000, -(10**400), float("nan"), Fraction(10**400, 3), [[]] * 10**6, {
 
 
 @pytest.mark.parametrize("value", ODD, ids=["large", "small", "nan", "fraction", "long", "a set"])
-def test_whatever_is_quoted_it_is_short_and_nothing_is_raised(value):
+def test_quotations_are_short_and_nothing_is_raised(value):
     assert len(quoted(value)) <= 121
     nested = value
     for _ in range(5000):

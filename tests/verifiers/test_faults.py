@@ -59,7 +59,7 @@ def test_an_internal_fault_makes_a_verdict_unknown_or_leaves_it_as_it_is(documen
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.dictionaries(st.sampled_from(NAMES), st.sampled_from(OURS)))
-def test_what_is_decided_in_spite_of_a_fault_would_be_so_whatever_was_there(document, there, faults):
+def test_a_verdict_decided_despite_a_fault_holds_for_every_possible_state(document, there, faults):
     decided = verdict(document, there, faults)
     if decided is not Verdict.UNKNOWN:
         sure = there - faults.keys()
@@ -80,7 +80,7 @@ def test_wreckage_never_helps_and_never_leaves_a_verdict_open(document, there, w
 
 @settings(max_examples=100)
 @given(PREDICATES, st.sets(st.sampled_from(NAMES)), st.sets(st.sampled_from(NAMES)))
-def test_what_is_lacking_is_as_if_it_were_not_there(document, there, lacking):
+def test_a_missing_part_is_as_if_absent(document, there, lacking):
     assert verdict(document, there, {name: TargetMissing("x") for name in lacking}) is verdict(
         document, there - lacking
     )
@@ -116,7 +116,7 @@ def test_a_probe_that_only_the_state_breaks_counts_against_the_state(monkeypatch
 
 
 def breaking(error):
-    """Make a tree that nobody can look at."""
+    """Make a tree on which every access fails."""
     tree = mock.MagicMock(spec=FileTree)
     tree.items.side_effect = tree.get.side_effect = tree.__iter__.side_effect = tree.__len__.side_effect = error
     return tree

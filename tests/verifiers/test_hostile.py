@@ -35,7 +35,7 @@ STEPS_A_BYTE, STEPS_AT_ALL = 12, 20_000
 
 
 def asked(kind):
-    """Ask everything that the catalogue's examples ask of a namespace, and its opposite."""
+    """Give all predicates of the catalogue's examples in a namespace, and their opposites."""
     for name in CATALOGUE:
         if name.startswith(f"{kind}."):
             document = {name: dict(CATALOGUE[name].example.arguments)}
@@ -43,7 +43,7 @@ def asked(kind):
 
 
 def judged(kind, tree):
-    """Read and judge a state, and say what reading cost."""
+    """Read and judge a state, and give the cost of reading."""
     state = read(kind, tree)
     assert not state.missing
     there = decode(encode({kind: state}))
@@ -80,7 +80,7 @@ def test_the_corpus_is_what_the_script_writes_and_each_kind_has_its_share():
 
 
 def examples(kind):
-    """Give a few of the states on which the catalogue shows its predicates."""
+    """Give a few of the states of the catalogue's examples."""
     names = [name for name in CATALOGUE if name.startswith(f"{kind}.")]
     views = [make() for name in names[::3] for make in (CATALOGUE[name].example.holds, CATALOGUE[name].example.fails)]
     return [one.states[kind] for one in views]
@@ -91,7 +91,7 @@ STATES = {kind: examples(kind) for kind in KINDS}
 
 @st.composite
 def mutated(draw, kind):
-    """Damage a file or two of an example: bits, cuts, pieces of other files, other bytes altogether, no file at all."""
+    """Damage a file or two of an example: flipped bits, cuts, parts of other files, other bytes, no file."""
     tree = dict(draw(st.sampled_from(STATES[kind])))
     paths = [path for path, node in tree.items() if node.kind == "file" and path != "snapshot.json"]
     paths = paths or [path for path in tree if tree[path].kind == "file"]
@@ -172,7 +172,7 @@ sys.stdout.write(" ".join(sys.modules))
 """
 
 
-def test_who_judges_holds_no_reader():
+def test_a_judge_loads_no_reader():
     done = subprocess.run([sys.executable, "-c", JUDGE], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert not loaded & {*READERS, "xml.etree.ElementTree", "zoneinfo"}
@@ -191,7 +191,7 @@ def stock(*prices, base="numeric"):
 
 
 def cost(document, states, answer=None):
-    """Judge a predicate, and say how many steps that took."""
+    """Judge a predicate, and give the number of steps."""
     spent = []
     with mock.patch.object(ReadingBudget, "step", autospec=True, side_effect=lambda _, number=1: spent.append(number)):
         found = evaluate(parse(document), states, answer)
@@ -208,7 +208,7 @@ def test_numbers_of_a_capped_text_cost_steps_that_grow_with_their_digits(shapes)
     assert exact_sum(map(Decimal, texts)) == sum(map(Fraction, texts), Fraction(0))
 
 
-def test_what_a_probe_has_made_of_a_state_is_there_for_the_next():
+def test_a_probes_parse_of_a_state_is_reused_by_the_next():
     states = stock(*["9" * 400] * 50)
     single = cost(ROWS, states)
     assert cost({"all": [ROWS] * 30}, states) < 8 * single
@@ -243,7 +243,7 @@ def test_states_share_a_budget():
 
 
 @pytest.mark.parametrize("text", ["x", "\x7f", "\u00e9", "\U00010000", '"', "\udcff"])
-def test_what_was_read_fits_into_its_text(text):
+def test_the_normal_form_fits_into_its_text(text):
     for letters in (1_900_000, 2_500_000, 26_000_000):
         document = {"keys": {"a": {"type": "string", "value": text * letters, "left": None}}}
         data = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -35,7 +35,7 @@ def test_observations_are_word_for_word_unless_a_part_is_asked_for():
     assert not holds(views, "observationsEqual", name="Ann", observations=["likes tea"])
 
 
-def test_of_an_entity_that_is_there_twice_nothing_can_be_said():
+def test_a_duplicate_entity_satisfies_nothing():
     views = memory_graph([ANN, ("Ann", "robot", [])], [])
     assert not holds(views, "observationExists", name="Ann", observation="likes tea")
     assert holds(views, "entityCount", count=2)

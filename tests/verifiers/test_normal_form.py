@@ -24,7 +24,7 @@ STATES |= st.builds(NormalState, missing=st.text(min_size=1))
 
 
 @given(st.dictionaries(st.text(max_size=5), STATES, max_size=3))
-def test_what_is_read_is_what_was_written(states):
+def test_the_parsed_form_equals_the_written_one(states):
     assert decode(encode(states)) == states
 
 
@@ -67,7 +67,7 @@ SOUND = b'{"a":{"document":1,"unreadable":"","missing":"","steps":0,"bytes":0,"b
         MAGIC + b"\xff" * 8,
     ],
 )
-def test_what_nobody_here_writes_is_refused(data):
+def test_texts_that_no_writer_here_makes_are_refused(data):
     assert decode(framed(SOUND, b"x"))["a"].blobs == (b"x",)
     with pytest.raises(Malformed):
         decode(data)

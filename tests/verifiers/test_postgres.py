@@ -22,7 +22,7 @@ def shop(**changes):
 
 
 def changed(table):
-    """Give the shop with the document's table put through a function."""
+    """Give the shop with the document's table changed by a function."""
     document = json.loads(shop().states["postgres"][FILE].data)
     table(document["tables"][0])
     return JudgeInput({"postgres": written(document)})
@@ -87,7 +87,7 @@ def test_a_document_is_compared_by_its_content():
     assert not holds(views, "rowExists", where={"name": '{"b":null,"a":[2,1]}'})
 
 
-def test_what_a_type_pads_does_not_count():
+def test_padding_of_a_type_does_not_count():
     def as_char(table):
         table["columns"][1] |= {"type": "character(6)", "base": "bpchar"}
         table["rows"] = [["1", "lamp  ", "1", "t"]]

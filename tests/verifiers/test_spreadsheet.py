@@ -70,5 +70,5 @@ def test_a_file_that_is_left_over_is_noticed_and_a_folder_is_none(views):
     assert not holds(JudgeInput({"spreadsheet": tree}), "workbooksAre", paths=["in/b.xlsx"])
 
 
-def test_where_the_state_was_not_read_nobody_can_say():
+def test_an_unread_state_is_unknown():
     assert holds.evidence(JudgeInput(), "workbookExists", path="a.xlsx").verdict is Verdict.UNKNOWN

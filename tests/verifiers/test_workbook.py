@@ -26,7 +26,7 @@ SOUND = write_workbook(Workbook((Sheet("S", {(1, 1): WorkbookCell("a")}),)))
 SHEET = "xl/worksheets/sheet1.xml"
 
 
-def spoiled(parts, data=SOUND, how=zipfile.ZIP_DEFLATED):
+def with_parts_replaced(parts, data=SOUND, how=zipfile.ZIP_DEFLATED):
     """Give a workbook with some of its parts replaced, or removed where they are None."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as sound, zipfile.ZipFile(out, "w", how) as made:
@@ -45,25 +45,27 @@ ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>' +
 WRECKAGE = {
     "no zip": b"PK\x03\x04 nothing",
     "empty": b"",
-    "no workbook": spoiled({"_rels/.rels": None}),
-    "no sheet": spoiled({SHEET: None}),
-    "no xml": spoiled({SHEET: "<worksheet"}),
-    "entities": spoiled({SHEET: ENTITIES}),
-    "a bomb": spoiled({SHEET: a_sheet("<row/>" * 1_300_000)}),
-    "swells": spoiled({SHEET: a_sheet("<row/>" * 400_000)}),
-    "too many parts": spoiled({f"x/{n}": b"" for n in range(1001)}),
-    "too many cells": spoiled({SHEET: a_sheet('<row r="1">' + "<c/>" * 100_001 + "</row>")}, how=zipfile.ZIP_STORED),
-    "packed with bzip2": spoiled({}, how=zipfile.ZIP_BZIP2),
-    "beyond the last column": spoiled({SHEET: a_sheet('<row r="1"><c r="XFE1"><v>1</v></c></row>')}),
-    "a number that is none": spoiled({SHEET: a_sheet('<row r="1"><c r="A1"><v>nan</v></c></row>')}),
-    "a text that is not there": spoiled({SHEET: a_sheet('<row r="1"><c r="A1" t="s"><v>7</v></c></row>')}),
+    "no workbook": with_parts_replaced({"_rels/.rels": None}),
+    "no sheet": with_parts_replaced({SHEET: None}),
+    "no xml": with_parts_replaced({SHEET: "<worksheet"}),
+    "entities": with_parts_replaced({SHEET: ENTITIES}),
+    "a bomb": with_parts_replaced({SHEET: a_sheet("<row/>" * 1_300_000)}),
+    "swells": with_parts_replaced({SHEET: a_sheet("<row/>" * 400_000)}),
+    "too many parts": with_parts_replaced({f"x/{n}": b"" for n in range(1001)}),
+    "too many cells": with_parts_replaced(
+        {SHEET: a_sheet('<row r="1">' + "<c/>" * 100_001 + "</row>")}, how=zipfile.ZIP_STORED
+    ),
+    "packed with bzip2": with_parts_replaced({}, how=zipfile.ZIP_BZIP2),
+    "beyond the last column": with_parts_replaced({SHEET: a_sheet('<row r="1"><c r="XFE1"><v>1</v></c></row>')}),
+    "a number that is none": with_parts_replaced({SHEET: a_sheet('<row r="1"><c r="A1"><v>nan</v></c></row>')}),
+    "a text that is not there": with_parts_replaced({SHEET: a_sheet('<row r="1"><c r="A1" t="s"><v>7</v></c></row>')}),
     "cut off": SOUND[:-30],
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", WRECKAGE.values(), ids=WRECKAGE)
-def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
+def test_an_invalid_workbook_counts_against_the_agent_on_either_side_of_a_not(data):
     with pytest.raises(CorruptState):
         read_workbook(data)
     views = JudgeInput({"spreadsheet": FileTree({"a.xlsx": Node("file", data)})})
@@ -72,7 +74,7 @@ def test_what_is_no_workbook_counts_against_the_agent_on_either_side_of_a_not(da
 
 def test_a_merged_area_over_everything_is_a_text_and_is_not_expanded():
     merged = '<mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'
-    book = read_workbook(spoiled({SHEET: a_sheet('<row r="1"><c r="A1"><v>1</v></c></row>', merged)}))
+    book = read_workbook(with_parts_replaced({SHEET: a_sheet('<row r="1"><c r="A1"><v>1</v></c></row>', merged)}))
     assert book.sheets[0].merged == ("A1:XFD1048576",)
 
 
@@ -81,7 +83,7 @@ def test_a_link_to_elsewhere_is_not_followed():
         '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" '
         'Type="x/table" Target="../../../../etc/passwd" TargetMode="External"/></Relationships>'
     )
-    book = read_workbook(spoiled({"xl/worksheets/_rels/sheet1.xml.rels": link}))
+    book = read_workbook(with_parts_replaced({"xl/worksheets/_rels/sheet1.xml.rels": link}))
     assert book.sheets[0].tables == ()
 
 
@@ -97,7 +99,7 @@ def test_every_kind_of_cell_is_read():
     more = f'<Relationship Id="rId9" Type="{kinds}/sharedStrings" Target="/xl/strings.xml"/></Relationships>'
     parts = {"xl/strings.xml": strings, SHEET: a_sheet(rows)}
     parts["xl/_rels/workbook.xml.rels"] = links.replace("</Relationships>", more)
-    cells = read_workbook(spoiled(parts)).sheets[0].cells
+    cells = read_workbook(with_parts_replaced(parts)).sheets[0].cells
     values = ["one", "two", True, "#N/A", "x\r", 1000, -0.5, "2026-01-05T10:30:00", "12:00:00", "in"]
     assert [cell.value for place, cell in cells.items() if place[0] == 2] == values
     assert cells[2, 6].formula == "A1"

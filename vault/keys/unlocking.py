@@ -47,7 +47,7 @@ def root_of(path: Path, openers: Sequence[Opener]) -> bytes:
                 except (Locked, Broken, Unavailable) as error:
                     failed.append(error)
     if failed:
-        raise type(failed[0])(" ".join(dict.fromkeys(map(str, failed))))
+        raise failed[0].with_message(" ".join(dict.fromkeys(map(str, failed))))
     if kinds == {FileMode.kind}:
         raise Locked(f"the {WHAT} at {path} was made without a passphrase; open it without one.")
     raise Locked(f"the {WHAT} at {path} is locked; {', or '.join(map(asks, document['locks']))}.")

@@ -148,21 +148,43 @@ def verify(log: Iterable[AccessEntry], known: str | None = None, heads: Collecti
     for entry in log:
         count += 1
         if entry.number != count:
-            raise Broken(f"The access log has no entry {count}: after it comes {entry.number}.")
+            raise Broken(
+                f"The access log has no entry {count}: after it comes {entry.number}.",
+                where=f"entry {count}",
+                expected=count,
+                found=entry.number,
+            )
         if entry.previous != previous:
-            raise Broken(f"Entry {count} of the access log does not follow the entry before it.")
+            raise Broken(
+                f"Entry {count} of the access log does not follow the entry before it.",
+                where=f"entry {count}: previous",
+                expected=previous,
+                found=entry.previous,
+            )
         if entry.digest != _digest(entry):
-            raise Broken(f"Entry {count} of the access log was changed after it was written.")
+            raise Broken(
+                f"Entry {count} of the access log was changed after it was written.",
+                where=f"entry {count}: digest",
+                expected=_digest(entry),
+                found=entry.digest,
+            )
         _require(committed, count, entry.digest)
         previous = entry.digest
         known = None if known == previous else known
     if committed:
         last = committed[0]
         raise Broken(
-            f"The access log has {count} entries; {last.where} commits to {last.entries}: its end was cut off."
+            f"The access log has {count} entries; {last.where} commits to {last.entries}: its end was cut off.",
+            where="the number of entries",
+            expected=last.entries,
+            found=count,
         )
     if known not in {None, START}:
-        raise Broken(f"The access log no longer holds the entry with digest {known}: it was cut off or made anew.")
+        raise Broken(
+            f"The access log no longer holds the entry with digest {known}: it was cut off or made anew.",
+            where="the digests of all entries",
+            expected=known,
+        )
     return count
 
 
@@ -171,7 +193,12 @@ def _require(committed: list[Head], count: int, digest: str) -> None:
     while committed and committed[-1].entries == count:
         head = committed.pop()
         if head.digest != digest:
-            raise Broken(f"Entry {count} of the access log is not the one that {head.where} commits to.")
+            raise Broken(
+                f"Entry {count} of the access log is not the one that {head.where} commits to.",
+                where=f"entry {count}: digest",
+                expected=head.digest,
+                found=digest,
+            )
 
 
 def _digest(entry: AccessEntry) -> str:

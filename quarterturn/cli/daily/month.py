@@ -72,9 +72,9 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.month import turn_status
 
     with open_app(home) as house:
-        status = turn_status.status(house.months)
-        waiting = list(findings_text.waiting(house.findings))
-    Output(as_json=as_json).result(status.as_json(), *month_text.status_lines(status), *waiting)
+        data = turn_status.status(house.months)
+        lines = [*month_text.status_lines(data, house.months.turns()), *findings_text.waiting(house.findings)]
+    Output(as_json=as_json).result(data, *lines)
 
 
 def release_path(

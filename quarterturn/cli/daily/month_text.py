@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterturn.month.turn_preview import PlannedTurn
-from quarterturn.month.turn_status import TurnStatus
+from rotation.month.store import Turn
 from rotation.turn import spot_check
 from rotation.turn.turn import STEPS
 
@@ -40,18 +40,17 @@ def planned_lines(planned: PlannedTurn) -> Iterator[str]:
     yield from planned.notes
 
 
-def status_lines(status: TurnStatus) -> Iterator[str]:
+def status_lines(status: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[str]:
     """Describe the turns, the cohorts, the spot checks and the open reviews."""
-    for turn in status.turns:
-        yield f"turn {turn.month}: {'done' if turn.finished else 'unfinished: run it again'}"
-    for c in status.cohorts:
-        yield f"{c.id}  {c.state:<10} {len(c.tasks)} tasks, retires at the turn of {c.retires}"
-    for turn in status.turns:
-        yield from spot_check.summary_lines(turn)
-    if not (status.turns or status.cohorts):
+    for turn in status["turns"]:
+        yield f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}"
+    for c in status["cohorts"]:
+        yield f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}"
+    yield from (line for turn in turns for line in spot_check.summary_lines(turn))
+    if not (status["turns"] or status["cohorts"]):
         yield "no turn was made yet: `quarterturn turn run`"
-    for review in status.reviews:
-        yield REVIEWS[review.kind].format(review.submitter, ", ".join(map(str, review.runs)))
+    for review in status["reviews"]:
+        yield REVIEWS[review["kind"]].format(review["submitter"], ", ".join(map(str, review["runs"])))
 
 
 def _left(planned: PlannedTurn) -> list[str]:

@@ -81,14 +81,8 @@ def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:
     """Give a withdrawal as plain JSON values."""
     if entry is None:
         return {"id": task_id, "leaf": None}
-    return {
-        "id": task_id,
-        "leaf": entry.leaf,
-        "month": str(entry.month),
-        "reason": entry.reason,
-        "cohort": entry.cohort,
-        "replacement": entry.replacement,
-    }
+    plain = {name: getattr(entry, name) for name in ("leaf", "reason", "cohort", "replacement")}
+    return plain | {"id": task_id, "month": str(entry.month)}
 
 
 def withdrawal_line(task_id: str, entry: Withdrawn | None) -> str:

@@ -57,7 +57,7 @@ def queue(house: Home) -> Response:
 @router.get("/turn", response_model=dict[str, Any], name="turn_status")
 def turn(house: Home) -> Response:
     """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
-    return json_responses.plain(turn_status.status(house.months).as_json())
+    return json_responses.plain(turn_status.status(house.months))
 
 
 @router.get("/tokens", response_model=models.Tokens, name="list_tokens")

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 
-URL = os.environ.get("QUARTERTURN_URL")  # set behind the wall; else standard input and output lead to the server
+URL = os.environ.get("QUARTERTURN_URL")  # set inside a box; else standard input and output lead to the server
 FOLDER = os.environ.get("PLAYER_FOLDER", "/data/files")
 PREFIX = "filesystem__" if URL else ""
 CALLS = [

@@ -41,7 +41,7 @@ LISTED = {"predicate list"}
 
 @dataclass(frozen=True)
 class Said:
-    """What one command came to."""
+    """Result of one command."""
 
     code: int
     out: bytes
@@ -60,7 +60,7 @@ def verbs() -> Iterator[tuple[str, ...]]:
 
 
 def say(words: Sequence[str], given: bytes = b"") -> Said:
-    """Give a command's words and its standard input, get what it said."""
+    """Run a command with its standard input, and give its result."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
     try:
@@ -120,7 +120,7 @@ class Answers:
             yield f"json/{name}.txt", text
 
     def ask(self, verb: str, *words: object, home: Path | None = None, given: bytes = b"") -> Any:
-        """Give a verb its words, keep the answer, and hand its data on."""
+        """Run a verb, record its answer, and return its data."""
         label = f"{verb} {self.calls[verb]}" if verb in self.calls else verb
         self.calls[verb] += 1
         plain = [*verb.split(), *map(str, words)]

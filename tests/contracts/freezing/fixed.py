@@ -1,7 +1,7 @@
 """Fixed time and randomness for frozen files: streams and a clock to hand in, and a fallback for other code.
 
 The month is made with arguments alone. The command line opens homes by itself, so `hold` replaces what it reads: the
-house's clock and every source of randomness. It runs in a process of its own, before anything of the product is
+home's clock and every source of randomness. It runs in a process of its own, before anything of the product is
 imported, because default arguments are bound when their function is made.
 """
 
@@ -60,7 +60,7 @@ class Held:
         return self._stream(size)
 
     def begin(self, label: str, at: str) -> None:
-        """Begin anew, so that what is drawn for one command is the same whatever came before it."""
+        """Start over, so that what is drawn for one command does not depend on earlier ones."""
         self.clock.set(at)
         self._stream = Stream(label)
 

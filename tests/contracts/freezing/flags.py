@@ -1,8 +1,8 @@
 """Freezes the detectors' flags, over case files that are kept.
 
-The cases are an input, as the corpus of states is: made once from made-up worlds in which something is wrong, and then
-only read, for another numpy would draw another world. A line is a submission; what the detectors do not look at (errors
-and durations) is left out. A case file that is removed is made anew.
+The cases are an input, as the corpus of states is: made once from simulated worlds in which something is wrong, and
+then only read, since another numpy would draw another world. A line is a submission; what the detectors do not read
+(errors and durations) is left out. A case file that is removed is made anew.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     turn 2026-12   the sunset cohort retires and is published, the next one enters
     2027-01        four submissions are played, and one is aborted
 
-Tasks are written by hand and outcomes are given: no world, no agent and no process. What is drawn for public salts is a
-stream of its own, so that sealing once more or once less changes no public byte.
+Tasks are written by hand and outcomes are given: no world, no agent and no process. Public salts have a random stream
+of their own, so that one more or one less sealing changes no public byte.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def key(name: str) -> Ed25519PrivateKey:
 
 @dataclass(frozen=True)
 class NamedBox:
-    """Stands for a box; nothing is run in it."""
+    """Stub of a box in which nothing is run."""
 
     name: str = "docker"
     official: bool = True
@@ -115,7 +115,7 @@ def document(of: Stratum, number: int) -> dict[str, Any]:
 
 
 def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> TaskRun:
-    """Give what a task came to: so many calls, of which the last was to a tool that is not listed where it failed."""
+    """Make a task's outcome: so many calls; in a failed one the last call is to a tool that is not listed."""
     verdict = Verdict.UNKNOWN if unknown else Verdict.TRUE if passed else Verdict.FALSE
     fault = task.category == "recovery"
     made = [
@@ -131,7 +131,7 @@ def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> T
 
 
 def settings() -> Settings:
-    """Give the home's settings; two maintainers sign for whoever reads a live task."""
+    """Give the home's settings; exporting a live task needs two maintainers."""
     keys = {name: sshsig.public_line(key(name).public_key().public_bytes_raw()) for name in MAINTAINERS}
     return Settings(
         benchmark=BenchmarkSettings(first_month=str(FIRST), origin=ORIGIN),
@@ -141,7 +141,7 @@ def settings() -> Settings:
 
 
 class Played:
-    """The home with what was played in it; each of its rooms draws from a stream of its own."""
+    """The home and what was played in it; each of its parts draws from a stream of its own."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
         self.clock, places = clock, HomePaths(home)
@@ -177,7 +177,7 @@ class Played:
                 self.books.vault.advance(task.id, "approve")
 
     def turn(self, month: Month) -> None:
-        """Make a turn and what comes after it."""
+        """Make a turn and what follows it."""
         self.clock.set(f"{month.plus(1)}-01T00:00:00+00:00")
         self.rotation.run(month)
         self.look(f"turn of {month}")
@@ -211,7 +211,7 @@ class Played:
         public_view.after(self.house, withdrawn=True)
 
     def look(self, why: str) -> None:
-        """Look at the results, and write the public view again."""
+        """Scan the results, and write the public view again."""
         self.house.after_results(why)
 
     @property
@@ -251,7 +251,7 @@ def play(home: Path, clock: Clock) -> Played:
 
 
 def files(made: Played) -> Iterator[tuple[str, bytes]]:
-    """Give what is frozen of it: leaves, checkpoints, every other public file, scores, leaderboard and findings.
+    """Give the frozen files: leaves, checkpoints, every other public file, scores, leaderboards and findings.
 
     Of the log's tiles, which hold the leaves and their hashes once more, the digests are enough.
     """
@@ -272,7 +272,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
 
 
 def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
-    """Give a month's leaderboard, what submitters were told of their runs, each run's score, and its results."""
+    """Give a month's leaderboard, what was disclosed of its runs, each run's score, and the results behind it."""
     runs = made.books.runs.list(month=str(month))
     done = [record.number for record in runs if record.state is RunState.DONE]
     results = {number: made.official.closed(made.books.runs.get(number), why="freeze") for number in done}

@@ -1,11 +1,12 @@
 """Freezes verdicts with their evidence, over a corpus of states that is kept.
 
-The corpus is an input: states as an earlier house wrote them, byte for byte, with the predicates to ask of them. It is
-made once, from the examples in the catalogue and from the wrecks below, and from then on only read: other versions of
-zlib or SQLite would write other bytes, and what they would show is whether readers still read the old ones. A state
+The corpus is an input: states as an earlier version wrote them, byte for byte, with the predicates to evaluate on them.
+It is made once, from the examples in the catalogue and from the damaged states below, and from then on only read: other
+versions of zlib or SQLite would write other bytes, and the test is whether readers still read the old ones. A state
 file that is removed is made anew.
 
-Every predicate of a namespace is asked of its own two states, of a few others, of no state at all, and under `not`.
+Every predicate of a namespace is evaluated on its own two states, on a few others, on no state at all, and under
+`not`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _judged(corpus: Plain) -> Iterator[bytes]:
-    """Judge a namespace's predicates, a line for each pair of a predicate and a state."""
+    """Evaluate a namespace's predicates, a line for each pair of a predicate and a state."""
     contents = [_data(one) for one in corpus["contents"]]
     states = [_views(state, contents) for state in corpus["states"]]
     for number, document in enumerate(corpus["predicates"]):
@@ -52,7 +53,7 @@ def _judged(corpus: Plain) -> Iterator[bytes]:
 
 
 def _composed(predicates: list[Plain], states: list[JudgeInput]) -> Iterator[bytes]:
-    """Judge predicates put together: true, false and unknown under each connective."""
+    """Evaluate composed predicates: true, false and unknown under each connective."""
     first, second = predicates[0], predicates[1]
     for document in (
         {"all": [first, {"any": [second, {"not": first}]}]},
@@ -64,7 +65,7 @@ def _composed(predicates: list[Plain], states: list[JudgeInput]) -> Iterator[byt
 
 
 def _line(document: Plain, state: int | None, evidence: Evidence) -> bytes:
-    """Write what was asked, of which state, and the evidence; names and arguments stand in the question already."""
+    """Write a predicate's name, its state and the evidence; arguments stand in the question already."""
     return json.dumps({"asked": document, "state": state, **_bare(evidence)}, ensure_ascii=False).encode() + b"\n"
 
 
@@ -81,7 +82,7 @@ def _bare(evidence: Evidence) -> Plain:
 
 
 def _corpus(space: str) -> Plain:
-    """Make a namespace's corpus: what is asked, the states, and the contents of their files, each once."""
+    """Make a namespace's corpus: the predicates, the states, and the contents of their files, each once."""
     contents: dict[bytes, int] = {}
     states = [_plain(views, contents) for views in _states(space)]
     asked = [{name: dict(CATALOGUE[name].example.arguments)} for name in _names(space)]
@@ -89,7 +90,7 @@ def _corpus(space: str) -> Plain:
 
 
 def _states(space: str) -> list[JudgeInput]:
-    """Make two states of each predicate, where its example holds and where it does not, and wrecks of the first."""
+    """Make two states of each predicate, where its example holds and where it does not, and damaged ones."""
     examples = [CATALOGUE[name].example for name in _names(space)]
     made = [views() for example in examples for views in (example.holds, example.fails)]
     if space not in made[0].states:  # what is looked at is the answer
@@ -103,7 +104,7 @@ def _names(space: str) -> list[str]:
 
 
 def _torn(node: Node) -> Node:
-    """Cut a file in half and turn a bit of what is left."""
+    """Cut a file in half and flip a bit of what is left."""
     half = bytearray(node.data[: len(node.data) // 2])
     if half:
         half[-1] ^= 1

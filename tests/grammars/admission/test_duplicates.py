@@ -36,7 +36,7 @@ def test_a_task_in_a_few_other_words_is_found_again(task):
     assert THRESHOLD <= near.similarity < 1
 
 
-def test_what_is_near_does_not_join_and_nothing_is_near_itself(task):
+def test_a_near_task_does_not_join_and_nothing_is_near_itself(task):
     neighbours = Neighbours()
     assert neighbours.join("one", Sketch.of(task)) is None
     assert neighbours.join("two", Sketch.of(task)).name == "one"
@@ -44,7 +44,7 @@ def test_what_is_near_does_not_join_and_nothing_is_near_itself(task):
     assert neighbours.join("one", Sketch.of(task)) is None
 
 
-def test_of_two_twins_at_the_same_moment_one_gets_in(task):
+def test_of_two_concurrent_twins_one_is_admitted(task):
     neighbours, start = Neighbours(), Barrier(8)
 
     def joins(name):

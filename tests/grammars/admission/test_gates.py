@@ -115,7 +115,7 @@ def test_a_near_duplicate_stops_at_the_sixth_and_the_other_task_is_named(draft, 
 
 
 def elsewhere(draft, changed):
-    """The same words in another world: what must be written there is another text."""
+    """Give the same wording in another world, where another text must be written."""
     state = {"filesystem": {"files": {"in/report.txt": " ".join(f"word{n}" for n in range(200))}, "directories": []}}
     return changed(draft, {"id": "t-cccccccccccccccc", "initial_state": state}, {})
 
@@ -186,7 +186,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("says", INVALID)
-def test_what_does_not_validate_goes_no_further_than_the_first_gate(draft, prover, changed, says):
+def test_an_invalid_draft_stops_at_the_first_gate(draft, prover, changed, says):
     admission = admit(changed(draft, *INVALID[says]), prover)
     assert [gate.number for gate in admission.gates] == [1]
     assert not admission.ok

@@ -52,7 +52,7 @@ def test_a_whole_text_that_is_moved_or_kept_is_not_produced():
     assert leaks(document(kept, {"filesystem": {"files": {"a.txt": "471"}}})) == []
 
 
-def test_what_must_not_hold_is_not_produced():
+def test_values_of_negated_predicates_are_not_produced():
     predicate = {
         "any": [{"not": ANSWER}, {"filesystem.fileJsonEquals": {"path": "a", "value": {"k": ["deep", 12345]}}}]
     }
@@ -73,7 +73,7 @@ REDIS = {"lists": {"queue": ["wolf", "1234"]}, "hashes": {"account": {"credits":
         ({"redis.stringEquals": {"key": "first", "value": "wolf"}}, set()),
     ],
 )
-def test_of_a_whole_state_only_what_is_new_there_is_produced(predicate, made):
+def test_only_the_new_values_of_a_whole_state_are_produced(predicate, made):
     assert produced(document(predicate, {"redis": REDIS})) == made
 
 

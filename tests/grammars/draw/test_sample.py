@@ -149,7 +149,7 @@ ROWS = [{"id": 2, "name": "é", "tags": ["b"]}, {"id": 1, "name": "a, (b", "tags
         "rows[0].tags.map(t, t + string(at))",
     ],
 )
-def test_what_is_made_without_cel_is_what_cel_makes(source):
+def test_values_made_without_cel_are_those_of_cel(source):
     names = {"rows": ROWS, "at": 1}
     context = cel.Context(names, STDLIB_FUNCTIONS)
     assert Expression.parse(source, "here").evaluate(Scope(names)) == cel.evaluate(source, context)
@@ -167,7 +167,7 @@ def test_what_is_made_without_cel_is_what_cel_makes(source):
         ("at.map(r, r.id)", "cannot be evaluated"),
     ],
 )
-def test_what_cannot_be_made_without_cel_is_refused_as_by_cel(source, says):
+def test_errors_without_cel_are_those_of_cel(source, says):
     with pytest.raises(Malformed, match=says):
         Expression.parse(source, "here").evaluate(Scope({"rows": ROWS, "at": 1, "below": -1}))
 

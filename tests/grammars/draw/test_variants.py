@@ -16,14 +16,14 @@ PLACE = "out/{{ledge}} and {{barn}}.txt"
 
 @pytest.fixture
 def free(draft):
-    """The small draft, whose file has a name of two free parts."""
+    """Give the small draft, whose file has a name of two free parts."""
     path = draft.provenance["solutions"][0]["calls"][0]["arguments"]["path"].removeprefix("/data/files/")
     task, provenance = (json.loads(json.dumps(part).replace(path, PLACE)) for part in (draft.task, draft.provenance))
     return Draft({**task, "free": FREE}, provenance)
 
 
 class Counted:
-    """Counts what is played of another prover."""
+    """Counts the plays of another prover."""
 
     def __init__(self, prover):
         self.prover, self.played = prover, []

@@ -57,7 +57,7 @@ def test_the_names_that_a_value_needs_leave_out_those_that_it_binds():
         ([{"each": "row.n", "a": 1}], r"here\[0\]\.each: 'row\.n' must give a list"),
     ],
 )
-def test_what_cannot_be_understood_names_the_place(value, says):
+def test_a_malformed_expression_is_refused_with_its_place(value, says):
     with pytest.raises(Malformed, match=says):
         filled(value, row={"n": 5})
 

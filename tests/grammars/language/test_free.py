@@ -22,7 +22,7 @@ TWO = "desk: {compose: [first, second], with: '-', free: true}\n      drawer: {c
 
 
 def variant_of(small, *changes, parameters=TWO):
-    """Make the small grammar, whose file lies at a place of two free parts, changed in more ways."""
+    """Make the small grammar with a file at a place of two free parts, and with further changes."""
     text = small.replace("    parameters:\n", f"    parameters:\n      {parameters}\n", 1)
     text = text.replace("out/{name}.txt", "out/{desk} {drawer}/{name}.txt")
     for old, new in changes:
@@ -37,7 +37,7 @@ def for_all_skeletons(grammar):
             draw(grammar, skeleton, skeleton.difficulties[0], Random(seed))
 
 
-def test_what_is_free_stays_open_in_goal_predicate_solution_and_mutants_alike(small):
+def test_free_parameters_stay_open_in_goal_predicate_solution_and_mutants_alike(small):
     grammar = variant_of(small, ("of {name}", "of {name} for {desk}"))
     draft = next(d for d in (sample(grammar, Random(seed)) for seed in range(20)) if "low" in d.skeleton)
     assert "for {{desk}}" in draft.task["goal"]
@@ -94,7 +94,7 @@ def test_a_parameter_that_stands_inside_a_word_could_not_be_found_again_and_is_r
         sample(grammar, Random(0))
 
 
-def test_what_a_skeleton_makes_no_use_of_is_no_choice_of_its_tasks(small):
+def test_an_unused_free_parameter_is_no_choice_of_its_tasks(small):
     grammar = variant_of(small, ("out/{desk} {drawer}/{name}.txt", "out/{desk}/{name}.txt"))
     assert list(sample(grammar, Random(0)).task["free"]) == ["desk"]
     assert further(sample(grammar, Random(0))) == []
@@ -134,7 +134,7 @@ def test_choices_that_cannot_be_told_apart_are_refused_when_drawn(small, choices
 
 
 def test_another_assignment_than_the_one_tried_gives_the_same_task_too(small):
-    """The proof takes one assignment; here all corners of the choices are taken."""
+    """Admission proves one assignment; this takes all corners of the choices."""
     grammar = variant_of(small)
     skeleton = skeletons(grammar)[0]
     draft = draw(grammar, skeleton, skeleton.difficulties[0], Random(2)).draft

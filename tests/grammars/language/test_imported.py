@@ -63,7 +63,7 @@ def test_a_later_import_takes_its_place_and_the_same_one_is_refused(imported, so
     assert imported.in_force(who="ada", why="draw")["filesystem"].version == 2
 
 
-def test_what_cannot_be_understood_is_not_kept(imported, small):
+def test_a_malformed_grammar_is_not_stored(imported, small):
     wrong = GrammarSource({"small.yaml": small.replace("filesystem.write_file, arg", "filesystem.write_fil, arg")}, {})
     with pytest.raises(Malformed, match="write_fil"):
         imported.keep(wrong, who="ada")

@@ -29,7 +29,7 @@ def test_an_integer_lies_between_its_ends_and_on_its_steps(low, width, step, see
 
 
 @given(st.integers(0, 3), st.integers())
-def test_what_is_picked_differs_and_counts_its_orders(count, seed):
+def test_picked_values_differ_and_count_their_orders(count, seed):
     value, bits = drawn({"pick": "fruit", "count": count}, seed)
     assert len(set(value)) == count
     assert 2**bits == pytest.approx([1, 3, 6, 6][count])

@@ -36,5 +36,5 @@ def test_a_trap_is_one_sentence_with_its_place(text, says):
         read(text, "g.yaml")
 
 
-def test_what_is_wide_is_not_deep():
+def test_a_wide_document_is_not_deep():
     assert len(read("\n".join(f"- [{{a: {number}}}]" for number in range(500)), "g.yaml")) == 500

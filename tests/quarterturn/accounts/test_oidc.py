@@ -39,7 +39,7 @@ def public(name, key, **more):
 
 
 class Issuer:
-    """A provider: its description and its keys, over HTTP, and what it was asked for."""
+    """A provider that serves its description and its keys over HTTP, and records the requests."""
 
     def __init__(self):
         self.asked, self.keys, self.odd = [], [public(name, key) for name, key in KEYS.items()], {}
@@ -166,7 +166,7 @@ def test_one_wrong_claim_is_enough(issuer, provider, wrong):
     ],
     ids=str,
 )
-def test_what_the_specification_allows_is_believed(issuer, provider, right):
+def test_a_token_as_the_specification_allows_is_accepted(issuer, provider, right):
     assert provider.caller(token(issuer, **right)) is not None
 
 
@@ -181,7 +181,7 @@ def by_hand(issuer, header, secret=None):
 
 
 def forged(issuer):
-    """Tokens that say all the right things, and are signed by nobody whom we believe."""
+    """Give tokens with the right claims that are signed by an unknown key."""
     mine = KEYS["RS256"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     good = token(issuer)
     yield "none", by_hand(issuer, {"alg": "none", "kid": "test-RS256"})

@@ -71,7 +71,7 @@ def test_a_revoked_token_opens_nothing_from_then_on(accounts):
         accounts.revoke(99)
 
 
-def test_what_was_never_a_token_opens_nothing(accounts):
+def test_malformed_tokens_open_nothing(accounts):
     accounts.create("ada", "maintainer")
     assert accounts.caller("qt_") is None
     assert accounts.caller(tokens.mint()) is None

@@ -41,7 +41,7 @@ EXPORT = ("export", "task t-x", {"state": "live"})
 
 
 class Time:
-    """A present moment that stands where it is put."""
+    """A clock that stands where it is set."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -60,14 +60,14 @@ def write(home: Path, **sections: object) -> None:
 
 
 def guard(home: Path, *names: str, actions: tuple[str, ...] = ACTIONS) -> Path:
-    """Put rules for two into a home's settings."""
+    """Write the rules that need two maintainers into a home's settings."""
     write(home, approvals=ApprovalSettings.model_validate({"actions": actions, "maintainers": lines(*names)}))
     return home
 
 
 @pytest.fixture
 def opened():
-    """Open a home, as another process would, at a moment that the test moves."""
+    """Open a home, as another process would, at a time that the test moves."""
     houses = []
 
     def give(home: Path, time: Callable[[], datetime] | None = None) -> Application:
@@ -85,7 +85,7 @@ def house(home, opened):
 
 
 def asked(house: Application, *what: object) -> signatures.ApprovalRequest:
-    """Ask for what nobody has signed for, and give the request that this made."""
+    """Ask for an action that nobody has signed for, and give the request that this made."""
     with pytest.raises(Unapproved, match="takes 2 maintainers") as error:
         approvals.require(house, *(what or EXPORT), who="ada")
     return signatures.request(house, re.findall(r"request (\S+)", str(error.value))[0])
@@ -135,7 +135,7 @@ def test_one_maintainer_who_asks_under_another_name_is_still_one(house):
         (*EXPORT[:2], EXPORT[2] | {"more": 1}),
     ],
 )
-def test_what_was_signed_for_one_thing_is_worth_nothing_for_another(house, what):
+def test_a_signature_for_one_action_is_worth_nothing_for_another(house, what):
     one = asked(house)
     sign(house, one, "ada", "bob")
     other = asked(house, *what)
@@ -214,7 +214,7 @@ def test_two_processes_use_one_approval_once(home, opened):
     assert sum("Unapproved" in one.text for one in said) == 1
 
 
-def test_what_takes_nobody_else_leaves_no_trace(home, opened):
+def test_an_action_without_a_rule_leaves_no_request(home, opened):
     house = opened(home)
     approvals.require(house, *EXPORT)
     assert house.vault.access_log() == []
@@ -390,11 +390,11 @@ def test_changed_rules_are_refused_until_two_of_the_old_ones_sign(stocked, opene
     sign(changed, one, "ada", "bob")
     assert changed.ledger.size == 0
     assert approvals.told(changed).data["actions"] == ["export", "policy"]
-    wish = asked(house)
-    assert wish.rules == 2, "who was open before follows, too"
+    approval_request = asked(house)
+    assert approval_request.rules == 2, "who was open before follows, too"
     with pytest.raises(NotAllowed):
-        sign(changed, wish, "bob")
-    sign(changed, wish, "ada", "cyd")
+        sign(changed, approval_request, "bob")
+    sign(changed, approval_request, "ada", "cyd")
     approvals.require(changed, *EXPORT)
     guard(stocked, "ada", "bob")
     assert asked(opened(stocked), *EXPORT).action == "policy", "back is a change, too"
@@ -450,7 +450,7 @@ def test_rules_that_were_taken_out_of_the_database_are_missed(home, opened):
         approvals.require(opened(home), *EXPORT)
 
 
-def test_what_is_asked_under_old_rules_is_void_under_new_ones(home, opened):
+def test_a_request_under_old_rules_is_void_under_new_ones(home, opened):
     house = opened(guard(home, "ada", "bob"))
     old = asked(house)
     sign(house, old, "ada", "bob")

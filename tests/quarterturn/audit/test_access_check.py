@@ -29,7 +29,7 @@ BLOB = f"access-head/{MONTH}"
 
 @pytest.fixture(scope="module")
 def kept(memory: Path) -> Path:
-    """A home whose first set commits to three openings, and that has made two more since."""
+    """Make a home whose first set commits to three openings, with two more made since."""
     home = make(memory / "accesses", tasks=4)
     with closing(Application(home, None)) as house:
         names = [record.id for record in house.vault.records()[:5]]
@@ -48,14 +48,14 @@ def house(kept: Path, tmp_path: Path):
 
 
 def rewrite(house: Application, change: Callable[[sqlite3.Connection], None]) -> None:
-    """Write to the database past everything."""
+    """Write to the database without the store."""
     with closing(sqlite3.connect(house.home / "quarterturn.db")) as database:
         change(database)
         database.commit()
 
 
 def made_anew(house: Application) -> list[access_log.AccessEntry]:
-    """Write the log again with another name in its first entry and a chain that holds; gives what stands there now."""
+    """Rewrite the log with another name in its first entry and a valid chain; give its new content."""
     log, previous = [], access_log.START
     for entry in house.vault.access_log():
         who = "nobody" if entry.number == 1 else entry.who

@@ -75,12 +75,22 @@ def test_another_history_is_a_no_and_what_was_kept_stays(monitor, writer, tmp_pa
     assert "there are two histories" in said.out
     assert said.out.count(LOG.name) >= 2
     assert (tmp_path / "kept").read_bytes() == kept
+    evidence = monitor(tmp_path / "other", "--json").data["evidence"]
+    assert evidence["expected"] != evidence["found"]
+    assert [f"    expected {evidence['expected']}", f"    found {evidence['found']}"] == said.out.splitlines()[-3:-1]
 
 
 def test_a_log_that_is_not_there_is_a_no(monitor, tmp_path) -> None:
     said = monitor(tmp_path / "nothing")
     assert said.code == 1
     assert "cannot be read" in said.out
+    assert said.out.splitlines()[1:] == ["    at checkpoint"]
+    assert monitor(tmp_path / "nothing", "--json").data == {
+        "size": None,
+        "alarms": [said.out.splitlines()[0]],
+        "news": [],
+        "evidence": {"where": "checkpoint", "expected": None, "found": None},
+    }
 
 
 def test_a_server_that_is_not_there_is_unavailable(monitor) -> None:

@@ -38,7 +38,7 @@ both = pytest.mark.both_databases
 
 @pytest.fixture
 def opened():
-    """Open homes and backed-up copies of them; closed at the end."""
+    """Open homes and restored copies of them; they are closed at the end."""
     houses = []
 
     def give(home: Path, database: str | None = None) -> Application:
@@ -52,7 +52,7 @@ def opened():
 
 @pytest.fixture
 def elsewhere(backend, tmp_path, request):
-    """The address of an empty database for a restored home, where the old one's rows are in a server."""
+    """Give the address of an empty database for a restored home, where the old one's rows are on a server."""
     if backend == "sqlite":
         yield None
         return
@@ -119,7 +119,7 @@ def test_rows_move_from_sqlite_to_postgresql_and_back(live, tmp_path, opened, po
 
 
 def write_on_and_on(home: Path, busy: Gate) -> None:
-    """Write leaves and tokens, one after the other, until somebody ends it; say when it is well under way."""
+    """Write leaves and tokens in turns until killed; report when it is well under way."""
     house, number = Application(home, None), 0
     while True:
         house.ledger.record(f"key/{number}", b'{"n":%d}' % number)
@@ -132,7 +132,7 @@ def write_on_and_on(home: Path, busy: Gate) -> None:
 
 @both
 def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_path, opened, elsewhere):
-    """Tokens are written right after the leaf of the same number is signed, and the log never ahead of its rows."""
+    """Tokens are written after the leaf of the same number is signed, and the log is never ahead of its rows."""
     with Gate() as busy:
         writer = Child(lambda: write_on_and_on(live, busy))
         try:
@@ -160,7 +160,7 @@ def test_a_backup_that_is_taken_while_others_write_is_of_one_moment(live, tmp_pa
     new.ledger.verify()
 
 
-def test_what_is_in_a_backup_and_what_is_not(live, tmp_path, opened, listing):
+def test_the_contents_of_a_backup(live, tmp_path, opened, listing):
     (live / "smtp.password").write_text("test-password")
     before = listing(live)
     report = backup(opened(live), tmp_path / "copy", with_keys=False)
@@ -224,7 +224,7 @@ def test_a_backup_whose_name_may_not_be_on_the_disk_is_not_there(live, tmp_path,
     backup(home, tmp_path / "copies" / "one", with_keys=False)
 
 
-def test_what_a_killed_backup_left_is_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
+def test_leftovers_of_a_killed_backup_are_removed_by_the_next_one_of_its_name(live, tmp_path, opened):
     left, others = tmp_path / f".copy.{'ab' * 8}", tmp_path / f".copy-2.{'ab' * 8}"
     for folder in (left, others):
         (folder / "public").mkdir(parents=True)
@@ -336,7 +336,7 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
 
 
 def test_two_heads_of_one_size_are_noticed(live, copy_of_live, tmp_path, opened):
-    """The old home signed on after the backup, and so did a copy of it that was let run: that is a fork."""
+    """The old home signed again after the backup, and so did a running copy of it: that is a fork."""
     restore(copy_of_live, tmp_path / "twin", live / "head" / "signed", None)
     for home, word in ((live, b'{"a":1}'), (with_keys(live, tmp_path / "twin"), b'{"b":1}')):
         opened(home).ledger.record("key/1", word)

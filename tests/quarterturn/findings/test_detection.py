@@ -15,7 +15,7 @@ JANUARY = Month(2027, 1)
 
 @pytest.fixture
 def flagged(live):
-    """A home with one finding under review, one that is watched and one that is clean."""
+    """Make a home with one finding under review, one with status `watching` and one that is clean."""
     house = Application(live, None)
     found = [
         NewFinding("leak", name, JANUARY, p, p, p) for name, p in (("mallory", 0.001), ("bob", 0.03), ("ada", 0.9))
@@ -25,7 +25,7 @@ def flagged(live):
     return live
 
 
-def test_what_wants_attention_is_listed_and_too_few_peers_are_said(say, flagged):
+def test_findings_that_want_attention_are_listed_and_too_few_peers_are_reported(say, flagged):
     data = say("watch", "list", "--home", flagged, "--json").data
     assert [(one["subject"], one["status"], one["state"]) for one in data["findings"]] == [
         ("mallory", "review", "open"),
@@ -66,7 +66,7 @@ def test_a_failed_scan_stops_no_turn_and_is_shown_to_maintainers(say, live, monk
     assert "the goal of a task" not in said.out + said.err + say("watch", "list", "--home", live).out
 
 
-def test_who_was_served_a_task_can_be_read(say, live):
+def test_the_submitters_that_were_served_a_task_can_be_read(say, live):
     assert say("watch", "exposure", "--home", live).out.startswith("nothing was served yet")
     house = Application(live, None)
     task = house.months.cohorts("live")[0].tasks[0]

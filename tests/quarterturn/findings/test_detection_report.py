@@ -20,7 +20,7 @@ from verifiers.language.verdict import Evidence, Verdict
 
 from ...serving import serve
 from ..conftest import MONTH, make, stocked_up
-from ..guides import Desk, commands
+from ..guides import GuideShell, commands
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def played(folder: Path, peers: tuple[str, ...]) -> Path:
 
 @pytest.fixture(scope="module")
 def two_months(memory: Path) -> Path:
-    """Five submitters; in the second month one of them passes all that is old and nothing that is new."""
+    """Play two months of five submitters; in the second, one passes every old task and no new one."""
     return played(memory / "watch", PEERS)
 
 
@@ -72,7 +72,7 @@ def months(two_months: Path, tmp_path: Path) -> Path:
 
 
 def test_scans_run_by_themselves_and_their_findings_are_rows(say, months):
-    """Nobody asked for a look: they came after each run."""
+    """A scan follows each run without being asked for."""
     data = say("watch", "list", "--all", "--home", months, "--json").data
     assert [(one["month"], one["runs"], one["submitters"]) for one in data["looks"]] == [
         ("2026-12", 5, 5),
@@ -185,8 +185,8 @@ def test_with_few_peers_the_smallest_detectable_leak_is_reported(say, tmp_path):
 
 
 def test_the_guide_to_the_watch_works_line_by_line(say, months, monkeypatch):
-    desk = Desk(months.parent, say, monkeypatch)
+    shell = GuideShell(months.parent, say, monkeypatch)
     assert len(commands(GUIDE)) == 5
     for command in commands(GUIDE):
-        desk.type(command)
+        shell.type(command)
     assert (months.parent / "january.html").stat().st_size > 10_000

@@ -109,7 +109,7 @@ def test_a_home_is_never_made_over_something_else(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
+def test_of_two_processes_that_make_the_same_home_one_wins(tmp_path):
     outcomes = []
 
     def making() -> None:
@@ -126,7 +126,7 @@ def test_of_two_that_make_the_same_home_at_once_one_wins(tmp_path):
         thread.join()
     assert len(outcomes) == 4
     assert outcomes.count("made") <= 1
-    if "made" not in outcomes:  # each found something of another's; whoever comes next finishes
+    if "made" not in outcomes:  # each found something of another's; the next process finishes
         create(tmp_path / "home", CHOSEN, None)
     assert usable(tmp_path / "home")
 

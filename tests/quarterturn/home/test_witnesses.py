@@ -44,13 +44,13 @@ KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
 
 @pytest.fixture(autouse=True)
 def _patient_with_witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for whoever is there, however slow; who is stopped says so at once."""
+    """Raise the time limit for witnesses; a stopped witness refuses at once."""
     monkeypatch.setattr("quarterturn.home.witnesses.Witnesses", partial(Witnesses, patience=300.0, grace=120.0))
     monkeypatch.setattr("quarterturn.home.witnesses.TIMEOUT", httpx2.Timeout(300.0))
 
 
 class Served:
-    """A witness on the loopback, which can be stopped and started again where it was."""
+    """A witness on the loopback that can be stopped and started again at the same port."""
 
     def __init__(self, folder: Path, name: str, log: Verifier) -> None:
         self.cosigner = witness_keys.create(folder / f"{name}.key", f"{name}.example/witness", KINDS[name])
@@ -77,7 +77,7 @@ class Served:
 
 
 def kept_place() -> socket.socket:
-    """Take a port of the loopback where nobody listens: it is kept for whoever listens there now and then."""
+    """Reserve a loopback port, so that nobody else listens there between two starts."""
     place = socket.socket()
     place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     place.bind(("127.0.0.1", 0))
@@ -86,7 +86,7 @@ def kept_place() -> socket.socket:
 
 @pytest.fixture
 def witnessed(stocked: Path) -> Iterator[tuple[Path, dict[str, Served]]]:
-    """A home whose settings name two of three witnesses, and these."""
+    """Make a home whose settings name two of three witnesses, and start these."""
     log = Verifier.parse((stocked / "public" / "log.vkey").read_text())
     served = {name: Served(stocked.parent / "witnesses", name, log) for name in KINDS}
     lines = [f"witness {n} {one.cosigner.witness.vkey} http://127.0.0.1:{one.port}/" for n, one in served.items()]
@@ -220,7 +220,7 @@ def test_a_witness_key_is_a_file_for_nobody_else(say: Callable, tmp_path: Path, 
         witness_keys.read(path)
 
 
-def test_what_is_no_witness_key(say: Callable, tmp_path: Path) -> None:
+def test_malformed_witness_keys_are_refused(say: Callable, tmp_path: Path) -> None:
     assert say("log", "witness-key", "a name", "--out", tmp_path / "k").code == 2
     assert not (tmp_path / "k").exists()
     with pytest.raises(Refused, match="already"):

@@ -36,7 +36,7 @@ _addresses = itertools.count(1)
 
 
 class Box:
-    """As much of a box as the ledger writes down."""
+    """Stub of a box with the facts that the ledger records."""
 
     name, official = "docker", True
 
@@ -46,14 +46,14 @@ class Box:
 
 @dataclass
 class Site:
-    """An application that answers, and whoever asks it."""
+    """A served application, and a client of it."""
 
     house: Application
     client: TestClient
     tokens: dict[str, str] = field(default_factory=dict)
 
     def ask(self, method: str, path: str, who: str | None = None, **how: Any) -> httpx2.Response:
-        """Ask as somebody: a role, an account that has a token here, or nobody."""
+        """Send a request as a role, as an account that has a token here, or as nobody."""
         headers = {**how.pop("headers", {})}
         if who is not None:
             headers["authorization"] = f"Bearer {self.tokens[who]}"
@@ -71,13 +71,13 @@ class Site:
 
 
 def from_elsewhere(site: Site) -> TestClient:
-    """A client of the same application at an address of its own, which has asked for nothing yet."""
+    """Give a client of the same application at an address of its own, which has made no request yet."""
     return TestClient(site.client.app, client=(f"203.0.113.{next(_addresses)}", 1), raise_server_exceptions=False)
 
 
 @contextmanager
 def served(home: Path, *, now: Callable[[], datetime] = lambda: NOW, workers: int = 0, **how: Any) -> Iterator[Site]:
-    """Serve a home: nobody works on what is submitted unless workers are asked for."""
+    """Serve a home, without workers unless they are wanted."""
     house = Application(home, None, now)
     limits = how.pop("limits", None)
     if limits:
@@ -123,7 +123,7 @@ def site(live: Path, templates: Path) -> Iterator[Site]:
 
 
 def outcome(task: Task, *, passed: bool, says: str = "") -> TaskRun:
-    """What a task came to, with an agent that says something."""
+    """Make a task's outcome, with an agent that gives an answer."""
     verdict = Verdict.TRUE if passed else Verdict.FALSE
     call = CallRecord(task.available_tools[0], {"path": says}, True, False, False, says, 0.25)
     return TaskRun(
@@ -139,7 +139,7 @@ def outcome(task: Task, *, passed: bool, says: str = "") -> TaskRun:
 
 
 def play(house: Application, passes: int, submitter: str = "ada", says: str = "") -> int:
-    """Let a run of the live set be in the ledger, with so many passes."""
+    """Record a run of the live set in the ledger, with so many passes."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
     for place, task in enumerate(serve_tasks(house.official, opened)):
@@ -155,7 +155,7 @@ def played() -> Callable[..., int]:
 
 
 def turned_from(live: Path, templates: Path) -> Path:
-    """Make a home whose first month is over: a run was made, and the sunset cohort is released."""
+    """Make a home whose first month has ended, with one run and the sunset cohort released."""
     if not (templates / "turned").exists():
         home = with_dev_set(live, templates)
         house = Application(home, None, lambda: NOW)
@@ -178,7 +178,7 @@ def turned(live: Path, templates: Path) -> Iterator[Site]:
 
 @pytest.fixture
 def problem() -> Callable[[httpx2.Response], str]:
-    """Give the code of an answer that must be a problem."""
+    """Give the code of a response that must be a problem."""
 
     def code(answer: httpx2.Response) -> str:
         assert answer.headers["content-type"] == "application/problem+json", answer.text

@@ -22,7 +22,7 @@ FILLED = {
     "size": "1",
     "number": "99",  # of none: revoking one would change who may do what
 }
-WISHES = {
+REQUESTS = {
     ("POST", "/submissions"): {"image": "agent:1"},
     ("POST", "/checks"): {"image": "agent:1"},
     ("POST", "/admin/tokens"): {"account": "new", "role": "auditor"},
@@ -53,8 +53,8 @@ def test_every_route_and_every_role(site, problem):
     wrong = []
     for (method, path), scope in ACCESS.items():
         for role in (None, *ROLES):
-            wish = {"json": WISHES.get((method, path)), "headers": {"origin": HERE}, "follow_redirects": False}
-            said = site.ask(method, address(path), role, **wish)
+            options = {"json": REQUESTS.get((method, path)), "headers": {"origin": HERE}, "follow_redirects": False}
+            said = site.ask(method, address(path), role, **options)
             expected = None if scope is None or (role and scope in ROLES[role]) else 403 if role else 401
             found = said.status_code if said.status_code in (401, 403) else None
             if found != expected or said.status_code >= 500:
@@ -74,7 +74,7 @@ def test_a_token_of_fewer_scopes_opens_less(site):
     "header",
     ["", "Bearer", "Bearer ", "Basic {}", "bearer {} x", "Bearer qt_", "{}", "Bearer {}x"],
 )
-def test_what_is_no_good_token_is_nobody(site, problem, header):
+def test_a_bad_token_is_nobody(site, problem, header):
     said = site.get("/quota", headers={"authorization": header.format(site.tokens["submitter"])})
     assert (said.status_code, problem(said)) == (401, "unauthenticated")
     assert said.headers["www-authenticate"].startswith("Bearer")
@@ -122,7 +122,7 @@ def test_nobody_sees_or_touches_what_is_somebody_elses(site, problem):
 
 
 def test_the_same_routes_are_open_to_a_role_whoever_has_it():
-    """The picture that the guide draws: which role has a scope beside those that need one."""
+    """The guide's table shows which role has a scope beside those that need one."""
     opened = {role: {row for row, scope in ACCESS.items() if scope is None or scope in ROLES[role]} for role in ROLES}
     assert opened["maintainer"] == set(ACCESS)
     for one, other in itertools.permutations(set(ROLES) - {"maintainer", "reviewer"}, 2):

@@ -29,7 +29,7 @@ def test_the_metrics_say_when_the_next_turn_is_due_and_which_notices_are_unsent(
 
 
 def started_over(home: Path, month: str) -> Path:
-    """Let a stocked home begin in another month."""
+    """Move the start of a stocked home to another month."""
     settings = home / "quarterturn.toml"
     settings.write_text(re.sub(r'first_month = "[\d-]+"', f'first_month = "{month}"', settings.read_text()))
     return home

@@ -30,7 +30,7 @@ ENDED = ("done", "failed", "cancelled")
 
 
 def ended(site, name, who):
-    """Wait for the end of a submission, and give what its owner is told."""
+    """Wait for the end of a submission, and give what its owner is shown."""
     until(lambda: site.get(f"/submissions/{name}", who).json()["state"] in ENDED, f"the end of {name}")
     return site.get(f"/submissions/{name}", who).json()
 
@@ -66,7 +66,7 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
 
 @contextmanager
 def hosted(pem, url, port):
-    """The example endpoint, on the loopback, with the example agent."""
+    """Serve the example endpoint, with the example agent, on the loopback."""
     agent = [sys.executable, str(ROOT / "examples" / "agents" / "rulebook" / "agent.py")]
     server = [sys.executable, str(ROOT / "examples" / "endpoint" / "server.py"), str(pem), url, str(port)]
     with subprocess.Popen([*server, *agent], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -78,7 +78,7 @@ def hosted(pem, url, port):
 
 
 def hand_on(port, site):
-    """Behave as what terminates TLS in front of an endpoint, which answers nobody before two runs are under way."""
+    """Act as a TLS terminator in front of an endpoint that answers once two runs are under way."""
 
     def handed(handler, body):
         until(lambda: len(site.house.runs.list()) == 2, "both runs")

@@ -63,7 +63,7 @@ def test_a_token_asks_as_seldom_from_many_addresses_as_from_one(live, serve, els
 @pytest.mark.parametrize(
     ("who", "code"), [(None, "unauthenticated"), ("auditor", "forbidden"), ("submitter", "malformed")]
 )
-def test_who_asks_is_looked_at_before_what_they_say(site, problem, who, code):
+def test_authentication_comes_before_validation(site, problem, who, code):
     said = site.ask("POST", "/submissions", who, content=b"{", headers={"content-type": "application/json"})
     assert problem(said) == code
 
@@ -110,7 +110,7 @@ def test_not_found_is_a_page_for_a_browser_and_a_problem_for_a_program(site, pro
     assert problem(site.get("/tasks/t-nosuch", headers=browser)) == "not-found", "of what programs ask, a problem"
 
 
-def test_what_is_not_there_and_what_cannot_be_done_are_problems_too(site, problem):
+def test_not_found_and_not_allowed_are_problems_too(site, problem):
     assert problem(site.get("/nowhere")) == "not-found"
     said = site.ask("DELETE", "/tasks")
     assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET")

@@ -31,7 +31,7 @@ def ask(site, issuer):
     return asked
 
 
-def test_whoever_has_a_role_does_what_it_may(site, ask, problem):
+def test_a_role_permits_what_its_table_says(site, ask, problem):
     assert ask("GET", "/admin/turn").json() == site.get("/admin/turn", "maintainer").json()
     assert ask("GET", "/admin/findings", groups="watch").status_code == 200
     assert problem(ask("GET", "/admin/turn", groups="watch")) == "forbidden"
@@ -44,7 +44,7 @@ def test_they_cannot_submit_and_api_tokens_keep_working(site, ask, problem):
     assert site.get("/quota", site.account("ada")).status_code == 200
 
 
-def test_where_no_provider_is_named_none_is_believed(site, issuer, problem):
+def test_without_a_provider_no_token_is_accepted(site, issuer, problem):
     assert site.house.oidc is None
     site.tokens["grace"] = token(issuer)
     assert problem(site.get("/admin/turn", "grace")) == "unauthenticated"

@@ -20,7 +20,7 @@ LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 @pytest.fixture
 def populated(turned, played):
-    """A release, a leaderboard with somebody on it, and a submission."""
+    """Serve a home with a release, a leaderboard with a line, and a submission."""
     played(turned.house, 9)
     turned.account("ada")
     turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
@@ -28,7 +28,7 @@ def populated(turned, played):
 
 
 def walked(site):
-    """Every page that anybody, a submitter or a maintainer comes to by following links, as (path, who)."""
+    """Give every page that anybody, a submitter or a maintainer reaches by following links, as (path, who)."""
     found, ahead = {}, [("/", None), ("/mine", "ada"), ("/findings/details", "maintainer")]
     while ahead:
         path, who = ahead.pop()
@@ -101,7 +101,7 @@ def test_a_public_page_is_the_same_to_everybody(populated):
         assert populated.get(path).content == populated.get(path, "maintainer").content
 
 
-def test_what_is_not_there_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
+def test_not_found_is_a_page_for_people_and_a_problem_for_programs(populated, problem):
     said = populated.get("/leaderboard/2031-01")
     assert (said.status_code, said.headers["content-type"]) == (404, "text/html; charset=utf-8")
     for path in (

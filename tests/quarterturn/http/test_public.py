@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 
 def every(site, path: str, what: str, limit: int = 5) -> list:
-    """Follow the pages to the end."""
+    """Follow the pages of a list to its end."""
     found, cursor = [], None
     while True:
         page = site.get(f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else ""))
@@ -130,7 +130,7 @@ def test_a_release_can_be_fetched_without_an_account_and_audited(turned, tmp_pat
     assert named <= {file["name"] for file in listed["files"]}
 
 
-def test_what_a_turn_signed_can_be_fetched_without_an_account_and_checked(turned):
+def test_a_turns_signed_files_can_be_fetched_without_an_account_and_checked(turned):
     listed = {one["month"]: one["files"] for one in turned.get("/months").json()["months"]}
     assert list(listed) == ["2026-11", "2026-12"]
     note, signature, envelope = (turned.get(url) for url in listed["2026-12"])
@@ -206,7 +206,7 @@ def decoded(said) -> list[bytes]:
         ("/log/checkpoints/-1", 404),
     ],
 )
-def test_of_what_the_log_has_not_it_says_so(site, path, status):
+def test_missing_and_malformed_log_paths_give_the_right_status(site, path, status):
     assert site.get(path).status_code == status
 
 
@@ -216,7 +216,7 @@ def test_an_empty_home_serves_nothing(home):
     assert (list(view.releases()), view.months(), view.rotations()) == ([], [], None)
 
 
-def test_what_is_published_anew_is_seen_without_a_restart(site, played):
+def test_new_publications_are_served_without_a_restart(site, played):
     before = site.get("/leaderboard")
     played(site.house, 9)
     after = site.get("/leaderboard", headers={"if-none-match": before.headers["etag"]})

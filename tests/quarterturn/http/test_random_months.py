@@ -1,8 +1,8 @@
 """Model-based test of random months: whatever happens, in whatever order, the design's promises hold.
 
-Submitters submit, take back and publish; workers play, stall, die and come back from the dead; maintainers withdraw
-tasks, and die over it; the month turns. All of it is the real service over real rows; only the box is one in which
-nothing happens, so that a task is over at once.
+Submitters submit, cancel and publish; workers run jobs, stall, die and return after their lease has ended; maintainers
+withdraw tasks, and are killed while they do; the month turns. All of it is the real service over real rows; only the
+box is one in which nothing happens, so that a task ends at once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ who = st.sampled_from(sorted(OF))
 
 
 def telling(stratum, number):
-    """A task that says in its text which one it is."""
+    """Make a task whose text holds its own number."""
     task = written(stratum, number)
     return task | {"goal": f"Make the folder number-{number} of {task['id']}."}
 
@@ -64,7 +64,7 @@ class Killed(BaseException):
 
 
 class Worker(threading.Thread):
-    """Plays one job, and may stall before one of its tasks, for as long as it is dead."""
+    """A worker that runs one job, and may stall before one of its tasks as if it were dead."""
 
     def __init__(self, house, claim, dies_at):
         super().__init__(daemon=True)
@@ -84,7 +84,7 @@ class Worker(threading.Thread):
 
 
 def nothing_happens(tasks, submitted, box, *, on_done, cancelled, **_):
-    """Play a set in no time, as `sandbox.runs.run.run_set` does."""
+    """Play a set in no time, with the signature of `sandbox.runs.run.run_set`."""
     for place, task in enumerate(tasks):
         threading.current_thread().before(place)
         if cancelled():
@@ -103,7 +103,7 @@ class Quiet:
 
 
 class Months(RuleBasedStateMachine):
-    """A home and everybody who has to do with it; `homes` gives each story one of its own."""
+    """Model of a home and its users, for random sequences of events; `homes` gives each a home of its own."""
 
     homes = None
 
@@ -175,14 +175,14 @@ class Months(RuleBasedStateMachine):
     @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @rule()
     def silence(self):
-        """Everybody who has stalled is held for dead."""
+        """Let the leases of all stalled workers end."""
         self.now += LEASE + timedelta(seconds=1)
         self.house.queue.reap()
 
     @precondition(lambda self: any(worker.is_alive() for worker in self.workers))
     @rule()
     def return_from_the_dead(self):
-        """What was somebody else's by then is as it was."""
+        """Let a stalled worker continue: what another worker took over stays as it was."""
         worker = next((worker for worker in self.workers if worker.is_alive()), None)
         if worker is None:
             return  # it noticed by itself just now
@@ -209,7 +209,7 @@ class Months(RuleBasedStateMachine):
     @precondition(lambda self: self.gone() < MOST_GONE)
     @rule(data=st.data(), cohort=st.integers(0, 4), dies_after=st.sampled_from([None, None, *withdrawal.STEPS]))
     def withdraw(self, data, cohort, dies_after):
-        """Take out a task that is live, or that waits in the reserve (0)."""
+        """Withdraw a task that is live, or one of the reserve (0)."""
         spare = sorted(record.id for record in self.house.vault.records(TaskState.REVIEWED))
         tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
         self.take_out(data.draw(st.sampled_from(tasks)), dies_after)
@@ -325,7 +325,7 @@ class Months(RuleBasedStateMachine):
 
 
 def one_that_has_everything(machine):
-    """A story in which all that can happen does, whatever hypothesis finds."""
+    """A fixed sequence in which every kind of event happens, whatever hypothesis generates."""
     story = machine()
     ask, put = story.ask_for, story.put_to_work
 
@@ -337,7 +337,7 @@ def one_that_has_everything(machine):
         lambda: out(0),  # while somebody is at it
         lambda: out(1, "withdraw"),
         story.silence,
-        story.work,  # takes over from whoever is dead
+        story.work,  # takes over from dead workers
         story.return_from_the_dead,
         lambda: ask("bob", "private", counts=True),
         lambda: ask("bob", "private", counts=False),
@@ -377,7 +377,7 @@ def one_that_has_everything(machine):
 
 @pytest.fixture
 def homes(templates, tmp_path, monkeypatch):
-    """Homes, as many as are wanted, with a reserve and with tasks for two turns whatever is withdrawn."""
+    """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
     monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
     first = with_dev_set(
@@ -390,7 +390,7 @@ def homes(templates, tmp_path, monkeypatch):
 @pytest.mark.parametrize("examples", [1, pytest.param(30, marks=pytest.mark.exhaustive)])
 def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(running, "run_set", nothing_happens)
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     monkeypatch.setattr(running, "dev", lambda *_, **__: Report({"tasks": []}, []))
     machine = type("Story", (Months,), {"homes": homes})
     one_that_has_everything(machine)

@@ -16,7 +16,7 @@ PUBLIC = [(b"cache-control", b"public, max-age=30"), (b"etag", b'"a"'), (b"conte
 
 
 class App:
-    """Says the same each time, and how often it was asked."""
+    """A stub application that gives the same answer each time and counts its requests."""
 
     def __init__(self):
         self.asked, self.status, self.headers = 0, 200, list(PUBLIC)
@@ -29,7 +29,7 @@ class App:
 
 
 class Place:
-    """A folder, an application, and the shelf before it; changes lie `age` seconds back."""
+    """A folder, an application, and the cache in front of it; changes lie `age` seconds back."""
 
     def __init__(self, folder, age=60):
         self.folder, self.app = folder, App()
@@ -57,7 +57,7 @@ def place(tmp_path):
     return Place(tmp_path)
 
 
-def test_what_is_public_is_asked_for_once(place):
+def test_a_public_answer_is_computed_once(place):
     first = place.ask()
     assert place.ask() == first == (200, dict(PUBLIC), b"body", "the route")
     assert place.app.asked == 1
@@ -107,7 +107,7 @@ def test_nothing_is_kept_while_the_last_change_is_young(tmp_path):
     assert place.app.asked == 2
 
 
-def test_who_has_it_already_gets_nothing_new(place):
+def test_a_client_with_the_current_version_gets_304(place):
     place.ask()
     for tag in (b'"a"', b'W/"a"', b'"b", "a"', b"*"):
         status, headers, body, _ = place.ask(if_none_match=tag)
@@ -125,13 +125,13 @@ def test_who_has_it_already_gets_nothing_new(place):
         {"headers": [*PUBLIC, (b"set-cookie", b"a=b")]},
     ],
 )
-def test_what_is_not_for_everybody_is_not_kept(place, change):
+def test_a_private_answer_is_not_cached(place, change):
     vars(place.app).update(change)
     place.ask(), place.ask()
     assert place.app.asked == 2
 
 
-def test_what_is_asked_for_with_a_token_or_in_another_way_passes(place):
+def test_requests_with_a_token_or_another_method_bypass_the_cache(place):
     place.ask()
     place.ask(authorization=b"Bearer qt_")
     place.ask(method="POST")

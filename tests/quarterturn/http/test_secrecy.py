@@ -59,7 +59,7 @@ def planted_in(folder: Path, document) -> None:
 
 @pytest.fixture
 def planted(tmp_path, templates, document, serve, played):
-    """A site whose live tasks hold a canary, with a private run on them that is done and one that waits."""
+    """Serve such a home, with a private run on these tasks that has ended and one that waits."""
     if not (templates / "planted").exists():
         planted_in(templates / "planted", document)
     home = with_dev_set(Path(shutil.copytree(templates / "planted", tmp_path / "home")), templates)
@@ -77,7 +77,7 @@ def planted(tmp_path, templates, document, serve, played):
 
 
 def spellings(text: str) -> set[bytes]:
-    """A word in every form in which it might slip out."""
+    """Give a word in every encoding in which it might appear."""
     raw = text.encode()
     forms = {raw, raw.hex().encode(), raw.hex().upper().encode(), text[::-1].encode(), text.encode("utf-16-le")}
     forms |= {urllib.parse.quote(text, safe="").encode(), "".join(f"%{byte:02X}" for byte in raw).encode()}
@@ -90,7 +90,7 @@ def spellings(text: str) -> set[bytes]:
 
 
 def addresses(site, own: str, waits: str, tasks) -> list[tuple[str, str, str]]:
-    """Every route that anybody or a submitter may ask, filled in with whatever might call a secret up."""
+    """Give every route that anybody or a submitter may request, with parameters that might reveal a secret."""
     found = []
     names = [own, waits, tasks[0][0].id, tasks[-1][0].id]
     for (method, path), scope in ACCESS.items():
@@ -152,7 +152,7 @@ def test_no_route_of_the_public_or_of_submitters_tells_a_word_of_a_live_task(pla
 
 
 def test_no_public_route_names_a_live_task(planted):
-    """An id says nothing of its task, but who has a list of them can ask which is there."""
+    """An id tells nothing of its task, but it would show which tasks of a list exist."""
     site, tasks, own, waits = planted
     ids = {task.id.encode() for task, _ in tasks}
     for method, path, _ in addresses(site, own, waits, tasks):
@@ -233,7 +233,7 @@ def test_a_server_error_names_the_place_and_no_content(planted, problem, caplog,
     assert "KeyError in <lambda>" in caplog.text
 
 
-def test_what_has_retired_is_shown_to_its_owner_and_to_everybody_once_they_say_so(turned, problem):
+def test_a_run_on_retired_tasks_is_shown_to_its_owner_and_to_all_once_published(turned, problem):
     site = turned
     ada, bob = site.account("ada"), site.account("bob")
     made, _ = site.house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month="2026-12")

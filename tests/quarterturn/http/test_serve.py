@@ -19,7 +19,7 @@ from quarterturn.app import Application
 from ...patience import PATIENCE
 
 QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
-HEEDING = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
+HEEDING = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
 pytestmark = pytest.mark.slow
 
 

@@ -12,7 +12,7 @@ HERE = {"origin": "http://testserver"}
 
 @pytest.fixture
 def browser(site):
-    """Somebody with a browser and a token, who is not signed in."""
+    """Give a client with a token that is not signed in."""
     site.account("ada")
     return TestClient(site.client.app, raise_server_exceptions=False, follow_redirects=False)
 
@@ -112,7 +112,7 @@ def test_everybody_comes_to_the_first_page_that_their_token_opens(site, browser)
     assert found == {"auditor": "/findings/details", "runner": "/", "maintainer": "/mine"}
 
 
-def test_who_signs_out_or_is_revoked_is_out(site, browser):
+def test_signing_out_or_revocation_ends_a_session(site, browser):
     sign_in(browser, site.tokens["ada"])
     said = browser.post("/sign-out", headers=HERE)
     assert (said.status_code, said.headers["location"]) == (303, "/sign-in")

@@ -69,7 +69,7 @@ def test_a_wrong_field_is_named_and_not_repeated(site, ada, problem, body, point
         (AGENT | {"model": "gpt"}, "not-found"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, code):
+def test_a_submission_that_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, code):
     assert problem(site.post("/submissions", body, ada)) == code
     assert site.get("/submissions", ada).json()["submissions"] == []
 
@@ -89,7 +89,7 @@ def test_what_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body,
         ("agent:sha256-" + "a" * 64, False),
     ],
 )
-def test_of_images_one_names_ones_own_or_what_cannot_be_guessed(image, may):
+def test_submitters_may_name_their_own_images_or_unguessable_ones(image, may):
     assert submission_service.may_name(("{account}/", "registry.example/{account}/"), "ada", image) is may
 
 

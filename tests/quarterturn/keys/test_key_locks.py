@@ -31,7 +31,7 @@ WORD, NEXT = "test-correct horse", "test-another horse"
 
 @pytest.fixture
 def locked(home, tmp_path):
-    """A home that a passphrase opens, beside one that lies open."""
+    """Give a home that a passphrase opens, beside an unlocked one."""
     folder = shutil.copytree(home, tmp_path / "locked")
     FileKeyRing.open(HomePaths(folder).ring, None).add_lock(Passphrase(WORD.encode(), CHEAP))
     return folder
@@ -50,7 +50,7 @@ def people(tmp_path_factory):
 
 @pytest.fixture
 def keys(locked, say, monkeypatch):
-    """Say `quarterturn keys ...` about the home, with these secrets in the environment."""
+    """Run `quarterturn keys ...` on the home, with these secrets in the environment."""
 
     def saying(*words, given=WORD, following=None, **more):
         for name, value in ((PASSPHRASE, given), (NEXT_PASSPHRASE, following), *more.items()):
@@ -64,7 +64,7 @@ def keys(locked, say, monkeypatch):
 
 @pytest.fixture
 def split(keys, people, tmp_path):
-    """Two custodians, who both have to come."""
+    """Split the home between two custodians, who are both needed."""
     names = [word for name in ("ada", "bob") for word in ("--custodian", f"{name}={people / name}.pub")]
     said = keys("split", "--threshold", "2", *names, "--out", tmp_path / "shares")
     assert said.code == 0, said.err
@@ -140,7 +140,7 @@ def test_end_of_input_at_a_prompt_is_an_interrupt(words, locked, split, say, mon
     assert (said.code, "internal error" in said.err) == (130, False)
 
 
-def test_where_a_key_service_is_out_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
+def test_when_a_key_service_is_down_the_passphrase_still_opens(locked, say, monkeypatch, tmp_path):
     key = tmp_path / "kms.key"
     command = NewCommand((sys.executable, str(KMS), "--key", str(key)))
     FileKeyRing.open(HomePaths(locked).ring, WORD.encode()).add_lock(command)

@@ -56,14 +56,14 @@ def test_interrupted_after_any_step_it_is_resumed_and_changes_once(live: Path, s
         assert (entry.who, entry.what, entry.why) == ("ada", "log/key", f"log change-key: {why}")
 
 
-def test_who_changes_it_has_to_say_so(live: Path, say: Callable) -> None:
+def test_a_change_of_the_key_has_to_be_logged(live: Path, say: Callable) -> None:
     before = keys(live)
     said = say("log", "change-key", "--home", live)
     assert (said.code, keys(live)) == (2, before)
     assert "--as" in said.sentence
 
 
-def test_who_still_holds_the_old_key_signs_nothing(live: Path, say: Callable) -> None:
+def test_a_process_with_the_old_key_signs_nothing(live: Path, say: Callable) -> None:
     with opened(live) as running:
         running.ledger.publish()
         with opened(live) as house:

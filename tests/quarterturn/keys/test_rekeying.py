@@ -127,7 +127,7 @@ def test_a_sealed_file_of_which_nobody_knows_the_use_keeps_the_old_key(home, say
 
 
 def test_a_key_that_is_entered_meanwhile_is_under_the_new_key(with_model):
-    """A service that was there before enters a key between any two steps of a rotation in another process."""
+    """A running service enters a key between any two steps of a rotation in another process."""
     service, other = Application(with_model, None), Application(with_model, None)
     assert service.ring.key_id == other.ring.key_id
     other.ring.add_key(other.now())
@@ -160,7 +160,7 @@ def test_no_backup_is_kept_whose_rows_need_two_keys(home, tmp_path, monkeypatch,
 
 
 def rewrap_and_die(home: Path) -> None:
-    """Die when the first of the key files has its new name: behind an fsync and a rename comes that of the folder."""
+    """Die right after the first key file was renamed, and before its folder is synced."""
     house, calls = Application(home, None), itertools.count(1)
     house.ring.add_key(house.now())
 

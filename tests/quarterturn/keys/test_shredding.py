@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def drafts(house, document, strata):
-    """Add drafts with evidence, as an admission leaves them: the first waits for a review, the others were rejected."""
+    """Add drafts with evidence as admission leaves them: the first waits for a review, the others were rejected."""
     ids = []
     for number, stratum in enumerate(strata):
         task = Task.parse(document(stratum, 900 + number))
@@ -59,7 +59,7 @@ def test_all_rejected_tasks_go_with_their_evidence(house, ids, live, say, backen
     assert twice.out.startswith("1 tasks are shredded"), "who is named twice is one"
 
 
-def test_what_reviewers_remarked_goes_too(house, ids, live, say):
+def test_reviewers_remarks_are_shredded_too(house, ids, live, say):
     said = say("task", "review", ids[0], "--reject", "the canary sings", "--home", live, "--as", "grace")
     assert said.code == 0
     assert house.vault.blob_names(f"review/{ids[0]}/")
@@ -70,7 +70,7 @@ def test_what_reviewers_remarked_goes_too(house, ids, live, say):
     assert [review.reviewer for review in house.drafts.reviews(ids[0])] == ["grace"]
 
 
-def test_one_that_must_not_go_keeps_all(house, ids, live, say):
+def test_one_task_that_must_not_be_shredded_keeps_all(house, ids, live, say):
     promised = house.vault.records("live")[0].id
     for other, why in ((promised, "is live and is not shredded: it is promised"), (ids[0], "reject it first")):
         said = say("task", "shred", ids[1], other, "--home", live, "--as", "ada")

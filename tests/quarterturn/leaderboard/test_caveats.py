@@ -18,7 +18,7 @@ FIRST = Month.parse("2026-12")
 
 @pytest.fixture
 def house(home, stock):
-    """A home whose first four cohorts are of public grammars, and whose fifth is not."""
+    """Give a home whose first four cohorts are of public grammars, and whose fifth is not."""
     house = Application(home, None)
     stock(house, 4, public=True)
     house.rotation.run(FIRST.plus(-1))
@@ -49,7 +49,7 @@ def test_the_doctor_counts_the_live_tasks_that_are_not_traceable(house):
     assert caveats.untraceable(house) == []
 
 
-def test_what_enters_from_a_grammar_of_ones_own_is_not_marked(house, stock):
+def test_cohorts_of_imported_grammars_are_not_marked(house, stock):
     for number in range(4):
         stock(house, 1, first=10 + number)
         house.rotation.run(FIRST.plus(number))

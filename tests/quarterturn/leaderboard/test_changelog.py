@@ -25,8 +25,8 @@ def house(live):
     house.close()
 
 
-def told(house, *leaves):
-    """Publish leaves, and give the indexes at which they stand."""
+def append_leaves(house, *leaves):
+    """Append leaves to the log, and give their indexes."""
     places = [house.ledger.record(f"test/{place}/{len(data)}", data) for place, data in enumerate(leaves)]
     house.ledger.publish()
     return places
@@ -45,7 +45,7 @@ def test_a_month_begins_with_its_set(house):
 
 
 def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(house):
-    places = told(
+    places = append_leaves(
         house,
         withdrawn(house, "2026-12", "its goal was wrong"),
         leaf.abort(run=1, month="2026-12", reason="interrupted", commitment=b"d" * 32),
@@ -60,9 +60,9 @@ def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(ho
 
 
 def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
-    told(house, withdrawn(house, "2026-12", "of december"))
+    append_leaves(house, withdrawn(house, "2026-12", "of december"))
     house.rotation.run(FIRST)
-    told(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
+    append_leaves(house, leaf.abort(run=1, month="2027-01", reason="of-january", commitment=b"d" * 32))
     december, january = (changelog.of_month(house.places.log, FIRST.plus(number)) for number in (0, 1))
     assert [row["kind"] for row in december] == ["withdraw", "set"]
     assert [(row["kind"], row["subject"]) for row in january] == [
@@ -73,7 +73,7 @@ def test_a_change_belongs_to_the_leaderboard_of_its_month_alone(house):
     assert january[2]["tasks"] == 6
 
 
-def test_what_is_not_published_yet_is_no_row(house):
+def test_an_unpublished_change_is_no_row(house):
     before = changelog.of_month(house.places.log, FIRST)
     house.ledger.record("test/0", leaf.abort(run=1, month="2026-12", reason="x", commitment=b"d" * 32))
     assert changelog.of_month(house.places.log, FIRST) == before
@@ -81,7 +81,7 @@ def test_what_is_not_published_yet_is_no_row(house):
 
 def test_they_are_found_behind_many_other_leaves(house):
     several = [leaf.abort(run=n, month="2026-12", reason="x", commitment=b"d" * 32) for n in range(1, 302)]
-    told(house, *several)
+    append_leaves(house, *several)
     rows = changelog.of_month(house.places.log, FIRST)
     assert [row["leaf"] for row in rows] == sorted((row["leaf"] for row in rows), reverse=True)
     assert [row["kind"] for row in rows] == ["abort"] * 301 + ["set"]
@@ -93,7 +93,7 @@ def test_a_log_that_is_not_there_has_none(tmp_path):
 
 def test_the_leaderboard_of_an_ended_month_lists_what_its_turn_did(house):
     public_view.refresh(house)
-    told(house, withdrawn(house, "2026-12", "late"))
+    append_leaves(house, withdrawn(house, "2026-12", "late"))
     house.rotation.run(FIRST)
     public_view.after(house)
     assert b'"why":"late"' in (house.places.view / "board" / "2026-12.json").read_bytes()

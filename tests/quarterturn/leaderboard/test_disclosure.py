@@ -30,35 +30,35 @@ def whole(value, error):
     return replace(score([]), success_rate=figure(value, value - 1.96 * error, value + 1.96 * error))
 
 
-def told_of(value, error, earlier=None):
+def disclosed(value, error, earlier=None):
     return disclosure.ladder(earlier, {"whole": whole(value, error), "sealed": whole(value, error)})
 
 
 def test_the_first_figure_is_disclosed_to_half_a_point():
-    first = told_of(0.5138, 0.05)
+    first = disclosed(0.5138, 0.05)
     assert first["whole"]["success_rate"]["value"] == 0.515
     assert first["sealed"]["success_rate"]["low"] == round((0.5138 - 0.098) * 200) / 200
 
 
 def test_a_later_figure_replaces_it_only_beyond_its_standard_error():
-    first = told_of(0.50, 0.05)
-    assert told_of(0.54, 0.05, first)["whole"] == first["whole"]
-    assert told_of(0.46, 0.05, first)["whole"] == first["whole"]
-    assert told_of(0.56, 0.05, first)["whole"]["success_rate"]["value"] == 0.56
+    first = disclosed(0.50, 0.05)
+    assert disclosed(0.54, 0.05, first)["whole"] == first["whole"]
+    assert disclosed(0.46, 0.05, first)["whole"] == first["whole"]
+    assert disclosed(0.56, 0.05, first)["whole"]["success_rate"]["value"] == 0.56
 
 
 def test_small_steps_do_not_add_up_to_an_answer():
-    """Each try differs a little from the one before; all of them are told the first."""
-    said = [told_of(0.50, 0.05)]
+    """Each run differs a little from the one before; all of them get the first one's figures."""
+    said = [disclosed(0.50, 0.05)]
     for step in range(1, 10):
-        said.append(told_of(0.50 + step * 0.005, 0.05, said[-1]))
+        said.append(disclosed(0.50 + step * 0.005, 0.05, said[-1]))
     assert {one["whole"]["success_rate"]["value"] for one in said} == {0.5}
 
 
 def test_a_missing_value_is_disclosed_once_it_exists():
     none = disclosure.ladder(None, {"whole": score([]), "sealed": score([])})
     assert none["whole"]["success_rate"]["value"] is None
-    assert told_of(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
+    assert disclosed(0.3, 0.1, none)["whole"]["success_rate"]["value"] == 0.3
 
 
 class Box:
@@ -136,7 +136,7 @@ def test_the_leaderboard_and_disclosures_open_each_new_run_once(house):
 
 
 @pytest.mark.slow
-def test_what_a_score_is_bound_to_gives_the_same_figures_in_one_opening(house):
+def test_the_results_bound_to_a_score_give_the_same_figures_in_one_opening(house):
     record = house.runs.get(played(house, 7))
     before = len(house.vault.access_log())
     bound = house.official.closed(record, why="test")

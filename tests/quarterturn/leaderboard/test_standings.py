@@ -24,7 +24,7 @@ def record(number, name, *, track="docker", official=True):
 
 
 def results(number, passes, *, sunset=0, unknown=0):
-    """Results of 18 sealed tasks, of which `passes` pass, and 6 of the sunset cohort, of which `sunset` pass."""
+    """Make results of 18 sealed tasks, of which `passes` pass, and 6 of the sunset cohort, of which `sunset` pass."""
     made = []
     for place in range(24):
         cohort = SUNSET if place < 6 else f"cohort-2027-0{1 + (place - 6) // 6}"
@@ -50,7 +50,7 @@ def results(number, passes, *, sunset=0, unknown=0):
 
 
 def lines(scored):
-    """The leaderboard of runs with these results."""
+    """Give the leaderboard of runs with these results."""
     return standings.lines([(run, scores.of_results(found, SUNSET)) for run, found in scored])
 
 
@@ -136,7 +136,7 @@ def test_a_hosted_run_whose_worlds_had_no_official_box_has_no_rank():
 
 
 def test_ranks_can_be_recomputed_from_the_leaderboard():
-    """Bounds that differ by less than what is shown part nobody."""
+    """Bounds that differ by less than the shown digits separate no ranks."""
     leaderboard = lines([(record(n, f"a{n}"), results(n, passes)) for n, passes in enumerate((0, 5, 9, 10, 16, 18), 1)])
     rates = [line.as_json()["sealed"]["success_rate"] for line in leaderboard]
     assert [line.rank for line in leaderboard] == [1 + sum(o["low"] > mine["high"] for o in rates) for mine in rates]

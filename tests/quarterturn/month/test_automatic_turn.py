@@ -36,7 +36,7 @@ DUE = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 class Time:
-    """A present moment that stands where it is put."""
+    """A clock that stands where it is set."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -47,7 +47,7 @@ class Time:
 
 @pytest.fixture
 def at(live):
-    """Open the home at a moment; more than once, as several processes would."""
+    """Open the home at a time; several calls stand for several processes."""
     houses = []
 
     def opened(now: datetime) -> tuple[Application, Time]:
@@ -60,7 +60,7 @@ def at(live):
         house.close()
 
 
-def told(house: Application) -> list[str]:
+def posted_keys(house: Application) -> list[str]:
     return [one.key for one in house.outbox.posted()]
 
 
@@ -80,10 +80,10 @@ def words(house: Application, key: str) -> str:
 def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house, present = at(DUE - timedelta(days=8))
     house.monthly_clock.look()
-    assert told(house) == []
+    assert posted_keys(house) == []
     present.now = DUE - timedelta(days=7)
     house.monthly_clock.look()
-    assert told(house) == ["turn.coming/2026-12"]
+    assert posted_keys(house) == ["turn.coming/2026-12"]
     assert "Nothing is missing for it." in words(house, "turn.coming/2026-12")
     present.now = DUE - timedelta(seconds=1)
     house.monthly_clock.look()
@@ -92,7 +92,7 @@ def test_a_month_is_turned_from_its_moment_on_and_not_before(at):
     house.monthly_clock.look()
     house.monthly_clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
-    assert told(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
+    assert posted_keys(house) == ["turn.coming/2026-12", "turn.done/2026-12"]
     assert leaves(house)["retire"] == 1
 
 
@@ -114,10 +114,10 @@ def test_months_that_were_missed_are_turned_in_their_order_until_one_lacks_tasks
     house, _ = at(DUE + timedelta(days=75))  # three turns are due, and there are tasks for one
     house.monthly_clock.look()
     assert months(house) == [("2026-11", True), ("2026-12", True)]
-    assert told(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
+    assert posted_keys(house) == ["turn.overdue/2027-01/2027-03-17", "turn.done/2026-12"]
     said = words(house, "turn.overdue/2027-01/2027-03-17")
     assert "Too few reviewed tasks of unseen skeletons: filesystem/single-tool/easy lacks 1; " in said
-    everything = " ".join(words(house, key) for key in told(house))
+    everything = " ".join(words(house, key) for key in posted_keys(house))
     for record in house.vault.records():
         task = house.vault.open(record.id, who="tester", why="secrecy").task
         assert not [
@@ -129,13 +129,13 @@ def test_tasks_without_a_review_are_reported_each_day_and_turned_once_reviewed(a
     house, present = at(DUE)
     house.monthly_clock.look()
     present.now = datetime(2027, 2, 1, tzinfo=UTC)
-    with monkeypatch.context() as patch:  # whoever draws is faster than whoever reviews
+    with monkeypatch.context() as patch:  # drawing is faster than reviewing
         patch.setattr("quarterturn.tasks.review.TaskReviews.decide", lambda *_: None)
         stock(house, 1, first=5)
     house.monthly_clock.look()
     present.now += timedelta(hours=30)
     house.monthly_clock.look()
-    assert [key for key in told(house) if "overdue" in key] == [
+    assert [key for key in posted_keys(house) if "overdue" in key] == [
         "turn.overdue/2027-01/2027-02-01",
         "turn.overdue/2027-01/2027-02-02",
     ]
@@ -165,7 +165,7 @@ def test_a_missing_key_ring_is_reported_and_crashes_nothing(at, live):
     ring = live / "keys" / "ring.json"
     ring.rename(ring.with_suffix(".away"))
     house.monthly_clock.look()
-    assert told(house) == ["turn.overdue/2026-12/2027-01-01"]
+    assert posted_keys(house) == ["turn.overdue/2026-12/2027-01-01"]
     assert "The key ring or a signing key cannot be used" in words(house, "turn.overdue/2026-12/2027-01-01")
     ring.with_suffix(".away").rename(ring)
     house.monthly_clock.look()
@@ -205,7 +205,7 @@ def test_of_concurrent_clocks_one_turns(at):
     assert months(houses[0]) == [("2026-11", True), ("2026-12", True)]
     assert houses[0].months.turns()[-1].done == STEPS
     assert leaves(houses[0]) == {"commit": 30, "set": 2, "retire": 1}
-    assert told(houses[0]) == ["turn.done/2026-12"]
+    assert posted_keys(houses[0]) == ["turn.done/2026-12"]
 
 
 @pytest.mark.slow
@@ -244,7 +244,7 @@ def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
     other, _ = at(DUE)
     with house.monthly_turns.alone():
         other.monthly_clock.look()
-        assert (len(months(house)), told(house)) == (1, [])
+        assert (len(months(house)), posted_keys(house)) == (1, [])
         with pytest.raises(Unavailable, match="another process is turning this home"), other.monthly_turns.alone():
             pass
         assert say("turn", "run", "--month", "2026-12", "--home", live).code == 6
@@ -252,7 +252,7 @@ def test_without_the_lock_it_reports_that_another_process_turns(at, say, live):
 
 @pytest.mark.both_databases
 def test_what_another_machine_did_of_a_turn_is_not_done_again(at):
-    """Where there is no common lock the rows decide: whoever comes second changes nothing."""
+    """Without a common lock the rows decide: the second process changes nothing."""
     house, _ = at(DUE)
     other, _ = at(DUE)
     month, retired = Month.parse("2026-12"), Counter()
@@ -284,8 +284,8 @@ def test_a_clock_that_is_stopped_leaves_a_turn_between_two_steps_and_the_next_en
         assert reached.wait(PATIENCE)
         clock.stop()
     assert house.months.turns()[-1].done == ("stop", "close", "check", "retire")
-    assert not [key for key in told(house) if "overdue" in key]
-    house.monthly_clock.look()
+    assert not [key for key in posted_keys(house) if "overdue" in key]
+    at(DUE)[0].monthly_clock.look()
     assert months(house)[-1] == ("2026-12", True)
 
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class NamedBox:
-    """Stands for a box where nothing is run."""
+    """Stub of a box where nothing is run."""
 
     name: str = "docker"
     official: bool = True
@@ -80,7 +80,7 @@ def stop_after(step):
 
 @pytest.fixture
 def begun(live):
-    """A home whose turn of 2026-12 was interrupted after its third step."""
+    """Give a home whose turn of 2026-12 was interrupted after its third step."""
     house = Application(live, None)
     with contextlib.suppress(KeyboardInterrupt):
         house.rotation.run(house.official.month(), stop_after("retire"))
@@ -99,7 +99,7 @@ def test_a_turn_under_way_is_said_to_be_and_stops_runs(say, begun):
 
 
 def turn_until(home: Path, step: str) -> None:
-    """Turn, and die when a step is done."""
+    """Turn, and kill this process after a step."""
     Application(home, None).rotation.run(Month.parse("2026-12"), lambda done: die() if done == step else None)
 
 

@@ -55,7 +55,7 @@ class Box:
 
 @pytest.fixture
 def reserved(copy, monkeypatch):
-    """A home with a live set and one spare task of each stratum, and with tasks for the next turn."""
+    """Give a home with a live set and one spare task of each stratum, and with tasks for the next turn."""
     monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
     return copy("reserved", tasks=7, live=True)
 
@@ -76,7 +76,7 @@ def outcome(house, task, *, passed):
 
 
 def played(house, *failed, submitter="ada"):
-    """Play a run that passes all tasks but these."""
+    """Play a run that passes all tasks except these."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())
     for task in serve(house.official, opened):
@@ -86,7 +86,7 @@ def played(house, *failed, submitter="ada"):
 
 
 def of_fresh(house):
-    """A task of the cohort that retires last."""
+    """Give a task of the cohort that retires last."""
     return house.months.cohorts("live")[-1].tasks[0]
 
 
@@ -224,7 +224,7 @@ def test_the_guide_works_line_by_line(reserved, say):
     assert task in said.out
 
 
-def test_where_the_rules_ask_for_two_nothing_leaves_on_the_word_of_one(reserved):
+def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
     keys = {name: Ed25519PrivateKey.from_private_bytes(f"test-{name}".encode().ljust(32)) for name in ("ada", "bob")}
     names = {name: sshsig.public_line(key.public_key().public_bytes_raw()) for name, key in keys.items()}
     file = reserved / "quarterturn.toml"

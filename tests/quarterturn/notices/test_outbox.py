@@ -39,7 +39,7 @@ SECRET = b"test-secret-of-at-least-24-bytes"
 
 
 class Heard:
-    """A channel that keeps what it is given, and fails as often as it is told to."""
+    """A channel that records its messages, and fails as often as the test sets."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures, self.messages = failures, []
@@ -52,7 +52,7 @@ class Heard:
 
 @pytest.fixture
 def box(url):
-    """Give an outbox with its channels at a moment; all of them share one database."""
+    """Give an outbox with its channels at a time; all of them share one database."""
     engine = open_engine(url)
     migrations.upgrade(engine)
 
@@ -84,7 +84,7 @@ def test_a_channel_that_is_added_later_gets_the_notice_too(box):
     assert [len(way.messages) for way in (one, two)] == [1, 1]
 
 
-def test_what_failed_is_tried_again_later_and_later_and_then_given_up(box):
+def test_a_failed_delivery_is_retried_with_backoff_and_then_given_up(box):
     way, now = Heard(failures=99), NOW
     box(way=way).add(NOTICE)
     for wait in WAITS:
@@ -99,7 +99,7 @@ def test_what_failed_is_tried_again_later_and_later_and_then_given_up(box):
     assert (posted.sent, posted.given_up, posted.error) == (False, True, "status 503")
 
 
-def test_what_failed_once_arrives_at_the_second_try(box):
+def test_a_delivery_that_failed_once_arrives_at_the_second_try(box):
     way = Heard(failures=1)
     box(way=way).add(NOTICE)
     box(way=way).deliver()
@@ -109,7 +109,7 @@ def test_what_failed_once_arrives_at_the_second_try(box):
     assert (posted.sent, posted.tries, posted.error) == (True, 2, None)
 
 
-def test_who_dies_while_sending_leaves_it_to_be_sent_again(box):
+def test_a_notice_whose_sender_died_is_sent_again(box):
     class Deadly(Heard):
         def send(self, message: NoticeMessage) -> None:
             super().send(message)
@@ -127,7 +127,7 @@ def test_who_dies_while_sending_leaves_it_to_be_sent_again(box):
 
 
 @pytest.mark.both_databases
-def test_of_many_who_send_at_once_one_does(box):
+def test_of_many_concurrent_senders_one_sends(box):
     way, gate = Heard(), threading.Barrier(4)
     box(way=way).add(NOTICE)
 
@@ -148,7 +148,7 @@ def test_of_many_who_send_at_once_one_does(box):
 
 @contextmanager
 def receiving(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
-    """Listen on the loopback, and answer with these, the last of them from then on."""
+    """Listen on the loopback, and answer with these responses, repeating the last."""
     heard: list[tuple[dict[str, str], bytes]] = []
 
     class Receiver(BaseHTTPRequestHandler):
@@ -208,7 +208,7 @@ def test_the_signature_is_that_of_the_specifications_example():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [302, 400, 410, 500])
-def test_what_is_not_2xx_did_not_arrive_and_redirects_are_not_followed(secret, status):
+def test_a_status_other_than_2xx_is_a_failure_and_redirects_are_not_followed(secret, status):
     with receiving(status, 200) as (url, heard):
         with pytest.raises(Undelivered, match=f"^status {status}$"):
             Webhook(url, secret, lambda: NOW).send(MESSAGE)
@@ -308,7 +308,7 @@ def certificate(folder) -> ssl.SSLContext:
 
 @contextmanager
 def tls_mail(context: ssl.SSLContext | None, refuse: str = "") -> Iterator[tuple[int, list[str | bytes]]]:
-    """A mail server (RFC 5321) that speaks STARTTLS and AUTH PLAIN where it has a certificate; keeps what it hears."""
+    """A mail server (RFC 5321) with STARTTLS and AUTH PLAIN where it has a certificate; records its input."""
     heard: list[str | bytes] = []
 
     class Server(socketserver.StreamRequestHandler):
@@ -413,7 +413,7 @@ def test_a_server_on_this_machine_may_be_used_without_tls(tmp_path):
 
 
 @pytest.mark.slow
-def test_of_a_refusal_the_code_is_kept_and_no_word(tmp_path):
+def test_of_a_refusal_the_code_is_stored_and_no_text(tmp_path):
     with tls_mail(None, refuse="DATA") as (port, _), pytest.raises(Undelivered, match=r"^the mail server said 550$"):
         mail(port, tmp_path, password=False).send(MESSAGE)
 

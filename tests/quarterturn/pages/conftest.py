@@ -25,7 +25,7 @@ FIRST = Month(2026, 12)
 
 @pytest.fixture(scope="session")
 def drawn() -> Callable[..., Figures]:
-    """Give what makes the figures of a small world's last month."""
+    """Give the document from which a simulated world's last month is drawn."""
     from worlds import World, Wrong, play
 
     def make(

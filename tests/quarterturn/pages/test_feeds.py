@@ -42,7 +42,7 @@ def test_an_id_is_a_tag_of_what_cannot_change():
     assert of(parsed(origin="Bench_1.example:8443"), "id")[0].text == "tag:bench-1.example,2026-12:releases"
 
 
-def test_what_is_said_is_text_and_the_newest_dates_the_feed():
+def test_entries_are_plain_text_and_the_newest_dates_the_feed():
     later = Entry("x", "x", DAY.replace(day=2), "/x", "text/plain", "x")
     feed = parsed(ENTRY, later)
     assert of(of(feed, "entry")[0], "title")[0].text == 'Open: <b> & "c"'

@@ -30,7 +30,7 @@ def test_a_minus_is_a_minus_and_nought_has_no_sign() -> None:
     assert formatting.percent(0.256) == "26\u202f%"
 
 
-def test_what_hides_in_a_name_is_written_out() -> None:
+def test_invisible_characters_of_a_name_are_escaped() -> None:
     assert formatting.legible("a\u202eb\n") == "a\\u202eb\\n"
     assert formatting.legible("e" + "\u0301" * 4) == "e\u0301\u0301\\u0301\\u0301"
     assert formatting.legible("数据 é ñ") == "数据 é ñ"

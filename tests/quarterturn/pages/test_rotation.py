@@ -67,5 +67,5 @@ def test_years_of_cohorts_are_all_in_the_table_and_the_newest_in_the_picture():
     assert len(json.loads(rotation.grids(found)["cohorts"].as_json())["cohorts"]) == 40
 
 
-def test_what_was_published_is_linked():
+def test_published_cohorts_are_linked():
     assert 'href="/releases/Historical-2026-12"' in rotation.page(LIVE)

@@ -47,7 +47,7 @@ def test_a_waiting_submission_says_why_and_can_be_cancelled(waits, says):
     assert "2 of 5 are used" in shown
 
 
-def test_what_runs_can_be_stopped_and_what_has_ended_cannot():
+def test_a_running_submission_can_be_cancelled_and_an_ended_one_cannot():
     assert "It is running" in page(state="running", place=None)
     for state in ("done", "failed", "cancelled"):
         assert "/cancel" not in page(state=state, place=None)

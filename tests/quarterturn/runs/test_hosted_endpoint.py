@@ -42,7 +42,7 @@ def authority(tmp_path_factory):
 
 
 async def make_folder(task):
-    """Do what the goal says with the official client, if there is a tool for it."""
+    """Solve the task with the official client, if it has the tool."""
     name = re.search(r"number-\d+", task["goal"])
     tools = {tool["name"] for tool in task["tools"]}
     if not name or "filesystem__create_directory" not in tools:
@@ -154,7 +154,7 @@ def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():
         (("--endpoint", "https://93.184.216.34/", "--agent", "true"), 2, "name one of"),
     ],
 )
-def test_what_may_not_be_run_opens_nothing(say, live, more, code, sentence):
+def test_a_forbidden_run_opens_no_task(say, live, more, code, sentence):
     said = say("run", "--as", "host", "--set", "private", "--box", "bwrap", "--home", live, *more)
     assert (said.code, sentence in said.sentence) == (code, True), said.sentence
     house = Application(live, None)

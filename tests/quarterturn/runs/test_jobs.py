@@ -40,7 +40,7 @@ MONTH = "2026-12"
 
 
 class NoWorld:
-    """A box in which no world can be made: every verdict is unknown, and that quickly."""
+    """A box in which no world can be made: every verdict is unknown, quickly."""
 
     name, official = "docker", False
 
@@ -62,7 +62,7 @@ def house(small, clock, monkeypatch):
     house = Application(small, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
-    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no wall to look at
+    monkeypatch.setattr(running, "require_wall", lambda _box: None)  # there is no box to check
     yield house
     house.close()
 
@@ -82,7 +82,7 @@ def submit(house, tasks="private"):
 
 
 class After:
-    """Stands one way at first and another way later."""
+    """Gives one value at first and another one later."""
 
     def __init__(self, looks, then):
         self.looks, self.then = looks, then
@@ -115,7 +115,7 @@ def outcome(task) -> TaskRun:
     return TaskRun(task.id, task.category, task.max_steps, Verdict.FALSE, found, Transcript((), None, "answered"))
 
 
-def test_what_an_earlier_attempt_finished_is_not_served_again(house):
+def test_tasks_that_an_earlier_attempt_finished_are_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
     done, lost, *others = house.official.prepare(opened)
     house.official.serve(opened, done.id, lost.id)
@@ -134,7 +134,7 @@ def left_of(task, text=b"first") -> UnjudgedResult:
     return UnjudgedResult(task.id, FrozenState(text), facts, Transcript((), "42", "answered"))
 
 
-def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):
+def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
     number, tasks = opened.record.number, house.official.prepare(opened)
     house.official.serve(opened, tasks[0].id, tasks[1].id)
@@ -156,7 +156,7 @@ def test_what_was_played_and_not_judged_is_sealed_and_not_served_again(house):
     assert not house.runs.left(number)
 
 
-def test_who_was_thought_dead_writes_nothing_into_the_run(house):
+def test_a_worker_thought_dead_writes_nothing_into_the_run(house):
     opened = house.official.open(AGENT, NoWorld())
     first = serve(house.official, opened)[0]
     house.official.resume(opened.record.number, AGENT, NoWorld())
@@ -172,7 +172,7 @@ def test_a_run_is_not_resumed_with_another_submission(house):
         house.official.resume(opened.record.number, other, NoWorld())
 
 
-def test_what_its_owner_took_back_is_aborted_in_public(house):
+def test_a_run_that_its_owner_cancelled_is_aborted_in_public(house):
     with pytest.raises(NotAllowed):
         running.play(house, AGENT, NoWorld(), jobs.NullProgress(), hold=RunControl(lease_status=After(0, "cancelled")))
     assert (last(house).kind, last(house).predicate["reason"]) == ("abort", "cancelled")
@@ -336,7 +336,7 @@ def test_a_turn_before_anything_was_served_is_said_and_refunded(house):
     assert (ended.state, ended.code, ended.charged) == ("failed", "turn", False)
 
 
-def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_never_a_word(
+def test_a_job_that_this_machine_cannot_run_is_set_aside_and_ends_with_a_code_and_no_text(
     house, clock, monkeypatch, caplog
 ):
     def fails(*_):
@@ -357,7 +357,7 @@ def test_what_our_machine_cannot_run_is_set_aside_and_in_the_end_a_code_and_neve
     assert "word" not in repr(shown)
 
 
-def test_what_was_cancelled_before_its_run_was_opened_opens_none(house):
+def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
     made = submit(house)
     claim = house.queue.claim("w")
     house.submissions.cancel(made.id, "ada")

@@ -24,11 +24,11 @@ from ...patience import PATIENCE, until
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.slow]
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 
 
 class Workers(Protocol):
-    """Makes the executor of the database that is played on."""
+    """Makes the executor of the database that the test runs on."""
 
     def __call__(self, count: int, work: Work = ...) -> Executor: ...
 
@@ -60,11 +60,11 @@ def workers(house) -> Iterator[Workers]:
 
 
 def submit(house, executor, account="ada"):
-    return submission_service.submit(house, account, WISH, idempotency_key=None, enqueue=executor.enqueue)[0]
+    return submission_service.submit(house, account, REQUEST, idempotency_key=None, enqueue=executor.enqueue)[0]
 
 
 def waits_in(thread: threading.Thread, name: str) -> bool:
-    """Say whether a thread is somewhere in a function of this name."""
+    """Give whether a thread is inside a function of this name."""
     frame = sys._current_frames().get(thread.ident or 0)
     while frame is not None and frame.f_code.co_name != name:
         frame = frame.f_back

@@ -52,7 +52,7 @@ def test_a_mistake_in_a_model_s_table_is_named(old, new, sentence, tmp_path):
     assert "word" not in str(error.value)
 
 
-def test_what_is_written_of_models_reads_back(house, tmp_path):
+def test_settings_of_models_read_back(house, tmp_path):
     (tmp_path / "again.toml").write_text(settings.dump(house.settings))
     assert settings.load(tmp_path / "again.toml") == house.settings
     assert house.settings.models["gpt"].tokens == 200_000
@@ -126,12 +126,12 @@ def test_the_verbs_take_a_key_from_a_private_file_and_never_say_it(say, house, t
 
 
 class NoWorld:
-    """An official box in which no world ever comes up."""
+    """An official box in which no world ever starts."""
 
     name, official = "docker", True
 
     def check(self):
-        """Answer: only its worlds do not come up."""
+        """Succeed: only the worlds of this box fail to start."""
 
     def world(self, servers, state, limits):
         raise Unavailable("no world today")

@@ -52,7 +52,7 @@ class NoWorld:
 
 
 class Quiet:
-    """Hears progress and says nothing."""
+    """Ignores progress."""
 
     def __init__(self):
         self.steps = 0
@@ -90,7 +90,7 @@ def test_a_run_is_opened_and_bound_even_where_every_verdict_is_unknown(house):
     assert house.ledger.published.size == house.ledger.size
 
 
-def test_what_never_had_a_world_was_served_to_nobody(house):
+def test_a_task_without_a_world_was_served_to_nobody(house):
     running.play(house, AGENT, NoWorld(), Quiet())
     assert house.books.exposures.totals() == []
 
@@ -106,7 +106,7 @@ def test_a_run_that_breaks_off_before_anything_was_served_is_aborted_in_public(h
 
 
 class Endless(NoWorld):
-    """A box in which the first world takes until the run has ended, and the run is ended while it does."""
+    """A box whose first world is being made until the run has ended, and the run is ended meanwhile."""
 
     def __init__(self, house):
         super().__init__()
@@ -120,7 +120,7 @@ class Endless(NoWorld):
 
 
 def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypatch):
-    """Nothing came back yet, so only looking at the row can tell."""
+    """No task has a result yet, so only the run's row shows the abort."""
     box, held = Endless(house), house.runs.held
 
     def look(*run):
@@ -136,7 +136,7 @@ def test_a_run_that_a_turn_aborts_is_given_up_while_it_is_played(house, monkeypa
     assert kinds(house).count("abort") == 1
 
 
-def test_what_went_wrong_first_is_what_is_said(house, monkeypatch):
+def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
     def unbindable(_):
         raise RuntimeError("the disk is full")
 

@@ -16,7 +16,7 @@ from vault.database import transaction
 
 both = pytest.mark.both_databases
 
-WISH = SubmissionRequest("dev", image="agent:1")
+REQUEST = SubmissionRequest("dev", image="agent:1")
 MONTH = "2026-12"
 
 
@@ -32,7 +32,7 @@ def house(home, clock):
 @pytest.fixture
 def submit(house):
     door = Submissions(house.engine, house.exposures, ServiceSettings(waiting=100, dev_per_day=1000), house.now)
-    return lambda account: door.take(account, WISH, month=MONTH)[0]
+    return lambda account: door.take(account, REQUEST, month=MONTH)[0]
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def state(house, claim):
 
 
 @both
-def test_who_submits_much_does_not_come_before_who_submits_once(submit, queue):
+def test_a_frequent_submitter_does_not_come_before_a_rare_one(submit, queue):
     flood = [submit("ada").number for _ in range(4)]
     one = submit("bob").number
     two = [submit("carl").number for _ in range(2)]
@@ -59,7 +59,7 @@ def test_linked_accounts_stand_in_one_line(house, submit, queue):
     assert queue.waiting() == [first, other, second]
 
 
-def test_what_runs_counts_as_the_beginning_of_ones_backlog(submit, queue):
+def test_running_jobs_count_as_the_beginning_of_a_backlog(submit, queue):
     submit("ada")
     second = submit("ada").number
     queue.claim("w")
@@ -71,7 +71,7 @@ def of_classes(house):
     """Submit one run of each kind for each of two accounts; give their numbers by class."""
     house.settings = house.settings.model_copy(update={"service": ServiceSettings(waiting=100, private_per_month=100)})
     door = Submissions(house.engine, house.exposures, house.settings.service, house.now)
-    wishes = {
+    requests_by_class = {
         "sealed": [SubmissionRequest("private", image="agent:1")],
         "open": [
             SubmissionRequest("dev", image="agent:1"),
@@ -81,8 +81,12 @@ def of_classes(house):
         ],
     }
     return {
-        name: {door.take(account, wish, month=MONTH)[0].number for account in ("ada", "bob") for wish in own}
-        for name, own in wishes.items()
+        name: {
+            door.take(account, submission_request, month=MONTH)[0].number
+            for account in ("ada", "bob")
+            for submission_request in own
+        }
+        for name, own in requests_by_class.items()
     }
 
 
@@ -101,7 +105,7 @@ def test_a_worker_of_one_class_takes_that_class_alone_and_all_of_it(house, queue
     assert queue.claim("w") is None
 
 
-def test_what_waits_for_another_class_stands_in_nobodys_way_but_what_runs_counts(house, clock):
+def test_jobs_that_wait_for_another_class_block_nobody_and_running_ones_count(house, clock):
     made = of_classes(house)
     queue = Queue(house.engine, clock, at_once=1)
     first, second = queue.claim("w", "sealed"), queue.claim("w", "sealed")
@@ -155,7 +159,7 @@ def test_many_that_reap_at_once_put_each_job_back_once(house, submit, queue, clo
 
 
 @both
-def test_who_was_thought_dead_writes_nothing_any_more(house, submit, queue, clock):
+def test_a_worker_thought_dead_writes_nothing_any_more(house, submit, queue, clock):
     submit("ada")
     dead = queue.claim("one")
     clock.now += LEASE + timedelta(seconds=1)
@@ -182,7 +186,7 @@ def test_a_job_that_dies_repeatedly_is_given_up_and_refunded(house, submit, queu
     assert (ended.state, ended.code, ended.charged) == ("failed", "interrupted", False)
 
 
-def test_what_is_given_back_waits_again_and_the_try_counts(house, submit, queue):
+def test_a_job_given_back_waits_again_and_the_try_counts(house, submit, queue):
     submit("ada")
     claim = queue.claim("w")
     assert queue.give_back(claim)
@@ -190,7 +194,7 @@ def test_what_is_given_back_waits_again_and_the_try_counts(house, submit, queue)
 
 
 @both
-def test_what_is_set_aside_lets_others_pass_and_is_taken_once_its_pause_is_over(house, submit, clock):
+def test_a_job_set_aside_lets_others_pass_and_is_taken_after_its_pause(house, submit, clock):
     queue = Queue(house.engine, clock, at_once=1)
     first, second = submit("ada"), submit("ada")
     assert queue.give_back(queue.claim("w"), pause(1))
@@ -204,7 +208,7 @@ def test_what_is_set_aside_lets_others_pass_and_is_taken_once_its_pause_is_over(
     assert (again.number, again.attempt, house.submissions.get(first.id).not_before) == (first.number, 2, None)
 
 
-def test_what_is_cancelled_while_it_is_set_aside_costs_nothing(house, submit, queue, clock):
+def test_a_job_cancelled_while_set_aside_costs_nothing(house, submit, queue, clock):
     made = submit("ada")
     assert queue.give_back(queue.claim("w"), pause(1))
     assert not house.submissions.cancel(made.id, "ada").charged
@@ -217,7 +221,7 @@ def test_pauses_grow_up_to_the_longest_one():
     assert [pause(attempt).total_seconds() for attempt in (1, 2, 3, 6, 7, 1000)] == [5, 10, 20, 160, 300, 300]
 
 
-def test_what_was_set_aside_often_is_not_given_up_when_one_worker_dies(house, submit, queue, clock):
+def test_a_job_often_set_aside_is_not_given_up_when_one_worker_dies(house, submit, queue, clock):
     made = submit("ada")
     for attempt in range(TRIES + 1):
         assert queue.give_back(queue.claim("w"), pause(attempt))
@@ -228,7 +232,7 @@ def test_what_was_set_aside_often_is_not_given_up_when_one_worker_dies(house, su
     assert house.submissions.get(made.id).state == "queued"
 
 
-def test_what_was_cancelled_is_nobodys(house, submit, queue):
+def test_a_cancelled_job_is_nobodys(house, submit, queue):
     made = submit("ada")
     claim = queue.claim("w")
     house.submissions.cancel(made.id, "ada")

@@ -38,8 +38,8 @@ def house(home):
 
 @pytest.fixture
 def take(house):
-    def take(account="ada", wish=DEV, *, month=MONTH, **how):
-        return house.submissions.take(account, wish, month=month, **how)[0]
+    def take(account="ada", submission_request=DEV, *, month=MONTH, **how):
+        return house.submissions.take(account, submission_request, month=month, **how)[0]
 
     return take
 
@@ -58,7 +58,7 @@ def work_off(house, code=None, run=None):
 
 
 def a_run(house, submitter="ada", *, served=False):
-    """A private run as the ledger's books have it; nobody plays it."""
+    """Record a private run in the ledger's rows; nobody plays it."""
 
     class Box:
         name, official = "docker", True
@@ -92,7 +92,7 @@ def test_the_newest_comes_first_and_pages_follow(house, take):
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "submission_request",
     [
         {},
         {"image": "a", "endpoint": "https://a.example/"},
@@ -105,9 +105,9 @@ def test_the_newest_comes_first_and_pages_follow(house, take):
         {"image": "a", "counts": True},
     ],
 )
-def test_a_request_that_could_never_be_run_is_refused(wish):
+def test_a_request_that_could_never_be_run_is_refused(submission_request):
     with pytest.raises((Malformed, NoImage, Refused)):
-        SubmissionRequest("dev", **wish)
+        SubmissionRequest("dev", **submission_request)
 
 
 @both
@@ -118,7 +118,7 @@ def test_the_same_key_gives_the_same_submission(house, take):
     assert take(idempotency_key="k-2").id != first.id
     assert take("bob", idempotency_key="k-1").id != first.id
     with pytest.raises(NotAllowed, match="something else"):
-        take(wish=PRIVATE, idempotency_key="k-1")
+        take(submission_request=PRIVATE, idempotency_key="k-1")
 
 
 @both
@@ -156,7 +156,7 @@ def test_linked_accounts_share_their_quotas(house):
 
 def test_a_new_day_and_a_new_month_begin_anew(house, take):
     take()
-    take(wish=PRIVATE)
+    take(submission_request=PRIVATE)
     later = Submissions(house.engine, house.exposures, ServiceSettings(), lambda: NOW + timedelta(days=1))
     assert later.quotas("ada", MONTH)["dev"].used == 0
     assert later.quotas("ada", MONTH)["private"].used == 1
@@ -165,7 +165,7 @@ def test_a_new_day_and_a_new_month_begin_anew(house, take):
 
 
 @both
-def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
+def test_a_submission_cancelled_before_its_start_costs_nothing(house, take):
     made = take()
     assert house.submissions.quotas("ada", MONTH)["dev"].used == 1
     gone = house.submissions.cancel(made.id, "ada")
@@ -177,7 +177,7 @@ def test_what_is_cancelled_before_it_starts_costs_nothing(house, take):
         house.submissions.cancel(made.id, "bob")
 
 
-def test_what_is_cancelled_while_it_runs_is_paid_for(house, take):
+def test_a_submission_cancelled_while_it_runs_is_charged(house, take):
     made = take()
     house.queue.claim("worker")
     house.submissions.cancel(made.id, "ada")
@@ -194,13 +194,13 @@ def test_failures_of_the_operator_are_refunded_and_others_are_not(house, take, c
 @both
 @pytest.mark.parametrize("code", sorted(CODES))
 def test_a_private_run_costs_nothing_only_where_it_was_served_nothing(house, take, code):
-    """Whoever's fault it was: a refund of what was served would be a second draw."""
-    take(wish=PRIVATE)
+    """The cause does not matter: a refund of a run that was served something would be a second draw."""
+    take(submission_request=PRIVATE)
     work_off(house, code)
-    take(wish=PRIVATE)
+    take(submission_request=PRIVATE)
     work_off(house, code, run=a_run(house))
     assert house.submissions.quotas("ada", MONTH)["private"].used == 0
-    take(wish=PRIVATE)
+    take(submission_request=PRIVATE)
     work_off(house, code, run=a_run(house, served=True))
     assert house.submissions.quotas("ada", MONTH)["private"].used == 1
 
@@ -223,11 +223,11 @@ NAMED = SubmissionRequest("private", image="agent:1", counts=True)
 def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(house, take):
     take()
     work_off(house)  # the dev set serves nothing private
-    take(wish=PRIVATE)
-    take(wish=NAMED)
+    take(submission_request=PRIVATE)
+    take(submission_request=NAMED)
     house.queue.claim("worker")
     with pytest.raises(NotAllowed, match="the first one counts"):
-        take(wish=NAMED)
+        take(submission_request=NAMED)
     house.accounts.link("countess", "ada")
     with pytest.raises(NotAllowed):
         take("countess", NAMED)
@@ -236,9 +236,9 @@ def test_a_run_is_designated_before_any_of_its_submitter_has_begun_or_never(hous
 
 @both
 def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until_it_has_ended(house, take):
-    """So the run that was named is the first that is served a task, or nothing was served when it ended."""
+    """So the designated run is served a task first, or nothing was served when it ended."""
     house.accounts.link("countess", "ada")
-    plain, other, named = take(wish=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)
+    plain, other, named = take(submission_request=PRIVATE), take("countess", PRIVATE), take("countess", NAMED)
     queue = Queue(house.engine, house.now, at_once=3)
     first = queue.claim("worker")
     assert (first.id, queue.claim("another")) == (named.id, None)
@@ -246,9 +246,9 @@ def test_the_designated_run_is_played_first_and_the_submitters_others_wait_until
     assert {queue.claim("worker").id, queue.claim("worker").id} == {plain.id, other.id}
 
 
-def test_of_two_that_are_named_the_first_is_played_first(house, take):
-    take(wish=PRIVATE)
-    first, second = take(wish=NAMED), take(wish=NAMED)
+def test_of_two_designated_runs_the_first_is_played_first(house, take):
+    take(submission_request=PRIVATE)
+    first, second = take(submission_request=NAMED), take(submission_request=NAMED)
     queue = Queue(house.engine, house.now, at_once=3)
     claim = queue.claim("worker")
     assert (claim.id, queue.claim("worker")) == (first.id, None)
@@ -256,7 +256,7 @@ def test_of_two_that_are_named_the_first_is_played_first(house, take):
     assert queue.claim("worker").id == second.id
 
 
-def test_what_waits_or_is_done_is_always_paid_for():
+def test_waiting_running_and_done_submissions_are_always_charged():
     assert charged("queued", None, served=False)
     assert charged("running", None, served=False)
     assert charged("done", None, served=False)

@@ -28,7 +28,7 @@ MEDIUM = Stratum("filesystem", "composition", "medium")
 
 @dataclass(frozen=True)
 class Played:
-    """What a prover says of one play."""
+    """Result of a stub prover's play."""
 
     evidence: Evidence
     calls: int
@@ -44,7 +44,7 @@ class Played:
 
 @dataclass
 class Prover:
-    """Says yes to solutions and no to everything else, without a world; `spoil` picks drafts that fail."""
+    """A prover without worlds: solutions pass and everything else fails; `spoil` selects drafts that fail."""
 
     spoil: object = staticmethod(lambda document: False)
     proven: list = field(default_factory=list)
@@ -110,7 +110,7 @@ def test_each_task_has_a_skeleton_of_its_own(house, grammars):
     assert all(record.public_grammar for record in records)
 
 
-def test_what_stays_out_is_kept_as_rejected_and_the_next_takes_its_place(house, grammars):
+def test_a_refused_draft_is_stored_as_rejected_and_the_next_takes_its_place(house, grammars):
     spoilt = []
 
     def first_two(document):
@@ -158,7 +158,7 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
     refused, asked = {}, []
 
     class FirstWordsTaken(TaskIndex):
-        """Somebody else has the first words that each skeleton is drawn in."""
+        """An index in which another task has the first wording of each skeleton."""
 
         def told(self, draft):
             asked.append(draft)
@@ -174,7 +174,7 @@ def test_a_draft_in_the_words_of_another_task_is_not_proven_and_its_skeleton_is_
 
 
 def test_no_two_tasks_of_a_home_have_the_same_wording(house, grammars):
-    """Four skeletons and three goals: no draw knows of the one before but by the home, and the fourth ends."""
+    """Of four skeletons with three goals the fourth finds no wording; draws know of each other by the home alone."""
     git, goals = grammars["git"], ("Do the first.", "Do the second.", "Do the third.")
     whole = git.templates["two-commits"]
     nonterminals = {**whole.nonterminals, "split": {"by-folder": whole.nonterminals["split"]["by-folder"]}}
@@ -226,7 +226,7 @@ def test_an_empty_home_wants_four_cohorts(house):
     assert house.replenishment.wanted() == dict.fromkeys(DEMO.per_cohort, 4)
 
 
-def test_what_waits_or_is_reviewed_counts_and_a_shared_skeleton_counts_once(house, document):
+def test_waiting_and_reviewed_tasks_count_and_a_shared_skeleton_counts_once(house, document):
     for number in (1, 2, 3):
         task = Task.parse(document(EASY, number))
         skeleton = f"s/{min(number, 2)}"

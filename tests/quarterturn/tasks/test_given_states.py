@@ -53,7 +53,7 @@ def test_a_dump_that_cannot_be_loaded_is_named(state, checked):
     assert "postgres.sql cannot be loaded by postgres" in said.sentence
 
 
-def test_where_no_backend_can_be_started_the_others_are_not_judged(state, checked, monkeypatch):
+def test_if_no_backend_can_be_started_the_others_are_not_judged(state, checked, monkeypatch):
     (state / "postgres.sql").write_text("CREATE TABLE people (name text);")
     monkeypatch.setattr("quarterturn.boxes.BOXES", {"bwrap": absent})
     said = checked(ADA)
@@ -81,7 +81,7 @@ def absent(**_):
         ("postgres.db", "", "postgres.db is the state of no namespace"),
     ],
 )
-def test_what_is_no_state_is_one_sentence(state, checked, name, content, says):
+def test_a_folder_that_is_no_state_is_refused_in_one_sentence(state, checked, name, content, says):
     (state / name).write_text(content)
     said = checked(ADA)
     assert said.code == 2

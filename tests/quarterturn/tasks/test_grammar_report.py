@@ -23,7 +23,7 @@ from ...patience import PATIENCE
 
 
 def some(server: str, folder: Path, *templates: str) -> Path:
-    """Give a shipped grammar with a few of its templates: each takes its time to draw from."""
+    """Give a shipped grammar with a few of its templates, since drawing from each takes time."""
     folder.mkdir()
     for name in ("grammar", *templates):
         shutil.copy(LIBRARY / server / f"{name}.yaml", folder)
@@ -58,7 +58,7 @@ def test_a_shipped_grammar_has_months_left_in_a_new_home(home, say, tmp_path, ch
 
 
 @pytest.mark.slow
-def test_what_a_home_has_used_is_counted(home, monkeypatch):
+def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     house = Application(home, None)
     grammar = shipped_grammars()["git"]
     tag = house.vault.tag("skeleton", "git/glance:staged")
@@ -75,7 +75,7 @@ def test_what_a_home_has_used_is_counted(home, monkeypatch):
 
 
 def replace(file: Path, text: str) -> None:
-    """Change a file at once: whoever looks meets the old text or the new one, and never half of it."""
+    """Replace a file atomically: a reader sees the old text or the new one."""
     new = file.with_suffix(".new")
     new.write_text(text)
     new.replace(file)
@@ -84,7 +84,7 @@ def replace(file: Path, text: str) -> None:
 @pytest.mark.slow
 def test_a_watched_grammar_is_checked_again_when_a_file_changes(tmp_path):
     mine = some("sqlite", tmp_path / "mine", "ask")
-    heeding = ["env", "--default-signal=INT"]  # whatever runs in the background of a shell is told to ignore it
+    heeding = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
     command = [*heeding, f"{sys.prefix}/bin/quarterturn", "grammar", "check", str(mine), "--watch", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:

@@ -86,7 +86,7 @@ def already_done(line):
         (already_done, r"gate 2 \(null agent fails\)"),
     ],
 )
-def test_one_that_stays_out_keeps_all_of_them_out(apply, gate, house, drafts):
+def test_one_refused_task_keeps_all_of_them_out(apply, gate, house, drafts):
     with pytest.raises(Refused, match=gate):
         take_in(house, drafts(2, apply))
     assert house.vault.records() == []

@@ -20,7 +20,7 @@ GOAL = "Make the folder number-"
 
 @pytest.fixture
 def waiting(home, document):
-    """A home with three tasks of ada and one of grace that wait for a review."""
+    """Give a home with three tasks of ada and one of grace that wait for a review."""
     house = Application(home, None)
     ids = []
     for number, stratum in enumerate(list(DEMO.per_cohort)[:4]):
@@ -51,7 +51,7 @@ def openings(say, home) -> list[str]:
     return [row["what"] for row in say("access", "log", "--home", home, "--json").data]
 
 
-def test_what_waits_is_listed_and_nothing_is_opened(waiting, say):
+def test_waiting_tasks_are_listed_and_nothing_is_opened(waiting, say):
     home, ids = waiting
     assert sorted(say("task", "review", "--as", "grace", "--home", home, "--json").data) == sorted(ids)
     assert openings(say, home) == []
@@ -123,7 +123,7 @@ def test_a_shown_task_is_logged_with_who_and_why(waiting, say):
 
 
 def answered(home, *words):
-    """Run the verb as a person at a terminal would."""
+    """Run the verb as a user at a terminal would."""
     program = [f"{sys.prefix}/bin/quarterturn", "task", "review", "--one-by-one", "--as", "grace", "--home", str(home)]
     return subprocess.run(program, input="".join(f"{w}\n" for w in words), capture_output=True, text=True, check=False)
 

@@ -29,7 +29,7 @@ def test_known_abilities_and_difficulties_are_found_again():
     assert np.corrcoef(found.difficulty, difficulty)[0, 1] > 0.85
 
 
-def test_what_a_run_has_no_result_of_counts_for_nothing():
+def test_missing_results_count_for_nothing():
     table, _, _ = a_table()
     other = fit(replace(table, passed=table.passed | ~table.taken))
     assert np.array_equal(fit(table).theta, other.theta)

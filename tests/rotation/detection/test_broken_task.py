@@ -47,7 +47,7 @@ def test_a_wave_of_better_models_flags_no_task():
     assert flagged(task, wave) == flagged(task, honest) == []
 
 
-def test_what_nothing_could_tell_of_is_not_tested():
+def test_a_task_without_power_is_not_tested():
     table = play(World(rotations=3, submitters=3), 4)
     assert len(task(table, 3)) < 10
     fresh = {name for name, first in zip(table.tasks, table.first, strict=True) if first == 3}

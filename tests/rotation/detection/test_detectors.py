@@ -63,7 +63,7 @@ def test_runs_of_one_submitter_are_never_held_against_each_other():
     assert all(subject.split("|")[0] < subject.split("|")[1] for subject in subjects)
 
 
-def test_what_comes_later_changes_nothing():
+def test_later_results_change_nothing():
     table = play(SMALL, 6)
     whole = [one.line("case") for one in scan(table) if one.rotation == 2]
     assert whole == [one.line("case") for one in scan(table.until(2))] == [one.line("case") for one in judged(table, 2)]

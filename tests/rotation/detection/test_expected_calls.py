@@ -13,7 +13,7 @@ NOISE, OWN = 0.25, 0.3
 
 
 def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
-    """Make a run a submitter and month on the same tasks, everything passed; and its expected log calls."""
+    """Make a run per submitter and month on the same tasks, everything passed; and its expected log calls."""
     dice = np.random.default_rng(seed)
     task, run = dice.normal(1.4, 0.5, TASKS), dice.normal(0, 0.25, SUBMITTERS)
     truth = np.tile(task + run[:, None] + dice.normal(0, own, (SUBMITTERS, TASKS)), (MONTHS, 1))
@@ -33,7 +33,7 @@ def a_table(own: float = OWN, seed: int = 3) -> tuple[ResultTable, Floats]:
 
 
 def distances(table: ResultTable, truth: Floats, rotation: int) -> Floats:
-    """How far the truth of a rotation's runs lies from what was predicted."""
+    """Give how far the true values of a rotation's runs lie from the predicted ones."""
     now = table.rotation == rotation
     return (truth - fit(table).mean)[now]
 
@@ -54,12 +54,12 @@ def test_a_prediction_says_how_sure_it_is():
         assert np.sqrt((off[rows] ** 2).mean()) == pytest.approx(1, abs=0.2)
 
 
-def test_where_nobody_has_a_way_of_their_own_the_past_changes_little():
+def test_without_individual_habits_the_past_changes_little():
     table, truth = a_table(own=0.0)
     assert np.sqrt((distances(table, truth, MONTHS) ** 2).mean()) < 0.12
 
 
-def test_what_a_run_did_not_pass_counts_for_nothing():
+def test_failed_tasks_count_for_nothing():
     table, _ = a_table()
     table.passed[:, ::7] = np.arange(len(table.runs))[:, None] % 2 == 0
     before = fit(table)

@@ -16,7 +16,7 @@ KNOWING, SUBMITTERS, MONTHS, COHORT = 1, 10, 3, 40
 
 @pytest.fixture(scope="module")
 def line() -> LinkedRuns:
-    """Three months; in the last, one submitter knows half of the tasks that stayed."""
+    """Give three months; in the last, one submitter knows half of the tasks that stayed."""
     dice = np.random.default_rng(4)
     first = np.repeat(np.arange(-2, MONTHS + 1), COHORT)
     difficulty, ability = dice.normal(0, 1.2, len(first)), dice.normal(0, 0.8, SUBMITTERS)
@@ -25,10 +25,10 @@ def line() -> LinkedRuns:
     taken = (first <= rotation[:, None]) & (first > rotation[:, None] - 4)
     exposed = taken & (first < rotation[:, None]) & (rotation[:, None] > 1)
     passed = taken & (dice.random(taken.shape) < expit(ability[who, None] - difficulty))
-    told = exposed & ((rotation == MONTHS) & (who == KNOWING))[:, None] & (dice.random(len(first)) < 0.5)
+    known = exposed & ((rotation == MONTHS) & (who == KNOWING))[:, None] & (dice.random(len(first)) < 0.5)
     table = table_of(
         taken,
-        passed | told,
+        passed | known,
         runs=tuple(f"run-{r}-{s}" for r, s in zip(rotation, who, strict=True)),
         submitter=who,
         rotation=rotation,
@@ -50,7 +50,7 @@ def test_the_parts_of_a_jump_add_up_to_it(line):
         assert all(row[name]["low"] < row[name]["value"] < row[name]["high"] for name in ("change", "excess"))
 
 
-def test_who_knows_tasks_jumps_by_excess(line):
+def test_a_submitter_who_knows_tasks_jumps_by_excess(line):
     rows = figures.jumps(line, MONTHS)
     excess = {row["submitter"]: row["excess"]["value"] for row in rows}
     assert excess.pop(f"s{KNOWING}") > max(0.1, *excess.values())
@@ -60,7 +60,7 @@ def test_nobody_jumps_in_the_first_month(line):
     assert figures.jumps(line, 1) == []
 
 
-def test_who_knows_tasks_stands_above_the_peers_band(line):
+def test_a_submitter_who_knows_tasks_is_above_the_peers_band(line):
     shown = figures.expected(line, MONTHS)
     band = shown["band"]
     above = [

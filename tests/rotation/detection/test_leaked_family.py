@@ -24,7 +24,7 @@ def hardest(table: ResultTable) -> int:
 
 
 def known(table: ResultTable, tasks: Bools, every: int) -> ResultTable:
-    """Let every so manyeth submitter pass these tasks in the last month."""
+    """Let every n-th submitter pass these tasks in the last month."""
     knows = (table.rotation == table.last) & (table.submitter % every == 0)
     return replace(table, passed=table.passed | (knows[:, None] & tasks & table.taken))
 

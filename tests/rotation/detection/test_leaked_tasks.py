@@ -15,7 +15,7 @@ WORLD = World(effort=0.28)
 GUILTY = "who000"
 
 
-def test_who_knows_half_of_what_was_kept_is_found_and_nobody_else():
+def test_a_submitter_who_knows_half_of_the_kept_tasks_is_found_and_nobody_else():
     table = play(WORLD, 1, Wrong(known=0.5))
     assert flagged(leak, table) == flagged(leak, table, 4) == [GUILTY]
 
@@ -55,12 +55,12 @@ def test_below_five_submitters_nobody_is_judged_but_the_detectable_share_is_give
     assert all(share is None or 0 < share <= 1 for share in shares.values())
 
 
-def test_who_asks_for_more_certainty_sees_only_larger_leaks():
+def test_at_a_stricter_level_only_larger_leaks_are_detectable():
     [one] = [found for found in contrasts(play(WORLD, 1), 3) if found.submitter == GUILTY]
     assert one.month.smallest(0.05) < one.month.smallest(0.0005)
 
 
-def test_what_came_later_changes_nothing():
+def test_later_months_change_nothing():
     table = play(WORLD, 4, Wrong(known=0.4))
     assert leak(table, 3) == leak(table.until(3), 3)
 

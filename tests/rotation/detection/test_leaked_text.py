@@ -28,7 +28,7 @@ def wide(number: int) -> dict[str, dict[str, list[str]]]:
 
 @pytest.fixture
 def month(tmp_path: Path) -> Benchmark:
-    """A home whose first set is live; a task of each stratum and cohort is traceable."""
+    """Give a home whose first set is live; a task of each stratum and cohort is traceable."""
     home = Benchmark(tmp_path, f"sqlite:///{tmp_path}/rows.db")
     for number in range(5 * len(DEMO.per_cohort)):
         plain = document(number, list(DEMO.per_cohort)[number % len(DEMO.per_cohort)])
@@ -79,7 +79,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
     assert found.public == ()
 
 
-def test_who_came_after_a_withdrawal_was_not_served_the_task(month):
+def test_a_run_after_a_withdrawal_was_not_served_the_task(month):
     first, alphas = served(month, "alpha")
     (leaked, *_) = varied(alphas)
     withdrawal.withdraw(month.books, [leaked.id], "it leaked", who="ada")

@@ -18,7 +18,7 @@ HARDER = 0.6  # half a standard deviation of difficulties
 def world(
     seed: int, *, submitters: int = 12, rotations: int = 2, harder: float = 0.0, runs: int = 1, known: float = 0.0
 ) -> ResultTable:
-    """Play months in which submitter 0 stays as they are, whatever the others do; submitter 1 may know old tasks."""
+    """Simulate months in which submitter 0 keeps its ability and the others change; submitter 1 may know old tasks."""
     dice = np.random.default_rng(seed)
     first = np.repeat(np.arange(2 - LIFE, rotations + 1), COHORT)
     family = dice.integers(0, FAMILIES, len(first))
@@ -33,8 +33,8 @@ def world(
     taken = (first <= rotation[:, None]) & (first > rotation[:, None] - LIFE)
     exposed = taken & (first < rotation[:, None]) & (rotation[:, None] > 1)
     chance = expit(ability[who, None] + drift[rotation - 1, who][:, None] - difficulty + lean[who])
-    told = dice.random(len(first)) < known
-    passed = taken & ((luck < chance) | (exposed & told & (who == 1)[:, None]))
+    knows = dice.random(len(first)) < known
+    passed = taken & ((luck < chance) | (exposed & knows & (who == 1)[:, None]))
     names = tuple(f"f{number:02}" for number in range(FAMILIES))
     return table_of(
         taken,
@@ -66,7 +66,7 @@ def value(number: float | None) -> float:
 
 @pytest.mark.slow
 def test_a_harder_cohort_moves_an_unchanged_agents_raw_score_and_not_its_linked_one():
-    """The same dice twice: with a fresh cohort as usual, and with one that is harder by half a standard deviation."""
+    """The same random numbers with a usual fresh cohort, and with one that is harder by half a deviation."""
     raws, linked, errors = [], [], []
     for seed in range(30):
         usual, harder = link(world(seed)), link(world(seed, harder=HARDER))
@@ -91,7 +91,7 @@ def test_the_interval_of_a_change_holds_the_truth_as_often_as_it_says():
 
 
 @pytest.mark.slow
-def test_what_one_submitter_knows_does_not_move_the_others():
+def test_one_submitters_knowledge_does_not_move_the_others():
     weights = []
     for seed in range(6):
         honest, leaked = world(seed), world(seed, known=0.4)
@@ -102,8 +102,8 @@ def test_what_one_submitter_knows_does_not_move_the_others():
         )
         errors = np.array([value(one.se) for one in before.linked()])
         assert np.all(np.abs(moved[others]) < 0.35 * errors[others])
-        told = (leaked.submitter == 1) & (leaked.rotation == 2)
-        weights.append((float(before.scale.weight[told][0]), float(after.scale.weight[told][0])))
+        knows = (leaked.submitter == 1) & (leaked.rotation == 2)
+        weights.append((float(before.scale.weight[knows][0]), float(after.scale.weight[knows][0])))
     assert np.mean(weights, axis=0)[1] < np.mean(weights, axis=0)[0] - 0.1
 
 

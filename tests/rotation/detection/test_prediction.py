@@ -16,7 +16,7 @@ def now(table: ResultTable) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
     return (table.rotation == table.last)[:, None] & table.taken
 
 
-def test_what_is_expected_comes_true_on_average():
+def test_predictions_come_true_on_average():
     month = expected(play(WORLD, 1), 3)
     old = month.taken & ~month.fresh
     assert abs((month.passed - month.usual)[old].mean()) < 0.02

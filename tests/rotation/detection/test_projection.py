@@ -12,7 +12,7 @@ TASKS, NODES, KINDS = 3, 5, 4
 
 
 def made_up(months: int, outcomes: int) -> tuple[list[Floats], Floats, Floats]:
-    """Give the chances of each month's outcomes by node, the nodes' weights, and the scores."""
+    """Make the probabilities of each month's outcomes by node, the nodes' weights, and the scores."""
     dice = np.random.default_rng(months)
     by_month = [dice.dirichlet(np.ones(outcomes), (TASKS, NODES)).transpose(0, 2, 1) for _ in range(months)]
     return by_month, dice.dirichlet(np.ones(NODES), TASKS), dice.normal(size=(months, KINDS, TASKS, outcomes))

@@ -20,28 +20,29 @@ NAMES = [f"who{number:03}" for number in range(8)]
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    """The third month of a world in which the first submitter knows half of the tasks that stayed."""
+def document() -> dict[str, Any]:
+    """Give the report on a third month in which the first submitter knows half of the tasks that stayed."""
     return report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
 
 
-def test_everybody_who_was_there_is_in_every_part(told):
-    views = told["views"]
-    parts = (told["jumps"], told["expected"]["points"], told["residuals"]["rows"], views["fit"])
+def test_everybody_who_was_there_is_in_every_part(document):
+    views = document["views"]
+    parts = (document["jumps"], document["expected"]["points"], document["residuals"]["rows"], views["fit"])
     for part in parts:
         assert [row["submitter"] for row in part] == NAMES
-    assert list(told["smallest"]) == NAMES
-    assert (told["submitters"], told["tasks"], told["exposed"]) == (8, 80, 60)
+    assert list(document["smallest"]) == NAMES
+    assert (document["submitters"], document["tasks"], document["exposed"]) == (8, 80, 60)
 
 
-def test_it_holds_every_test_that_the_scan_makes(told):
+def test_it_holds_every_test_that_the_scan_makes(document):
     table = play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6))
     made = [(one.tested.kind, one.tested.subject, one.p_value, one.holm) for one in judged(table, 3)]
-    assert [(one["kind"], one["subject"], one["p_value"], one["p_adj"]) for one in told["tests"]] == made
-    leak = next(one for one in told["tests"] if one["kind"] == "leak")
+    assert [(one["kind"], one["subject"], one["p_value"], one["p_adj"]) for one in document["tests"]] == made
+    leak = next(one for one in document["tests"] if one["kind"] == "leak")
     assert 0 <= leak["low"] <= leak["effect"] <= leak["high"] <= 1
-    assert {kind: len(rows) for kind, rows in told["quantiles"].items()} == {
-        kind: sum(one["kind"] == kind for one in told["tests"]) for kind in {one["kind"] for one in told["tests"]}
+    assert {kind: len(rows) for kind, rows in document["quantiles"].items()} == {
+        kind: sum(one["kind"] == kind for one in document["tests"])
+        for kind in {one["kind"] for one in document["tests"]}
     }
 
 
@@ -51,7 +52,7 @@ def test_ordered_z_of_honest_tests_lie_mostly_in_their_band():
     assert sum(row["low"] <= row["z"] <= row["high"] for row in rows) >= len(rows) - 2
 
 
-def test_what_came_later_changes_no_byte_of_a_months_report(told):
+def test_later_months_change_no_byte_of_a_months_report(document):
     table = play(SMALL, 3)
     assert json.dumps(report(table, 2)) == json.dumps(report(table.until(2), 2))
 
@@ -77,13 +78,13 @@ def test_the_visible_leak_is_the_detectors_own_figure():
     assert visible(table, 3) == pytest.approx(smallest(table, 3), abs=1e-6)
 
 
-def test_who_submits_several_times_is_shown_with_the_luck_of_the_best(told):
-    assert told["views"]["best"], "some of this world submit twice"
-    for row in told["views"]["best"]:
+def test_several_runs_of_a_submitter_are_shown_with_the_luck_of_the_best(document):
+    assert document["views"]["best"], "some of this world submit twice"
+    for row in document["views"]["best"]:
         assert row["k"] == 2
         assert row["best"] >= row["mean"]
         assert 0 < row["luck"] < 0.06
-    luck = [row["points"] for row in told["views"]["luck"]]
+    luck = [row["points"] for row in document["views"]["luck"]]
     assert luck == sorted(luck)
 
 
@@ -93,6 +94,6 @@ def test_honest_runs_fit_on_the_whole():
     assert abs(float(np.mean(fits))) < 1.2
 
 
-def test_it_is_plain_json_and_the_same_twice(told):
+def test_it_is_plain_json_and_the_same_twice(document):
     again = report(play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6)), 3)
-    assert json.dumps(told, allow_nan=False) == json.dumps(again)
+    assert json.dumps(document, allow_nan=False) == json.dumps(again)

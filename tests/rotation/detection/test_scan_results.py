@@ -33,7 +33,7 @@ class Judged:
 
 
 def gap(table, rotation):
-    """Stands for the detectors: who passes all that is exposed and nothing that is not, in the newest rotation."""
+    """A stub detector: flags who passes every exposed task and no other in the newest rotation."""
     for submitter, name in enumerate(table.submitters):
         runs = (table.submitter == submitter) & (table.rotation == rotation)
         exposed = table.exposed[runs] & table.taken[runs]
@@ -57,7 +57,7 @@ def two_months(template: Callable[..., Benchmark], tmp_path_factory: pytest.Temp
 
 @pytest.fixture
 def months(two_months: Benchmark, tmp_path: Path) -> Iterator[Benchmark]:
-    """Two months of five submitters: all are honest, but in the second month one passes what is old and no more."""
+    """Play two months of five submitters; all are honest, but in the second one passes exactly the old tasks."""
     home = two_months.copied(tmp_path)
     yield home
     home.books.engine.dispose()
@@ -67,7 +67,7 @@ def watch(home: Benchmark, scan=gap) -> Scanner:
     return Scanner(home.books, ExposureLimits(), scan)
 
 
-def test_what_was_live_a_month_before_is_exposed_and_what_is_fresh_is_not(months):
+def test_tasks_live_a_month_before_are_exposed_and_fresh_ones_are_not(months):
     table = watch(months).table("test")
     assert (table.submitters, len(table.runs), len(table.tasks)) == (PEERS, 10, 30)
     assert [int(row.sum()) for row in table.taken] == [24] * 10
@@ -145,7 +145,7 @@ def test_the_smallest_leak_that_few_peers_show_is_stored_with_the_scan(months):
         assert [one.smallest for one in looks] == [None, share], "nothing is compared in the first month"
 
 
-def test_who_was_sent_a_task_through_an_endpoint_could_know_it_in_their_next_run(begun_home):
+def test_tasks_sent_to_an_endpoint_are_exposed_to_its_next_run(begun_home):
     begun_home.play("host", 0.5)
     run = begun_home.official.open(HOSTED, NamedBox())
     begun_home.finish(run)
@@ -205,7 +205,7 @@ def live(home: Benchmark) -> set[str]:
     return {task for cohort in home.books.months.cohorts("live") for task in cohort.tasks}
 
 
-def test_who_knows_what_was_kept_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
+def test_a_submitter_who_knows_the_kept_tasks_is_found_by_the_real_detectors_and_nobody_else(benchmark_home):
     from rotation.detection.detectors.scan import judged
 
     home, dice = benchmark_home, random.Random(3)

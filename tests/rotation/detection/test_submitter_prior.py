@@ -19,7 +19,7 @@ def held(estimate: Floats, table: ResultTable = TABLE, information: Floats = SUR
 
 
 def months(first: float, second: float, third: float, others: Floats) -> Floats:
-    """Give estimates by which the first submitter differs from the others, who all do the same."""
+    """Make estimates by which the first submitter differs from the others, who are all alike."""
     own = np.array([first, second, third])
     return np.where(TABLE.submitter == 0, own[TABLE.rotation - 1], others[TABLE.rotation - 1])
 
@@ -48,7 +48,7 @@ def test_another_model_is_believed_as_it_is():
     assert far.precision[LAST] < near.precision[LAST] / 10
 
 
-def test_what_all_others_do_as_well_is_no_news():
+def test_a_change_shared_by_all_others_is_no_signal():
     everybody = np.array([0.0, 0.0, 0.5])
     found = held(months(1.0, 1.0, 1.5, everybody))
     assert found.pull[LAST] == pytest.approx(0, abs=1e-9)

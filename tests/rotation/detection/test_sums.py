@@ -17,7 +17,7 @@ def test_a_tail_is_exact():
     assert np.allclose(reach(gain, chances, seen == 1), tail)
 
 
-def test_of_many_variables_the_tail_is_near():
+def test_for_many_variables_the_tail_is_approximate():
     many = FEW + 100
     seen = np.arange(many) < many * 0.4
     tail = reach(np.ones(many), np.full((1, many), 0.3), seen)[0]

@@ -23,7 +23,7 @@ DICE = random.Random(20261121)
 
 
 def free(number: int) -> dict[str, list[str]]:
-    """Each task has lists of its own: 3 of 128, 21 bits, little more than the least."""
+    """Give a task lists of its own: 3 of 128 values, 21 bits, little more than the minimum."""
     names = ("folder", "target", "output")
     return {name: [f"{name}-{a}-{number}-{n}" for n in range(13) for a in NOUNS][:128] for name in names}
 
@@ -39,7 +39,7 @@ def task(number: int = 0) -> ServedTask:
     return ServedTask(f"t-{number:016d}", GOAL, free(number), shown)
 
 
-def told(served: ServedTask, who: Recipient) -> str:
+def leaked_text(served: ServedTask, who: Recipient) -> str:
     return filled(served.shown[who])
 
 
@@ -48,7 +48,7 @@ def filled(values: dict[str, str]) -> str:
 
 
 def reworded(text: str, dice: random.Random) -> str:
-    """A light paraphrase: one word in eight is dropped or replaced, names are kept, case and signs change."""
+    """Paraphrase lightly: one word in eight is dropped or replaced, names are kept, case and signs change."""
     words = [
         word if "-" in word or dice.random() > 0.125 else dice.choice(["", "some", "thing"]) for word in text.split()
     ]
@@ -56,7 +56,7 @@ def reworded(text: str, dice: random.Random) -> str:
 
 
 def mixed(one: str, other: str, dice: random.Random) -> str:
-    """Two recipients compare their texts, and take either's wherever they differ."""
+    """Mix two recipients' texts: either's words wherever they differ."""
     return " ".join(dice.choice(pair) for pair in zip(one.split(), other.split(), strict=True))
 
 
@@ -75,7 +75,7 @@ def leaks(times: int, spoil) -> Counter[str]:
     found = []
     for _ in range(times):
         served, who = task(DICE.randrange(50)), DICE.choice(RECIPIENTS)
-        found.append((trace(spoil(told(served, who)), [served]), {who}))
+        found.append((trace(spoil(leaked_text(served, who)), [served]), {who}))
     return outcomes(found)
 
 
@@ -102,7 +102,7 @@ def test_two_who_mix_their_texts_are_distinguished_from_one_and_no_third_is_name
     for _ in range(100):
         served = [task(number) for number in DICE.sample(range(50), 3)]
         one, other = DICE.sample(RECIPIENTS, 2)
-        text = "\n".join(mixed(told(part, one), told(part, other), DICE) for part in served)
+        text = "\n".join(mixed(leaked_text(part, one), leaked_text(part, other), DICE) for part in served)
         found.append((trace(text, served), {one, other}))
     said = outcomes(found)
     assert said["two"] >= 90
@@ -114,7 +114,7 @@ def test_two_who_mix_one_task_never_lead_to_the_naming_of_a_third():
     found = []
     for _ in range(200):
         served, (one, other) = task(DICE.randrange(50)), DICE.sample(RECIPIENTS, 2)
-        found.append((trace(mixed(told(served, one), told(served, other), DICE), [served]), {one, other}))
+        found.append((trace(mixed(leaked_text(served, one), leaked_text(served, other), DICE), [served]), {one, other}))
     assert outcomes(found)["false"] <= 6
 
 
@@ -140,17 +140,17 @@ def test_the_unvaried_task_is_distinguished_from_what_runs_were_shown():
 
 def test_the_task_is_named_and_its_siblings_are_not():
     ours, sibling = task(1), task(2)
-    said = trace(told(ours, RECIPIENTS[7]), [sibling, ours])
+    said = trace(leaked_text(ours, RECIPIENTS[7]), [sibling, ours])
     assert [source.task_id for source in said.sources] == [ours.task_id]
     assert said.named[0][0] == RECIPIENTS[7]
     assert said.one + said.two + said.unvaried + said.nobody == pytest.approx(1)
 
 
 def test_without_recipients_nobody_is_named():
-    assert trace(told(task(), RECIPIENTS[0]), [ServedTask("t-a", GOAL, FREE, {})]).named == ()
+    assert trace(leaked_text(task(), RECIPIENTS[0]), [ServedTask("t-a", GOAL, FREE, {})]).named == ()
 
 
-def test_what_it_says_of_a_text_does_not_depend_on_the_order_of_anything():
+def test_the_result_for_a_text_does_not_depend_on_any_order():
     served = [task(1), task(2)]
-    text = told(served[0], RECIPIENTS[3])
+    text = leaked_text(served[0], RECIPIENTS[3])
     assert trace(text, served) == trace(text, served[::-1])

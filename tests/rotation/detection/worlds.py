@@ -1,8 +1,8 @@
 """Simulated benchmarks whose truth is known: honest ones, and ones in which something is wrong.
 
-Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. Nothing
-here is what the detectors assume; every knob may be turned. What most worlds lack has dice of its own, so that turning
-such a knob leaves the rest of a world as it was. Not a test: the tests' dice.
+Abilities drift and jump, base models are shared, families are correlated, submitters stay away or submit twice. The
+detectors assume none of this, and every parameter may be changed. Most optional effects have a random stream of their
+own, so that changing their parameter leaves the rest of a world as it was. Not a test: the tests' data generator.
 """
 
 import json
@@ -22,7 +22,7 @@ Dice = np.random.Generator
 
 @dataclass(frozen=True)
 class World:
-    """How an honest world is; standard deviations in logits, those of effort in log calls."""
+    """Parameters of an honest world; standard deviations in logits, those of effort in log calls."""
 
     submitters: int = 20
     rotations: int = 4
@@ -34,10 +34,10 @@ class World:
     swaps: float = 0.08  # the chance of a new model in a month
     wave: int = 0  # the rotation in which everybody has a new model
     bases: int = 8  # base models
-    lab: float = 0.0  # the share of submitters who are one lab: one base model, one ability, hardly leans of their own
-    shared: float = 0.45  # leans of a base model to a task
-    own: float = 0.35  # leans of a submitter to a task
-    of_both: float = 0.0  # leans of a submitter to a family
+    lab: float = 0.0  # the share of submitters who are one lab: one base model, one ability, hardly biases of their own
+    shared: float = 0.45  # biases of a base model on a task
+    own: float = 0.35  # biases of a submitter on a task
+    of_both: float = 0.0  # biases of a submitter on a family
     difficulty: float = 1.2
     of_family: float = 0.45
     tails: float = 0.0  # degrees of freedom of difficulties and abilities; 0 for normal ones
@@ -56,7 +56,7 @@ class World:
 
 @dataclass(frozen=True)
 class Wrong:
-    """What is wrong from rotation `start` on; nothing by default. The first submitter is the one it is about.
+    """What is wrong from rotation `start` on, nothing by default; the first submitter is the guilty one.
 
     Attributes:
         start: the rotation in which it begins.
@@ -91,7 +91,7 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _People:
-    """S submitters before T tasks: what lasts."""
+    """Lasting traits of S submitters on T tasks."""
 
     theta: Floats  # (S,)
     call_efficiency: Floats  # (S,)
@@ -100,7 +100,7 @@ class _People:
 
 
 def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
-    """Play a world."""
+    """Simulate a world."""
     wrong, dice, rare = wrong or Wrong(), np.random.default_rng(seed), np.random.default_rng([seed, 1])
     first = np.repeat(np.arange(2 - world.life, world.rotations + 1), world.cohort)
     family = dice.integers(0, world.families, len(first))
@@ -164,7 +164,7 @@ def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
 
 
 def _moved(world: World, rotation: int, dice: Dice) -> Floats:
-    """Say by how much abilities changed since the month before, (S,)."""
+    """Give by how much abilities changed since the month before, (S,)."""
     drift, swapped = dice.normal(0, world.drift, world.submitters), dice.random(world.submitters) < world.swaps
     moved: Floats = drift + (swapped | (rotation == world.wave)) * dice.normal(0.3, 0.6, world.submitters)
     return moved
@@ -195,7 +195,7 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> ResultTable:
 
 
 def table_of(taken: Bools, passed: Bools, **known: Any) -> ResultTable:
-    """Make a table of results; what is not given is as plain as can be: a run a submitter, one rotation, one family."""
+    """Make a table of results; missing fields get plain defaults: a run a submitter, one rotation, one family."""
     runs, tasks = taken.shape
     names = tuple(f"s{number:02}" for number in range(runs))
     plain: dict[str, Any] = {
@@ -216,14 +216,14 @@ def table_of(taken: Bools, passed: Bools, **known: Any) -> ResultTable:
 
 
 def flagged(detector: Detector, table: ResultTable, rotation: int = 3) -> list[str]:
-    """Name whom a detector finds at 1 %, corrected for the number of its tests."""
+    """Name the subjects that a detector flags at 1 %, corrected for the number of its tests."""
     tests = detector(table, rotation)
     adjusted = holm(np.array([test.p_value for test in tests]))
     return [test.subject for test, p_value in zip(tests, adjusted, strict=True) if p_value <= 0.01]
 
 
 def lines(table: ResultTable) -> Iterator[str]:
-    """Give a table as lines of a case file, one per task run; servers, errors and durations are made up."""
+    """Write a table as lines of a case file, one per task run; servers, errors and durations are invented."""
     for run, task in np.argwhere(table.taken).tolist():
         calls = int(table.calls[run, task])
         row = {

@@ -67,7 +67,7 @@ def test_a_skeletons_readers_count_for_all_of_its_tasks():
     assert found[1].why == "its skeleton was read by 3, the limit is 2"
 
 
-def test_what_does_not_stay_is_not_proposed():
+def test_tasks_that_leave_are_not_proposed():
     assert proposals([served("t", "ada", times=1000)], ExposureLimits(), {"u"}) == []
 
 

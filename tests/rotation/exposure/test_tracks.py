@@ -56,7 +56,7 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
     assert (scored["track"], scored["count"], len(scored["totals"])) == ("endpoint", 6, 1)
 
 
-def test_where_no_cohort_is_at_its_sunset_nothing_is_served(begun_home):
+def test_without_a_sunset_cohort_nothing_is_served(begun_home):
     live = [cohort for cohort in begun_home.books.months.cohorts("live") if cohort.retires != FIRST]
     with pytest.raises(NotAllowed, match="'endpoint'"):
         ENDPOINT.cohorts(live, FIRST)
@@ -100,7 +100,7 @@ def test_a_fresh_cohort_has_no_skeleton_that_an_endpoint_has_read(begun_home):
 
 
 def test_an_auditor_accepts_months_with_and_without_hosted_runs(begun_home):
-    """The first month has a hosted run between two others, the second one that is aborted, and the third none."""
+    """The first month has a hosted run between two others, the second an aborted one, the third none."""
     begun_home.play("before", 0.5)
     play(begun_home)
     begun_home.play("after", 0)

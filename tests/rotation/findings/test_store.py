@@ -42,7 +42,7 @@ def test_the_adjusted_p_says_how_much_attention_a_finding_wants(findings, p_adj,
 
 
 @pytest.mark.slow
-def test_what_is_counted_and_not_tested_wants_a_person(findings):
+def test_a_count_without_a_test_needs_a_review(findings):
     findings.keep([scan()], [NewFinding("exposure", "t-a", JANUARY, detail="served to ada 81 times")], NOW)
     (found,) = findings.all()
     assert (found.status, found.state, found.p_value, found.detail) == (
@@ -60,7 +60,7 @@ def test_the_same_again_changes_nothing(findings):
     assert findings.all() == before
 
 
-def test_what_was_explained_is_reopened_by_another_month_alone(findings):
+def test_an_explained_finding_is_reopened_by_another_month_alone(findings):
     findings.keep([scan()], [leak(0.001)], NOW)
     number = findings.all()[0].number
     findings.review(number, "explained", who="grace", note="their own dev tasks", now=NOW)

@@ -37,14 +37,14 @@ def test_every_cohort_gets_the_same_mix():
     assert {Counter(c.stratum for c in held) == Counter(SPEC.per_cohort) for held in cohorts.values()} == {True}
 
 
-def test_what_is_promised_is_in_the_order_of_commitments_which_nobody_chose():
+def test_promised_tasks_are_in_the_order_of_their_commitments():
     allocation = allocate(enough(), SPEC, NAMES)
     for held in (*allocation.cohorts.values(), *allocation.reserve.values()):
         assert [c.commitment for c in held] == sorted(c.commitment for c in held)
 
 
 def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
-    """Make `count` candidates of both strata, `each` of a skeleton; some are of both where it is not far `apart`."""
+    """Make `count` candidates of both strata, `each` of a skeleton; without `apart` some skeletons are of both."""
     pool = [candidate(i, A, f"s-{i // each}") for i in range(count)]
     pool += [candidate(1000 + i, B, f"s-{(apart + i) // each}") for i in range(count)]
     return in_order(pool)

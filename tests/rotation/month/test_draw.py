@@ -38,7 +38,7 @@ def test_drawing_more_of_one_stratum_leaves_the_others_as_they_were():
 
 
 @pytest.mark.slow
-def test_what_is_excluded_meanwhile_is_not_drawn_again():
+def test_skeletons_excluded_meanwhile_are_not_drawn_again():
     used: set[str] = set()
     drawn: list[str] = []
     stream = drafts(GRAMMARS, EASY, SEED, exclude=lambda: used)

@@ -31,7 +31,7 @@ LEFT = AttemptFacts(Stage.FROZEN, ended="answered", upstream="down")
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """A home whose first set is live, with two spare tasks of each stratum in the reserve."""
+    """Give a home whose first set is live, with two spare tasks of each stratum in the reserve."""
     made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=2))
     made.stock(6)
     made.rotation.run(BEFORE)
@@ -40,7 +40,7 @@ def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
 
 
 def only(run: OpenRun, task: str) -> OpenRun:
-    """The run, as if it had been opened for this task alone."""
+    """Give the run as if it had been opened for this task alone."""
     return replace(run, cohorts=(replace(run.cohorts[0], tasks=(task,)),))
 
 
@@ -102,7 +102,7 @@ def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs
     home.audited(FIRST)
 
 
-def test_of_several_in_the_reserve_the_first_that_was_promised_takes_the_place(home):
+def test_the_first_promised_task_of_the_reserve_takes_the_place(home):
     task = home.books.months.cohorts("live")[0].tasks[0]
     promised = home.leaf(f"set/{FIRST}").predicate["reserve"]
     withdrawal.withdraw(home.books, [task], "it leaked", who="ada")
@@ -139,7 +139,7 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
 
 def verdicts(home: Benchmark, number: int) -> dict[str, str]:
-    """The verdict and the code of each task of a run."""
+    """Give the verdict and the code of each task of a run."""
     results = home.books.runs.results(number, who="test", why="test")
     return {one.task_id: f"{one.verdict.value} {one.code}" for one in results}
 
@@ -168,7 +168,7 @@ def test_all_attempts_at_a_run_have_its_retries_together(home):
     assert [home.official.again(again, task, "engine-lost") for task in tasks[:3]] == [True, False, False]
 
 
-def test_what_a_dead_worker_was_playing_is_a_fail_and_counted_for_a_review(home):
+def test_a_task_in_play_when_its_worker_died_is_a_fail_and_counted_for_a_review(home):
     run = home.open()
     lost, done, *_ = run.tasks
     home.official.serve(run, lost, done)
@@ -191,7 +191,7 @@ def test_what_a_dead_worker_was_playing_is_a_fail_and_counted_for_a_review(home)
         ("mistake", "false turn", "false worker-lost"),
     ],
 )
-def test_what_a_run_did_not_finish_when_the_month_turns(home, code, unserved, playing):
+def test_the_unfinished_tasks_of_a_run_when_the_month_turns(home, code, unserved, playing):
     run = home.open()
     done, open_, *rest = run.tasks
     home.official.serve(run, done, open_)
@@ -229,8 +229,8 @@ def test_a_run_that_was_served_nothing_is_aborted(home):
     assert home.leaf("abort/1").predicate["reason"] == "cancelled"
 
 
-def test_what_an_earlier_serving_left_is_not_judged_in_the_place_of_the_next_one(home):
-    """Else the death of a worker would take back the serving that it was playing."""
+def test_the_state_of_an_earlier_serving_is_not_judged_in_place_of_the_next_one(home):
+    """Otherwise a worker's death would take back the serving that was in play."""
     run = home.open()
     task = run.tasks[0]
     home.official.serve(run, task)

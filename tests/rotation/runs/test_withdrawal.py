@@ -32,7 +32,7 @@ WITH_RESERVE = replace(DEMO, reserve=2)
 
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
-    """A home whose first set is live, with one spare task of each stratum."""
+    """Give a home whose first set is live, with one spare task of each stratum."""
     made = Benchmark(tmp_path, migrated, WITH_RESERVE)
     made.stock(5)
     made.rotation.run(BEFORE)
@@ -53,7 +53,7 @@ def stratum(home: Benchmark, task: str) -> Stratum:
 
 
 def spare(home: Benchmark, task: str) -> str:
-    """The one reserve task of a task's stratum."""
+    """Give the one reserve task of a task's stratum."""
     (found,) = (
         r.id for r in home.books.vault.records(TaskState.REVIEWED) if stratum(home, r.id) == stratum(home, task)
     )
@@ -98,7 +98,7 @@ def members_of(folder: Path) -> tuple[str, ...]:
     return tuple(line["id"] for line in lines(folder, "openings.jsonl")[:6])
 
 
-def test_where_no_reserve_is_left_the_cohort_is_smaller_and_still_a_quarter(home):
+def test_without_a_reserve_the_cohort_is_smaller_and_still_a_quarter(home):
     first, second = members(home, 0), members(home, 1)
     kind = stratum(home, first[0])
     twin = next(task for task in second if stratum(home, task) == kind)
@@ -229,7 +229,7 @@ def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home):
     turned(home, FIRST)
 
 
-def test_what_leaves_while_a_run_is_being_opened_is_not_served(home, monkeypatch):
+def test_a_task_withdrawn_while_a_run_is_being_opened_is_not_served(home, monkeypatch):
     task, real = members(home)[0], home.books.ledger.publish
 
     def meanwhile():
@@ -261,7 +261,7 @@ def test_during_a_turn_nothing_is_withdrawn(home, monkeypatch):
     home.audited(FIRST)
 
 
-def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home):
+def test_a_withdrawn_reserve_task_leaves_and_the_next_one_moves_up(home):
     task = members(home)[0]
     first = spare(home, task)
     (one,) = gone(home, first)
@@ -274,7 +274,7 @@ def test_what_stands_in_the_reserve_leaves_it_and_the_next_one_moves_up(home):
     assert "withdrawn.jsonl" not in json.loads((turned(home, FIRST.plus(1)) / "manifest.json").read_text())["files"]
 
 
-def test_of_several_at_once_none_takes_anothers_place(home):
+def test_of_several_withdrawn_at_once_none_takes_anothers_place(home):
     task = members(home)[0]
     found = gone(home, task, spare(home, task))
     assert [one.cohort for one in found] == [None, "cohort-2026-12"]
@@ -291,7 +291,7 @@ def test_a_refill_may_be_withdrawn_too(home):
     assert [line["id"] for line in lines(folder, "withdrawn.jsonl")] == [task, one.replacement]
 
 
-def test_what_was_never_promised_leaves_without_a_leaf(home):
+def test_an_unpromised_task_leaves_without_a_leaf(home):
     home.stock(1)
     never = home.books.vault.records(TaskState.REVIEWED)[-1].id
     size = home.books.ledger.size
@@ -306,7 +306,7 @@ def test_before_the_first_turn_there_is_nothing_to_tell(benchmark_home):
     assert benchmark_home.books.ledger.size == 0
 
 
-def test_what_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
+def test_a_task_that_cannot_be_withdrawn_is_named_and_nothing_is_done(home):
     good, size = members(home)[0], home.books.ledger.size
     home.stock(1)
     published = members(home)[1]
@@ -366,7 +366,7 @@ def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
     assert len(set(chosen)) == len(chosen) == 4
 
 
-def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_no_more(home):
+def test_a_committed_task_whose_skeleton_is_now_shared_leaves_the_reserve(home):
     home.stock(1)
     books, made = home.books, []
     for number, stratum in enumerate(sorted(DEMO.per_cohort)[:2] * 4):  # of these one each enters
@@ -383,7 +383,7 @@ def test_what_was_committed_to_and_shares_its_skeleton_by_now_is_in_the_reserve_
 
 
 def test_a_refill_is_opened_with_what_it_was_served_alone(home):
-    """A run before the withdrawal has no result on the refill, and nobody misses one."""
+    """A run before the withdrawal has no result on the refill, and the audit expects none."""
     run = home.open()
     home.finish(run)
     task = members(home)[0]

@@ -31,7 +31,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def turned(begun_home: Benchmark) -> Benchmark:
-    """A benchmark after two turns."""
+    """Give a benchmark after two turns."""
     begun_home.rotation.run(FIRST)
     return begun_home
 
@@ -97,7 +97,7 @@ def test_the_turn_that_opens_a_benchmark_has_no_release_to_attest(turned):
     assert says["predicate"]["next"] == {"month": "2026-12", "due": "2027-01-01"}
 
 
-def test_what_is_missing_is_made_again_with_the_same_bytes_however_far_the_log_is(turned):
+def test_missing_files_are_made_again_with_the_same_bytes_at_any_size_of_the_log(turned):
     before = files(folder_of(turned))
     signers = (turned.public / "allowed_signers").read_bytes()
     turned.stock(1)
@@ -144,7 +144,7 @@ def test_a_disk_that_fails_leaves_nothing_and_the_turn_goes_on_from_there(benchm
 
 
 def another(benchmark: Benchmark) -> Rotation:
-    """Go on with another key, as after the loss of the first."""
+    """Continue with another key, as after the loss of the first."""
     attester = Attester(Ed25519PrivateKey.from_private_bytes(b"n" * 32), benchmark.public)
     return Rotation(
         benchmark.books, benchmark.rotation._spec, benchmark.releases, attester, again=benchmark.rotation._again

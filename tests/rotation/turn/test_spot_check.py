@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def home(begun_home, monkeypatch) -> Benchmark:
-    """A benchmark after its first turn, in which every result is chosen."""
+    """Give a benchmark after its first turn, in which every result is sampled."""
     monkeypatch.setattr("vault.ledger.statements.spot_check.ONE_IN", 1)
     return begun_home
 
@@ -34,7 +34,7 @@ def state(task_id, word) -> UnjudgedResult:
 
 
 def played(home, *, words=None, **changes):
-    """Play a run that passes everything, in which what is left of each task is the word true, or another one.
+    """Play a run that passes everything, in which each task's state is the word `true`, or another one.
 
     `changes` are made to the outcome of its first task.
     """
@@ -60,7 +60,7 @@ def kept(home):
     return home.books.vault.blob_names("left/")
 
 
-def test_what_was_judged_rightly_is_judged_again_and_gone(home):
+def test_correctly_judged_states_are_judged_again_and_deleted(home):
     run = played(home)
     assert len(kept(home)) == len(run.tasks) == 24
     home.rotation.run(FIRST)
@@ -128,7 +128,7 @@ FALSE = Evidence("filesystem.fileExists", Verdict.FALSE)
         ),
     }.values(),
 )
-def test_what_counts_as_another_verdict(home, word, changes, differs):
+def test_the_definition_of_a_differing_verdict(home, word, changes, differs):
     played(home, words={0: word}, **changes)
     home.rotation.run(FIRST)
     assert (stated(home)["judged"], stated(home)["differed"]) == (24, int(differs))
@@ -153,7 +153,7 @@ def test_a_result_that_is_bound_otherwise_than_it_was_sealed_is_found(home, monk
     assert (stated(home)["judged"], stated(home)["differed"]) == (24, 1)
 
 
-def test_what_cannot_be_judged_again_is_counted_so(home):
+def test_states_that_cannot_be_judged_again_are_counted(home):
     run = played(home, words={0: "unjudged"})
     bare = home.play("bare", 0.5)
     home.rotation.run(FIRST)
@@ -191,7 +191,7 @@ def test_the_attempt_that_counts_is_the_one_that_is_judged_again(home):
     )
 
 
-def test_of_a_run_that_the_turn_closed_what_nobody_judged_is_not_judged_again(home):
+def test_unjudged_results_of_a_run_that_the_turn_closed_are_not_judged_again(home):
     run = home.open("careful")
     home.serve(run)
     home.official.seal(run, state(run.left[0], "true"))

@@ -59,7 +59,7 @@ def test_a_turn_retires_the_promised_cohort_in_the_promised_order(begun_home):
     assert states == {TaskState.LIVE: 24, TaskState.PUBLISHED: 6}
 
 
-def test_what_is_published_satisfies_an_auditor_who_trusts_nobody(begun_home):
+def test_the_publication_satisfies_an_auditor_who_trusts_nobody(begun_home):
     begun_home.play("careful", 0.5)
     begun_home.play("null", 0)
     begun_home.rotation.run(FIRST)
@@ -222,8 +222,8 @@ def test_two_runs_of_a_submitter_with_something_unsettled_open_a_review_and_take
             plain = begun_home.done(task)
             unclear = replace(plain, verdict=Verdict.FALSE, failure="unclear", code="gateway-lost")
             unknown = replace(plain, verdict=Verdict.UNKNOWN, failure="ours", code="engine-lost")
-            told = {("shaky", 0): unclear, ("shaky", 1): unknown, ("steady", 0): unclear, ("steady", 1): unknown}
-            return told.get((name, place), plain)
+            given = {("shaky", 0): unclear, ("shaky", 1): unknown, ("steady", 0): unclear, ("steady", 1): unknown}
+            return given.get((name, place), plain)
 
         run = begun_home.finish(begun_home.open(name), result)
         found.append(months.unsettled())

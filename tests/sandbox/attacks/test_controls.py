@@ -85,7 +85,7 @@ def test_every_positive_control_is_one_or_says_why_not():
             assert set(row.positive.capabilities) <= CAPABILITIES.keys(), name
 
 
-def test_what_would_change_the_kernel_keeps_its_filter_and_no_capability():
+def test_a_probe_that_would_change_the_kernel_keeps_its_filter_and_no_capability():
     changing = {"set-time", "load-module", "unload-module", "kexec", "reboot", "swap", "accounting", "io-ports"}
     for name in changing:
         positive = ROWS[name].positive
@@ -99,7 +99,7 @@ def opened(text):
 
 
 def differ(one, other):
-    """Give the numbers of which two filters think differently."""
+    """Give the system call numbers on which two filters decide differently."""
     arch = AUDIT_ARCH[platform.machine()]
     return {number for number in range(1024) if decide(one, number, arch=arch) != decide(other, number, arch=arch)}
 
@@ -141,7 +141,7 @@ def test_controls_need_root_and_their_programs(monkeypatch):
 
 
 def sleeper():
-    """A process in a network namespace of its own."""
+    """Start a process in a network namespace of its own."""
     words = ["unshare", "--net", "sh", "-c", "ip link set lo up; echo there; exec sleep 600"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE)
     if process.stdout.readline() != b"there\n":

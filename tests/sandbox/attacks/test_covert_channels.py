@@ -33,7 +33,7 @@ def test_the_page_says_what_was_measured_between_runs():
     assert "\n".join(shared_table(shared())) in PAGE.read_text()
 
 
-def test_what_nobody_can_move_tells_nothing_and_the_rest_by_its_steps_over_its_noise():
+def test_a_fixed_quantity_has_no_capacity_and_others_by_their_steps_over_their_noise():
     closed, moved = SharedKernelState("a", "b"), SharedKernelState("a", "b", steps=7000, noise=1000)
     assert (closed.bits, moved.bits) == (0, 3)
     assert SharedKernelState("a", "b", steps=7000, noise=7000).bits == 1

@@ -32,7 +32,7 @@ def test_runs_of_two_classes_have_no_page_in_common(box):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("box", BOXES)
-def test_where_both_read_one_copy_a_message_arrives(box):
+def test_if_both_read_one_copy_a_message_arrives(box):
     assert cross_run.controls(box(), [NAME]) == {NAME: True}
 
 
@@ -41,7 +41,7 @@ def test_a_box_without_classes_proves_nothing():
         list(cross_run.run(FakeBox(), [NAME]))
 
 
-def test_what_is_delivered_is_bounded_from_above():
+def test_the_delivered_amount_is_bounded_from_above():
     assert capacity(1344, 2688, 224) < 0.2  # as many agree as by chance
     assert capacity(2688, 2688, 224) == 224
     assert capacity(0, 2688, 224) == 224  # turned round it is a message too
@@ -76,7 +76,7 @@ LOOK = textwrap.dedent("""
 @pytest.mark.slow
 @pytest.mark.parametrize("box", EACH)
 def test_the_kernels_count_of_connections_is_between_addresses_that_no_other_run_has(box):
-    """It gives ports by that count: in one place they go on from each other, in the next they begin elsewhere."""
+    """The kernel counts ports per pair of addresses: a run's places continue its count, the next run's start anew."""
     first, second = looked(LOOK, box()), looked(LOOK, box())
     for seen in (first, second):
         assert len(seen["from"]) == 1

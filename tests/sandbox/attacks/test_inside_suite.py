@@ -60,7 +60,7 @@ def test_the_probes_and_the_filter_mean_the_same_calls():
 
 
 def unprotected(*names):
-    """Make some attempts out here. The attempts themselves send nothing where there is a way out."""
+    """Make some attempts outside a box; they send nothing where there is a way out."""
     command = [sys.executable, "-m", "sandbox.attacks.probes", *names]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True, cwd=PROBES.parents[1])
     return {line["name"]: line["outcome"] for line in map(json.loads, done.stdout.splitlines())}
@@ -77,7 +77,7 @@ def test_without_the_box_the_same_attempts_succeed_so_that_blocked_proves_someth
         assert endings["udp"] == "escaped"
 
 
-def test_what_is_sent_to_is_of_the_documentation_ranges():
+def test_target_addresses_are_documentation_addresses():
     text = "".join((PROBES / name).read_text() for name in ("network.py", "foreign_abis.py", "network_exits.py"))
     four = re.findall(r"(?<![\d.])\d+\.\d+\.\d+\.\d+(?![\d.])", text)
     six = re.findall(r'"([0-9a-f]+:[0-9a-f:]+)"', text)
@@ -112,7 +112,7 @@ def test_the_foreign_program_is_a_real_one():
 
 
 class Scripted:
-    """A box whose agent prints what a test wants it to."""
+    """A box whose agent prints a test's text."""
 
     name = "scripted"
 
@@ -154,7 +154,7 @@ def test_a_check_that_did_not_reach_its_relay_or_its_end_proves_nothing(lines, f
 
 
 class Reaching(Scripted):
-    """One that says that it reached the relay."""
+    """A scripted box that reports reaching the relay."""
 
     def place(self, program, sockets, limits):
         with socket.socket(socket.AF_UNIX) as caller:
@@ -179,7 +179,7 @@ def test_an_escape_is_handed_on():
     assert [attempt.name for attempt in made if attempt.outcome == "escaped"] == ["tcp"]
 
 
-def test_what_is_got_from_gvisors_own_kernel_is_bounded_and_what_is_got_from_ours_is_not():
+def test_use_of_gvisors_own_kernel_is_bounded_and_use_of_ours_is_an_escape():
     lines = [{**line, "outcome": "escaped"} if line["name"] in ("tcp", "priority") else line for line in ALL]
     box = Reaching(lines)
     together = [name for name in SHORT if name not in HOGS]

@@ -30,7 +30,7 @@ PROGRAMS = runpy.run_path(str(HOSTILE / "agent.py"), run_name="agent")["ATTEMPTS
 WORLD = runpy.run_path(str(HOSTILE / "compromised_server.py"), run_name="world")["ATTEMPTS"]
 BOXES = [pytest.param(BwrapBox, marks=pytest.mark.box), pytest.param(DockerBox, marks=pytest.mark.engine)]
 OF_THE_BOX = ("thousand-connections", "stay-in-folders", "stay-as-daemon", "stay-in-world", "whisper-labels")
-"""The drills that the box itself stops, one a kind; what stops the others is the same code in front of every box."""
+"""The scenarios that the box itself stops, one of each kind; the others are stopped by code that all boxes share."""
 
 
 # ---- the real thing ----
@@ -206,7 +206,7 @@ def test_anything_that_should_not_happen_is_an_escape(bad, sentence):
     assert sentence in made.detail
 
 
-def test_what_the_next_run_finds_is_an_escape():
+def test_anything_that_the_next_run_finds_is_an_escape():
     first = played("stay-in-folders", met={"written": ["/tmp"]})
     clean = played(LOOK, met={"places": [], "in_the_world": []})
     full = played(LOOK, met={"places": ["/tmp/word"], "in_the_world": []})
@@ -236,7 +236,7 @@ SILENT = ScenarioRun(played(code="agent-timeout").run, {}, 1.0, 0)
 
 @pytest.fixture
 def plays(monkeypatch):
-    """Runs that are handed out in turn for each list of programs, instead of being played."""
+    """Give prepared runs in turn for each list of programs, instead of playing them."""
 
     def put(**runs):
         waiting, asked = {name: list(those) for name, those in runs.items()}, []

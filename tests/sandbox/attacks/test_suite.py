@@ -44,7 +44,7 @@ def test_no_name_stands_for_two_attempts():
 
 
 class Unfiltered(Walls):
-    """The walls of a bwrap without the filter."""
+    """Isolation by bwrap without the filter."""
 
     def add(self, *words):
         if "--seccomp" not in words:
@@ -63,7 +63,7 @@ def test_a_box_with_one_control_less_lets_out_what_that_one_stops(walls, out):
 
 
 class Hole(DockerBox):
-    """The Docker box whose agents are root in a root that can be written."""
+    """A Docker box whose agents are root on a writable root."""
 
     def _create(self, walled, undo: contextlib.ExitStack):
         document = walled.document()
@@ -96,13 +96,13 @@ IN_DOCKER = [pytest.param(DockerBox, name, marks=pytest.mark.engine) for name in
     ],
 )
 @pytest.mark.needs("root")
-def test_what_has_a_place_of_its_own_gets_so_far_and_no_further(box, name):
+def test_an_attempt_in_a_place_of_its_own_reaches_its_limit_and_no_further(box, name):
     outcome, detail = isolated_attempts.make(box(), name)
     assert outcome == "bounded", detail
 
 
 class Part:
-    """A part of the suite that a test makes up."""
+    """A part of the suite that a test invents."""
 
     def __init__(self, *specs, ends=None, found=None):
         self.ATTEMPTS = catalogue(*specs)
@@ -136,14 +136,14 @@ def test_the_short_form_makes_the_short_ones_and_no_controls(parts):
 
 
 def test_every_result_is_reported_as_it_ends_with_its_control_where_there_is_one(parts):
-    told = []
-    made = attack(None, controls=True, done=told.append)
+    reported = []
+    made = attack(None, controls=True, done=reported.append)
     assert [(one.name, one.control_succeeded) for one in made] == [("tcp", True), ("flood", None), ("stay", None)]
-    assert told == made
+    assert reported == made
     assert [one.name for one in attack(None, groups={"gateway", "persistence"})] == ["flood", "stay"]
 
 
-def test_what_was_not_made_is_named(parts):
+def test_attempts_that_were_not_made_are_named(parts):
     one, _ = parts
     del one.ends["flood"]
     with pytest.raises(Lost, match="attack on the fake box stopped before flood"):
@@ -155,10 +155,10 @@ def test_a_part_that_was_lost_ends_the_suite_after_the_others_were_made(parts):
         yield Attempt("tcp", "network", "no route", "blocked", "")
         raise Lost("the drill flood did not run to its end")
 
-    parts[0].run, told = lost, []
+    parts[0].run, reported = lost, []
     with pytest.raises(Lost, match="the drill flood did not"):
-        attack(None, done=told.append)
-    assert [one.name for one in told] == ["tcp", "stay"]
+        attack(None, done=reported.append)
+    assert [one.name for one in reported] == ["tcp", "stay"]
 
 
 def test_an_attempt_without_controls_says_that_none_was_tried():

@@ -119,7 +119,7 @@ def test_an_agent_ends_with_the_facts_that_it_is_given(box, sockets):
     assert agent.wait(0).relay_died, "what it died of stands"
 
 
-def test_what_it_was_given_no_function_for_is_refused(box, sockets, tmp_path):
+def test_a_tool_without_a_function_is_refused(box, sockets, tmp_path):
     for program in (Program(image="anything"), Program(command=("python3", "agent.py")), Program()):
         with pytest.raises(Refused, match="no program"):
             box.place(program, sockets, ResourceLimits())

@@ -20,7 +20,7 @@ from ...patience import PATIENCE
         (b"\x00", "\\x00"),
     ],
 )
-def test_what_could_move_or_hide_is_escaped(data, text):
+def test_control_and_invisible_characters_are_escaped(data, text):
     assert printable(data) == text
 
 

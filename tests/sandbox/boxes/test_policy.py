@@ -34,7 +34,7 @@ def test_a_submission_cannot_take_our_variables():
 
 
 @pytest.mark.parametrize(("name", "value"), [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0y")])
-def test_what_is_no_variable_is_refused_without_its_value(name, value):
+def test_a_malformed_variable_is_refused_without_its_value(name, value):
     with pytest.raises(Refused) as refused:
         policy.agent_environment(Program(environment={name: value}))
     assert "x" not in str(refused.value).split("variable", 1)[0]
@@ -88,7 +88,7 @@ def test_the_socket_is_open_to_the_relay_and_not_to_be_listed(tmp_path):
 
 
 @pytest.mark.needs("root")  # an ordinary user's agent owns what the user owns
-def test_what_the_agent_cannot_read_is_named(tmp_path):
+def test_a_file_that_the_agent_cannot_read_is_named(tmp_path):
     folder = tmp_path / "agent"
     folder.mkdir()
     (folder / "agent.py").write_text("")

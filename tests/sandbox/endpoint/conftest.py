@@ -32,7 +32,7 @@ Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 @dataclass
 class Authority:
-    """Who certifies names in a test."""
+    """A certificate authority of a test."""
 
     folder: Path
     name: str = "ours"
@@ -86,8 +86,8 @@ def _general(name: str) -> x509.GeneralName:
 
 
 @dataclass
-class Heard:
-    """What a served endpoint heard."""
+class ReceivedRequests:
+    """The requests that a served endpoint received."""
 
     requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
@@ -95,9 +95,9 @@ class Heard:
 @contextmanager
 def serve(
     behave: Behaviour, context: ssl.SSLContext | None, address: str = ADDRESS, port: int = 443
-) -> Iterator[Heard]:
-    """Serve an endpoint while the block runs."""
-    heard = Heard()
+) -> Iterator[ReceivedRequests]:
+    """Serve an endpoint for the block."""
+    heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -112,7 +112,7 @@ def serve(
         address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
         def handle_error(self, *_: Any) -> None:
-            """Whoever was cut off has nothing to say."""
+            """Ignore clients that were cut off."""
 
     server = Server((address, port), Handler)
     if context is not None:
@@ -153,9 +153,9 @@ def sender() -> Sender:
 
 
 @contextmanager
-def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Heard]:
-    """Stand in for a run's gateway on `folder`/gateway.sock: it says the task, and echoes what else it hears."""
-    heard = Heard()
+def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[ReceivedRequests]:
+    """Stub of a run's gateway on `folder`/gateway.sock: it gives the task, and echoes other requests."""
+    heard = ReceivedRequests()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -190,7 +190,7 @@ def stand_in(folder: Path, behave: Behaviour | None = None) -> Iterator[Heard]:
             self.socket.bind(str(folder / SOCKET_NAME))
 
         def handle_error(self, *_: Any) -> None:
-            """Whoever was cut off has nothing to say."""
+            """Ignore clients that were cut off."""
 
     server = Server(("", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
@@ -213,12 +213,12 @@ def gateway() -> Callable[..., Any]:
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free on every address of this machine."""
+    """Give a port that is free on every address of this machine."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 @pytest.fixture
 def hosted(context: ssl.SSLContext) -> Callable[[Behaviour], Any]:
-    """Serve an endpoint with the right certificate."""
+    """Serve an endpoint with a valid certificate."""
     return lambda behave: serve(behave, context)

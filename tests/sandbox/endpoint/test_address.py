@@ -14,7 +14,7 @@ PUBLIC, PUBLIC6 = "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"
 
 
 def pinned(url: str, *found: str, exceptions: Exceptions = NONE) -> str:
-    """Pin a URL whose name has these addresses; none of them is this machine's."""
+    """Pin a URL whose name resolves to these addresses; none of them is this machine's."""
     chosen = pin(parse(url), exceptions, resolver=lambda *_: found, ours=lambda _: False)
     return str(chosen.address)
 
@@ -52,7 +52,7 @@ def test_a_url_has_one_form(url, canonical):
         "https://agent.example.org/" + "a" * 2000, "https://" + "a." * 130 + "org/",
     ],
 )  # fmt: skip
-def test_what_could_be_read_in_two_ways_is_refused(url):
+def test_ambiguous_urls_are_refused(url):
     with pytest.raises(Malformed, match="endpoint"):
         parse(url)
 
@@ -93,7 +93,7 @@ def test_an_address_is_judged_alike_where_it_stands_in_the_url(address):
      "128.0.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "198.17.255.255", "198.20.0.0", "223.255.255.255",
      "2001:200::1", "2003::1", "2a00:1450:4001::1", "3ffe:ffff::1"],
 )  # fmt: skip
-def test_what_the_registries_leave_over_is_public(address):
+def test_addresses_outside_the_special_registries_are_public(address):
     assert not why_not(ip_address(address))
 
 

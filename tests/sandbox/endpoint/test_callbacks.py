@@ -30,7 +30,7 @@ def callbacks(port):
 
 
 def call(callbacks, path, body=b"", method="POST", **headers):
-    """Send one request, and give the status, the fields and the body that come back."""
+    """Send one request, and give the status, the headers and the body of the response."""
     connection = http.client.HTTPConnection("127.0.0.1", callbacks.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -94,7 +94,7 @@ def test_a_token_opens_its_own_run_and_no_other(callbacks, gateway, tmp_path):
     assert [body for _, body in two.requests] == [b"second"]
 
 
-def test_who_is_on_a_run_that_ends_is_cut_off(callbacks, gateway, tmp_path):
+def test_connections_to_a_run_that_ends_are_cut_off(callbacks, gateway, tmp_path):
     entered, leave, said = threading.Event(), threading.Event(), []
 
     def hold(handler, _):
@@ -219,7 +219,7 @@ def test_silent_connections_keep_nobody_out(callbacks, gateway, tmp_path):
         assert callbacks.alive(token)
 
 
-def test_who_says_nothing_is_cut_off(callbacks):
+def test_silent_connections_are_cut_off(callbacks):
     with socket.create_connection(("127.0.0.1", callbacks.port), timeout=PATIENCE) as silent:
         silent.sendall(b"POST /run/")
         assert silent.recv(1) == b""
@@ -234,7 +234,7 @@ def test_a_process_that_stands_still_holds_nobody_up(callbacks, tmp_path, monkey
     assert callbacks._process.wait(PATIENCE) == -signal.SIGKILL, "whoever had the token would go on once it wakes"
 
 
-def test_where_it_listens_must_be_a_place_and_free(callbacks):
+def test_the_listening_address_must_be_valid_and_free(callbacks):
     for place in ("8701", "127.0.0.1", "127.0.0.1:x", ":8701", "127.0.0.1:65536"):
         with pytest.raises(Malformed, match="ADDRESS:PORT"):
             Callbacks(place, "https://x")

@@ -29,7 +29,7 @@ def sender():
 
 @pytest.fixture
 def server(sender, tmp_path, monkeypatch):
-    """The example as it stands in its folder."""
+    """Give the example as it stands in its folder."""
     key = tmp_path / "key.pem"
     key.write_text(sender.public_pem)
     monkeypatch.setattr(sys, "argv", ["server.py", str(key), URL, "0", "true"])
@@ -43,7 +43,7 @@ def server(sender, tmp_path, monkeypatch):
 
 
 def test_the_base_is_that_of_the_standard():
-    """RFC 9421, appendix B.2.6, with the key `test-key-ed25519` of B.1.4."""
+    """The vector is RFC 9421, appendix B.2.6, with the key `test-key-ed25519` of B.1.4."""
     fields = [
         ("date", "Tue, 20 Apr 2021 02:07:55 GMT"),
         ("@method", "POST"),

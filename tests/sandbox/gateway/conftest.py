@@ -17,7 +17,7 @@ from ...patience import PATIENCE
 
 
 class OpenWorld:
-    """Speaks a world's channel. For tests only: nothing in it is walled in."""
+    """Serves a world's channel without any isolation, for tests only."""
 
     def __init__(self, names, folder):
         self.processes = []
@@ -87,7 +87,7 @@ def open_world(tmp_path):
 
 @pytest.fixture
 def channel():
-    """The gateway's end of a channel behind which nobody answers, and the other end."""
+    """Give the gateway's end of a channel on which nobody answers, and the other end."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         yield theirs, ours

@@ -26,7 +26,7 @@ class Echo:
 
 
 def served(*requests):
-    """Give the raw answers to raw requests, each over its own connection, and the log."""
+    """Give the raw responses to raw requests, each over its own connection, and the log."""
     log = []
     spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
@@ -152,7 +152,7 @@ def test_requests_behind_each_other_are_served_one_by_one():
 
 
 class Slow(Echo):
-    """Servers that answer once they are told to."""
+    """Servers that answer once a test releases them."""
 
     def __init__(self):
         self.go = anyio.Event()
@@ -163,7 +163,7 @@ class Slow(Echo):
 
 
 def flood(requests):
-    """Send all requests at once to servers that wait, and give the statuses in the order in which they were sent."""
+    """Send all requests at once to servers that wait, and give the statuses in the order of sending."""
     slow = Slow()
 
     async def serve():
@@ -185,12 +185,12 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 READ = {"name": "filesystem__read_text_file", "arguments": {"path": "a"}}
 
 
-def test_what_is_in_flight_is_counted():
+def test_requests_in_flight_are_counted():
     said = flood([mcp({**CALL, "params": READ})] * (MAX_REQUESTS + 9))
     assert (said.count(200), said.count(503)) == (MAX_REQUESTS, 9)
 
 
-def test_what_is_held_is_counted_too():
+def test_held_bytes_are_counted_too():
     fat = mcp({**CALL, "params": {**READ, "arguments": {"path": "x" * (MAX_BODY - 1000)}}})
     said = flood([fat] * (MAX_REQUESTS + 9))
     assert said.count(200) == MAX_HELD // MAX_BODY
@@ -225,7 +225,7 @@ def test_a_plain_request_calls_a_tool_without_a_handshake():
 
 
 def connected(send, seconds, count=1):
-    """Open connections, send, and say how many of them were closed by the gateway within `seconds`."""
+    """Open connections, send, and give how many the gateway closed within `seconds`."""
 
     async def run():
         app = App(AgentSession(GatewaySpec("r", "g", [], (), 1), Echo(), lambda _: None))

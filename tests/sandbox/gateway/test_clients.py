@@ -46,7 +46,7 @@ anyio.run(main)
 
 @pytest.fixture
 def gateway(open_world, tmp_path):
-    """Start a gateway before a world with the three real servers."""
+    """Start a gateway in front of a world with the three real servers."""
     started = []
 
     def begin(**changes):

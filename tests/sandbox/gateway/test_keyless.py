@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def begun(channel, tmp_path):
-    """A gateway that serves one task while its runner holds a key ring and another task."""
+    """Start a gateway that serves one task while its runner holds a key ring and another task."""
     FORK_SERVER.close()  # so that it is started, and not only used, by a process that has something to hide
     spec = GatewaySpec("r-1", "find the kingfisher", listing(["filesystem.read_text_file"]), ("filesystem",), 5)
     gateway = start(spec, channel[0], listen(tmp_path))

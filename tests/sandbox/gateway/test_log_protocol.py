@@ -83,7 +83,7 @@ def test_bytes_that_are_no_entry_are_refused(data):
         GatewayLog().feed(data)
 
 
-def test_who_was_late_is_kept_apart_from_who_was_lost_also_after_the_end():
+def test_late_and_lost_servers_are_recorded_apart_also_after_the_end():
     kept = book({"ready": True}, {"late": "git"}, {"ended": "answered"}, {"late": "sqlite"}, {"lost": "git"})
     assert (kept.late, kept.lost) == (["git", "sqlite"], ["git"])
 

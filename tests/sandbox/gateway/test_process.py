@@ -25,7 +25,7 @@ READ = "filesystem__read_text_file"
 
 @pytest.fixture
 def begin(channel, tmp_path):
-    """Start a gateway on a channel behind which nobody answers."""
+    """Start a gateway on a channel on which nobody answers."""
     started = []
 
     def begin(**changes):
@@ -43,7 +43,7 @@ def begin(channel, tmp_path):
 
 @pytest.fixture
 def ask(tmp_path):
-    """Send one request over the gateway's socket: give the status and the JSON that comes back."""
+    """Send one request over the gateway's socket; give the status and the JSON of the response."""
 
     def ask(method, path, body=b"", timeout=PATIENCE):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -77,7 +77,7 @@ def call(name, arguments=None, number=1):
 
 
 def status_of(gateway):
-    """Read the kernel's view of the gateway's process."""
+    """Read the kernel's status of the gateway's process."""
     handle = Path(f"/proc/self/fdinfo/{gateway.child.pidfd}").read_text(encoding="ascii")
     pid = int(dict(line.split(":\t") for line in handle.splitlines())["Pid"])
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
@@ -176,7 +176,7 @@ def test_a_solution_is_given_in_wire_names(begin, ask):
 
 
 def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_path):
-    """Not even the interpreter's own files can be read any more: no path may need a module that is not loaded yet."""
+    """The interpreter's own files cannot be read any more, so no code path may import an unloaded module."""
     gateway = begin(max_steps=1000)
     channel[1].sendall(frames.pack(1, b"no json\n{}\n\xff\n") + frames.pack(1, b"") + frames.pack(9, b"whose?"))
     for message in [
@@ -200,7 +200,7 @@ def test_the_gateway_survives_whatever_an_agent_sends(begin, ask, channel, tmp_p
     assert gateway.finish(PATIENCE).ended == "agent-exited"
 
 
-def test_what_the_process_gave_up(begin):
+def test_the_privileges_that_the_process_gave_up(begin):
     gateway = begin()
     pid, status = status_of(gateway)
     assert status["NoNewPrivs"] == "1"

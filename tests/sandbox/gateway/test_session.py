@@ -17,7 +17,7 @@ READ, WRITE = "filesystem__read_text_file", "filesystem__write_file"
 
 
 class Recorder:
-    """Servers that remember what reached them."""
+    """Servers that record the calls that reached them."""
 
     def __init__(self, reply=None, turns=0):
         self.seen, self.reply, self.turns = [], reply or ToolReply([{"type": "text", "text": "done"}]), turns
@@ -30,7 +30,7 @@ class Recorder:
 
 
 class Scene:
-    """A session, its servers and the runner's book of it, under a clock that the test moves."""
+    """A session, its servers and the runner's record of it, under a clock that the test moves."""
 
     def __init__(self, servers=None, **changes):
         tools = listing(["filesystem.read_text_file", "filesystem.write_file"])
@@ -95,7 +95,7 @@ def test_a_scheduled_fault_hits_its_call_and_never_the_server():
 
 
 def test_the_log_says_of_each_call_whether_a_server_saw_it():
-    """A replay plays what was passed on and nothing else, so that its servers see what they saw."""
+    """A replay repeats only what was passed on, so its servers see what the first ones saw."""
     scene = Scene(max_steps=4, faults=[{"tool": "filesystem.write_file", "call": 1, "error": "busy"}])
     scene.play((WRITE, {}), ("no__such", {}), (WRITE, {"path": "x" * MAX_ARGUMENTS}), (WRITE, {"n": 3}), (READ, {}))
     assert [call.passed_on for call in scene.transcript.calls] == [False, False, False, True, False]

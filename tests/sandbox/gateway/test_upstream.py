@@ -30,7 +30,7 @@ def result(number, value):
 
 
 async def world(end, answer):
-    """Be two servers: the second answers well, the first with what `answer` makes of a request's number."""
+    """Stand in for two servers: the second answers well, the first as `answer` says for a request's number."""
     reader, writer = await asyncio.open_connection(sock=end)
     cutter = frames.FrameReader()
     with contextlib.closing(writer), contextlib.suppress(OSError):

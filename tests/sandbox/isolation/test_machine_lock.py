@@ -38,7 +38,7 @@ def test_nobody_of_another_class_comes_in_before_the_last_has_left(tmp_path, run
         pass
 
 
-def test_whoever_waits_for_another_class_is_next(tmp_path):
+def test_a_run_waiting_for_another_class_is_next(tmp_path):
     order, asked, inside = [], threading.Event(), threading.Event()
 
     def waiting():
@@ -74,7 +74,7 @@ def test_a_lock_that_is_no_file_of_ours_is_named(tmp_path):
         never()
 
 
-def test_what_was_waited_for_is_said(tmp_path, caplog):
+def test_a_wait_for_the_lock_is_reported(tmp_path, caplog):
     caplog.set_level("INFO")
     asked = []
 

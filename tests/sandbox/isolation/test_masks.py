@@ -16,7 +16,7 @@ CPUINFO = (
 
 @pytest.fixture
 def proc(tmp_path):
-    """The /proc of a kernel that is newer than this list."""
+    """Make the /proc of a kernel that is newer than this list."""
     for name in ("cpuinfo", "meminfo", "loadavg", "stat", "uptime", "vmstat", "tomorrow"):
         (tmp_path / name).write_text(CPUINFO)
     for name in ("sys", "pressure", "next-year", "1", "4711", "self", "thread-self"):
@@ -26,7 +26,7 @@ def proc(tmp_path):
     return tmp_path
 
 
-def test_what_is_not_a_process_of_the_place_is_covered_whatever_it_is_called(proc):
+def test_everything_but_the_places_processes_is_covered_under_any_name(proc):
     covered = masks(1 << 29, proc)
     assert covered.files == ("/proc/tomorrow", "/proc/vmstat")
     assert covered.folders == ("/proc/next-year", "/proc/pressure", "/proc/sys")

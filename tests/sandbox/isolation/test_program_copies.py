@@ -108,7 +108,7 @@ def test_an_old_one_stays_while_somebody_holds_it(tmp_path, source, recipe, monk
     assert [path.name for path in third.folder.parent.iterdir() if path.is_dir()] == [third.folder.name]
 
 
-def test_what_a_killed_process_left_half_made_is_never_taken_and_goes(tmp_path, source, recipe, monkeypatch):
+def test_a_half_made_copy_of_a_killed_process_is_never_used_and_is_removed(tmp_path, source, recipe, monkeypatch):
     kept = Copies([tmp_path / "copies"], "open")
     monkeypatch.setattr(program_copies, "_write", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):

@@ -29,7 +29,7 @@ DENIED = ERRNO | errno.EPERM
 
 
 def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
-    """Interpret the filter as the kernel would: the subset of classic BPF that it uses, nothing else."""
+    """Interpret the filter as the kernel would: only the subset of classic BPF that it uses."""
     data = struct.pack("=IIQ6Q", nr & 0xFFFFFFFF, arch, 0, *args, *[0] * (6 - len(args)))
     instructions = list(seccomp.INSTRUCTION.iter_unpack(code))
     at = accumulator = 0
@@ -52,7 +52,7 @@ def decide(code: bytes, nr: int, *args: int, arch: int) -> int:
 
 @pytest.fixture(params=MACHINES)
 def judge(request):
-    """Ask the filter of one machine about a call by name."""
+    """Give the decision of one machine's filter on a call by name."""
     code, place = filter_of("agent", request.param), MACHINES.index(request.param)
 
     def ask(name: str, *args: int) -> int:
@@ -140,7 +140,7 @@ def code_of(kind: str, machine: str) -> bytes:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize(("kind", "named"), FILTERS, ids=[kind for kind, _ in FILTERS])
 @pytest.mark.parametrize("arguments", [(), (1,) * 6, (0xFFFFFFFFFFFFFFFF,) * 6], ids=["none", "ones", "all bits"])
-def test_what_is_not_named_is_refused_whatever_the_arguments(kind, named, machine, arguments):
+def test_an_unlisted_call_is_refused_with_any_arguments(kind, named, machine, arguments):
     code, allowed = code_of(kind, machine), set(numbers_of(named, machine).values())
     refused = {number: decide(code, number, *arguments, arch=AUDIT_ARCH[machine]) for number in range(1024)}
     for number in set(range(1024)) - allowed:
@@ -150,7 +150,7 @@ def test_what_is_not_named_is_refused_whatever_the_arguments(kind, named, machin
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_what_is_named_without_a_condition_is_allowed(machine):
+def test_a_listed_call_without_a_condition_is_allowed(machine):
     conditional = {rule.call for rule in CONDITIONS}
     for kind, named in LISTS.items():
         code = filter_of(kind, machine)
@@ -276,6 +276,6 @@ def test_without_the_filter_the_32_bit_call_is_answered_so_the_kill_was_ours():
         "print(ctypes.CFUNCTYPE(ctypes.c_int)(address)() == os.getpid())"
     )
     done = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if done.returncode == -signal.SIGSEGV:  # this kernel was built without the 32-bit door
+    if done.returncode == -signal.SIGSEGV:  # this kernel was built without 32-bit calls
         return
     assert done.stdout.strip() == "True"

@@ -16,7 +16,7 @@ def judging():
 
 @pytest.fixture
 def question():
-    """Ask about states that lie in folders named after their namespaces."""
+    """Make a question about states that lie in folders named after their namespaces."""
 
     def question(document, *namespaces):
         return Question(document, parse(document), {name: name for name in namespaces})
@@ -26,7 +26,7 @@ def question():
 
 @pytest.fixture
 def left():
-    """Make a state as a world leaves it: a tree for each namespace, and what was read back for those of a backend."""
+    """Make a state as a world leaves it: a tree for each namespace, and the reader's document for a backend."""
 
     def left(**trees):
         nodes = {}

@@ -96,7 +96,7 @@ def kind(request):
 
 @pytest.fixture
 def waiting(kind):
-    """A child that waits in the middle of its work, as the kernel shows it."""
+    """Give a child that waits in the middle of its work, as the kernel shows it."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
@@ -122,7 +122,7 @@ def status_of(process):
 
 
 @pytest.mark.needs("root")
-def test_what_it_gave_up(kind, waiting):
+def test_the_privileges_that_it_gave_up(kind, waiting):
     process, ours = waiting
     settled = _until_filtered(process)
     assert settled["NoNewPrivs"].strip() == "1"

@@ -39,8 +39,8 @@ def a_spec(address, wire="openai", **changes):
     return UpstreamSpec(**known | changes)
 
 
-class Desk:
-    """One task's session: ask as an agent does, over the gateway's own socket."""
+class ModelSession:
+    """One task's session, asked as an agent asks, over the gateway's own socket."""
 
     def __init__(self, models, folder):
         self.models, self.session = models, models.open()
@@ -60,14 +60,14 @@ class Desk:
         return self.client.post(path, json=document, **options)
 
     def stream(self, path, document):
-        """Give the events of a stream as they came."""
+        """Give the events of a stream as they arrived."""
         with self.client.stream("POST", path, json=document | {"stream": True}) as response:
             assert response.status_code == 200, response.read()
             assert response.headers["content-type"] == "text/event-stream"
             return events_of(response.read().decode())
 
     def finish(self):
-        """End the session, and give what its log holds."""
+        """End the session, and give the content of its log."""
         self.client.close()
         self.gateway.finish(PATIENCE)
         self.session.finish()
@@ -85,7 +85,7 @@ def events_of(text):
 
 @pytest.fixture(scope="module")
 def lasting():
-    """An upstream and the model processes in front of it, by their specifications: each test begins it anew."""
+    """Keep one upstream and one model process per specification; each test resets the upstream."""
     upstream, processes = stubs.Stub(), {}
     yield upstream, processes
     for models in processes.values():
@@ -104,7 +104,7 @@ def stub(lasting):
 
 
 @pytest.fixture
-def desk(tmp_path, lasting):
+def session_for(tmp_path, lasting):
     made = []
 
     def make(stub, wire="openai", **changes):
@@ -114,7 +114,7 @@ def desk(tmp_path, lasting):
     def another(models):
         folder = tmp_path / f"gw{len(made)}"
         folder.mkdir()
-        made.append(Desk(models, folder))
+        made.append(ModelSession(models, folder))
         return made[-1]
 
     make.another = another
@@ -143,13 +143,13 @@ def style(path):
 
 
 @pytest.fixture
-def told():
-    """What tests share: they are no package, so they cannot import one another."""
+def shared():
+    """Give the helpers that the tests here share: their folder is no package, so they cannot import them."""
 
-    class Told:
+    class SharedHelpers:
         pass
 
     for name in ("a_request", "a_spec", "style"):
-        setattr(Told, name, staticmethod(globals()[name]))
-    Told.stubs = stubs
-    return Told
+        setattr(SharedHelpers, name, staticmethod(globals()[name]))
+    SharedHelpers.stubs = stubs
+    return SharedHelpers

@@ -29,7 +29,7 @@ class Seen:
 
 @dataclass
 class Turn:
-    """What to answer: words and calls, or a fault.
+    """One answer: text and calls, or a fault.
 
     `fault` is one of: `status:NNN`, `break` (a stream that ends in the middle), `hang` (silence), `redirect`, `gzip`,
     `line` (an endless line), `nonsense`, `error` (an error inside a stream), `drop` (no answer at all).
@@ -45,13 +45,13 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print what went wrong, but not that a gateway hung up with bytes unread, which is its right."""
+        """Print errors, except for a gateway that closes a connection with bytes unread."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class Stub:
-    """The server; `say` decides on each answer, by default the next turn of the script."""
+    """The server; `say` chooses each answer, by default the next turn of the script."""
 
     def __init__(self, script: Sequence[Turn] = (), say: Callable[[Seen], Turn] | None = None) -> None:
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Stub:
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def begin(self, script: Sequence[Turn] = (), say: Callable[[Seen], Turn] | None = None) -> None:
-        """Forget what was, let go of whoever hangs, and play another script."""
+        """Reset: forget requests, release hanging connections, and play another script."""
         self.over.set()
         with self._lock:
             self.over = threading.Event()
@@ -90,7 +90,7 @@ class Stub:
         self.server.server_close()
 
     def own(self) -> list[Seen]:
-        """Give the requests that agents made, without those by which the gateway looks whether we are there."""
+        """Give the agents' requests, without the gateway's own probes."""
         return [one for one in self.seen if "Say OK." not in json.dumps(one.body)]
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
@@ -361,8 +361,8 @@ class Reply:
             self.handler.close_connection = True
             return
         if fault == "error":
-            told = {"type": "error", "error": {"type": "overloaded_error", "message": FINGERPRINT}}
-            self._chunk(f"event: error\ndata: {json.dumps(told)}\n\n".encode())
+            error = {"type": "error", "error": {"type": "overloaded_error", "message": FINGERPRINT}}
+            self._chunk(f"event: error\ndata: {json.dumps(error)}\n\n".encode())
         elif self.seen.path == "/v1/chat/completions":
             self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
@@ -382,14 +382,14 @@ class Reply:
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.handler.send_response(status)
-        told = {
+        telltale = {
             "x-request-id": FINGERPRINT,
             "x-ratelimit-remaining-tokens": "1234",
             "anthropic-ratelimit-tokens-remaining": "1234",
             "openai-processing-ms": "17",
             "set-cookie": "__cf=other-run",
         }
-        for name, value in (headers | told).items():
+        for name, value in (headers | telltale).items():
             self.handler.send_header(name, value)
         self.handler.end_headers()
 

@@ -35,7 +35,7 @@ SECRET = "heliotrope-over-the-wire"  # what an agent would like to carry somewhe
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_no_header_of_an_agent_reaches_an_upstream(path, desk, stub, told):
+def test_no_header_of_an_agent_reaches_an_upstream(path, session_for, stub, shared):
     upstream = stub()
     headers = {
         "Authorization": f"Bearer {SECRET}",
@@ -47,16 +47,16 @@ def test_no_header_of_an_agent_reaches_an_upstream(path, desk, stub, told):
         "X-Forwarded-Host": f"{SECRET}.example",
         "Anthropic-Version": SECRET,
     }
-    task = desk(upstream, told.style(path))
-    assert task.ask(path, told.a_request(path), headers=headers).status_code == 200
+    task = session_for(upstream, shared.style(path))
+    assert task.ask(path, shared.a_request(path), headers=headers).status_code == 200
     assert SECRET not in str(upstream.seen)
     assert len(upstream.seen) == 1
 
 
 @pytest.mark.parametrize("header", ["anthropic-beta", "OpenAI-Beta", "OpenAI-Organization", "OpenAI-Project"])
-def test_a_header_that_switches_something_on_is_refused_by_name(header, desk, stub, told):
+def test_a_header_that_switches_something_on_is_refused_by_name(header, session_for, stub, shared):
     upstream = stub()
-    answer = desk(upstream).ask(CHAT, told.a_request(CHAT), headers={header: SECRET})
+    answer = session_for(upstream).ask(CHAT, shared.a_request(CHAT), headers={header: SECRET})
     assert answer.status_code == 400
     assert header.lower() in answer.json()["error"]["message"]
     assert not upstream.seen
@@ -75,36 +75,36 @@ def test_a_header_that_switches_something_on_is_refused_by_name(header, desk, st
         "/v1/chat%2fcompletions%00",
     ],
 )
-def test_no_other_address_is_ever_asked(path, desk, stub, told):
+def test_no_other_address_is_ever_asked(path, session_for, stub, shared):
     upstream = stub()
-    answer = desk(upstream).ask(path, told.a_request(CHAT))
+    answer = session_for(upstream).ask(path, shared.a_request(CHAT))
     assert answer.status_code in {400, 404}
     assert SECRET not in answer.text
     assert not upstream.seen
 
 
-def test_nothing_of_an_agent_is_in_what_an_upstream_sees_beside_the_conversation(desk, stub, told):
+def test_nothing_of_an_agent_is_in_what_an_upstream_sees_beside_the_conversation(session_for, stub, shared):
     upstream = stub()
-    task = desk(upstream)
+    task = session_for(upstream)
     for document in (
-        told.a_request(CHAT, model=SECRET),
-        told.a_request(CHAT, user=SECRET),
-        told.a_request(CHAT, **{SECRET: 1}),
-        told.a_request(CHAT, tools=[{"type": SECRET}]),
-        told.a_request(CHAT, service_tier=SECRET),
-        told.a_request(CHAT) | {"messages": [{"role": SECRET, "content": "x"}]},
-        told.a_request(CHAT, stream_options={"include_usage": True, SECRET: 1}),
+        shared.a_request(CHAT, model=SECRET),
+        shared.a_request(CHAT, user=SECRET),
+        shared.a_request(CHAT, **{SECRET: 1}),
+        shared.a_request(CHAT, tools=[{"type": SECRET}]),
+        shared.a_request(CHAT, service_tier=SECRET),
+        shared.a_request(CHAT) | {"messages": [{"role": SECRET, "content": "x"}]},
+        shared.a_request(CHAT, stream_options={"include_usage": True, SECRET: 1}),
     ):
         answer = task.ask(CHAT, document)
         assert answer.status_code == 400
     assert not upstream.seen
-    task.ask(CHAT, told.a_request(CHAT, prompt_cache_key=SECRET, stream_options={"include_usage": True}))
+    task.ask(CHAT, shared.a_request(CHAT, prompt_cache_key=SECRET, stream_options={"include_usage": True}))
     assert SECRET not in str(upstream.seen)
 
 
-def test_smuggled_json_is_refused_before_anything_is_rebuilt(desk, stub):
+def test_smuggled_json_is_refused_before_anything_is_rebuilt(session_for, stub):
     upstream = stub()
-    task = desk(upstream)
+    task = session_for(upstream)
     for body in (
         b'{"model": "small", "model": "large", "messages": []}',
         b'{"model": "small", "messages": NaN}',
@@ -120,31 +120,31 @@ def test_smuggled_json_is_refused_before_anything_is_rebuilt(desk, stub):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_nothing_that_tells_of_other_runs_comes_back(path, desk, stub, told):
-    task = desk(stub(), told.style(path))
-    answer = task.ask(path, told.a_request(path))
+def test_nothing_that_tells_of_other_runs_comes_back(path, session_for, stub, shared):
+    task = session_for(stub(), shared.style(path))
+    answer = task.ask(path, shared.a_request(path))
     assert answer.headers.keys() <= {"content-type", "cache-control", "transfer-encoding", "content-length"}
     streamed = task.stream(
-        path, told.a_request(path, **{"stream_options": {"include_usage": True}} if path == CHAT else {})
+        path, shared.a_request(path, **{"stream_options": {"include_usage": True}} if path == CHAT else {})
     )
     for text in (answer.text, json.dumps(streamed)):
         for mark in ("fp-of-another-run", "upstream", "cached", "cache_read", "priority", "snapshot", "17000", "xxxx"):
             assert mark not in text
 
 
-def test_no_cookie_of_an_upstream_is_kept_for_another_run(desk, stub, told):
+def test_no_cookie_of_an_upstream_is_kept_for_another_run(session_for, stub, shared):
     upstream = stub()
-    one = desk(upstream)
-    one.ask(CHAT, told.a_request(CHAT))
-    desk.another(one.models).ask(CHAT, told.a_request(CHAT))
+    one = session_for(upstream)
+    one.ask(CHAT, shared.a_request(CHAT))
+    session_for.another(one.models).ask(CHAT, shared.a_request(CHAT))
     assert [seen.headers.get("cookie") for seen in upstream.seen] == [None, None]
 
 
 @pytest.mark.parametrize("fault", ["redirect", "gzip", "nonsense", "line"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_upstream_that_answers_oddly_costs_nothing_and_tells_nothing(fault, stream, desk, stub, told):
-    task = desk(stub(*[{"fault": fault}] * 2))
-    answer = task.ask(CHAT, told.a_request(CHAT, stream=stream))
+def test_an_upstream_that_answers_oddly_costs_nothing_and_tells_nothing(fault, stream, session_for, stub, shared):
+    task = session_for(stub(*[{"fault": fault}] * 2))
+    answer = task.ask(CHAT, shared.a_request(CHAT, stream=stream))
     assert answer.status_code == 502
     assert answer.json()["error"]["type"] == "server_error"
     (call,) = task.finish()
@@ -152,33 +152,33 @@ def test_an_upstream_that_answers_oddly_costs_nothing_and_tells_nothing(fault, s
     assert call.written == 0
 
 
-def test_a_body_that_would_unpack_to_a_gigabyte_is_never_unpacked(desk, stub, told):
-    """The header says gzip, and the agent's own Accept-Encoding is not passed on."""
+def test_a_body_that_would_unpack_to_a_gigabyte_is_never_unpacked(session_for, stub, shared):
+    """The response claims gzip, and the agent's own Accept-Encoding is not passed on."""
     upstream = stub({"fault": "gzip"}, {"fault": "gzip"})
-    task = desk(upstream)
-    assert task.ask(CHAT, told.a_request(CHAT), headers={"Accept-Encoding": "gzip"}).status_code == 502
+    task = session_for(upstream)
+    assert task.ask(CHAT, shared.a_request(CHAT), headers={"Accept-Encoding": "gzip"}).status_code == 502
     assert upstream.seen[0].headers["accept-encoding"] == "identity"
     bomb = gzip.compress(b"x" * 1_000_000)
     assert task.client.post(CHAT, content=bomb, headers={"Content-Encoding": "gzip"}).status_code == 400
 
 
-def test_an_answer_beyond_the_cap_is_given_up(desk, stub, told):
+def test_an_answer_beyond_the_cap_is_given_up(session_for, stub, shared):
     huge = {"text": "x" * (MAX_ANSWER + 1)}
-    task = desk(stub(huge, huge))
-    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+    task = session_for(stub(huge, huge))
+    assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 502
     assert task.finish()[0].written == 0
 
 
-def test_an_upstream_cannot_write_a_header_or_another_event(desk, stub, told):
+def test_an_upstream_cannot_write_a_header_or_another_event(session_for, stub, shared):
     upstream = stub({"text": 'a\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil:1 \n\ndata:{"evil":1}\n\nevent:evil'})
-    task = desk(upstream)
-    events = task.stream(CHAT, told.a_request(CHAT))
+    task = session_for(upstream)
+    events = task.stream(CHAT, shared.a_request(CHAT))
     assert events[-1] is None
     assert all("evil" not in event for event in events[:-1])
 
 
 def processes_of(task):
-    """Find the fork server, the gateways that it has given birth to, and the model process of a session."""
+    """Find the fork server, the gateways that it spawned, and the model process of a session."""
     fork_server = first_of(FORK_SERVER._process)
     children = Path(f"/proc/{fork_server}/task/{fork_server}/children").read_text().split()
     return [Path("/proc", str(pid)) for pid in (fork_server, *children)], Path(
@@ -187,7 +187,7 @@ def processes_of(task):
 
 
 def holds(folder, secret):
-    """Say whether a process has some bytes anywhere in its memory."""
+    """Give whether a process has some bytes anywhere in its memory."""
     spans = [line.split()[0].split("-") for line in (folder / "maps").read_text().splitlines() if " r" in line]
     with (folder / "mem").open("rb", buffering=0) as memory:
         for low, high in spans:
@@ -201,10 +201,10 @@ def holds(folder, secret):
 
 
 @pytest.mark.needs("root")
-def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
+def test_the_key_is_in_the_model_process_and_nowhere_else(session_for, stub, shared):
     upstream = stub()
-    task = desk(upstream)
-    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 200
+    task = session_for(upstream)
+    assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 200
     key = upstream.seen[0].headers["authorization"].split()[1].encode()
     gateways, model = processes_of(task)
     assert holds(model, key)  # so that looking for it proves something
@@ -217,9 +217,9 @@ def test_the_key_is_in_the_model_process_and_nowhere_else(desk, stub, told):
 
 
 @pytest.mark.needs("root")
-def test_the_model_process_is_nobody_and_knows_no_task(desk, stub, told):
-    task = desk(stub())
-    task.ask(CHAT, told.a_request(CHAT))
+def test_the_model_process_is_nobody_and_knows_no_task(session_for, stub, shared):
+    task = session_for(stub())
+    task.ask(CHAT, shared.a_request(CHAT))
     _, model = processes_of(task)
     status = dict(line.split(":\t", 1) for line in (model / "status").read_text().splitlines() if ":\t" in line)
     if os.geteuid() == 0:
@@ -240,20 +240,20 @@ def answer_over(link):
     return "".join(message.get("data", "") for message in found)
 
 
-def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, told):
-    """The link itself: whatever is sent over it is rebuilt again, and nonsense ends the session."""
+def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, shared):
+    """Everything sent over the link is rebuilt once more, and malformed data ends the session."""
     from sandbox.model_gateway.process import ModelGateway
 
     upstream = stub()
-    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+    with ModelGateway(shared.a_spec(upstream.url), "test-key") as models:
         session = models.open()
         link = socket.socket(fileno=os.dup(session.gateway_end.fileno()))
         link.settimeout(PATIENCE)
-        request = told.a_request(CHAT) | {"web_search_options": {}, "user": SECRET}
+        request = shared.a_request(CHAT) | {"web_search_options": {}, "user": SECRET}
         link.sendall(pack({"id": 1, "wire": "chat", "request": request}))
         assert "web_search_options" in answer_over(link)
-        link.sendall(pack({"id": 2, "wire": "messages", "request": told.a_request(MESSAGES)}))
-        link.sendall(pack({"id": 3, "wire": "chat", "request": told.a_request(CHAT, model="huge")}))
+        link.sendall(pack({"id": 2, "wire": "messages", "request": shared.a_request(MESSAGES)}))
+        link.sendall(pack({"id": 3, "wire": "chat", "request": shared.a_request(CHAT, model="huge")}))
         assert "small, large" in answer_over(link)
         link.sendall(pack({"id": "x"}))
         while link.recv(65536):
@@ -265,11 +265,11 @@ def test_a_gateway_that_was_taken_over_can_send_no_more_than_an_agent(stub, told
     assert not upstream.seen
 
 
-def test_a_session_that_ended_asks_no_more(desk, stub, told):
+def test_a_session_that_ended_asks_no_more(session_for, stub, shared):
     upstream = stub()
-    task = desk(upstream)
+    task = session_for(upstream)
     task.client.post("/answer", json={"answer": "done"})
-    answer = task.ask(CHAT, told.a_request(CHAT))
+    answer = task.ask(CHAT, shared.a_request(CHAT))
     assert answer.status_code == 403
     assert not upstream.seen
 
@@ -302,25 +302,25 @@ def test_an_address_that_may_be_asked_is(url):
 
 
 @pytest.mark.parametrize("key", ["", " ", "two words", "line\nline", "ü", "x" * 600])
-def test_what_can_be_no_key_is_refused_and_not_quoted(key):
+def test_a_malformed_key_is_refused_and_not_quoted(key):
     with pytest.raises(Malformed) as refusal:
         require_key(key)
     assert not key.strip() or key not in str(refusal.value)
 
 
-def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(desk, told, tmp_path):
+def test_a_key_is_never_sent_to_a_server_that_cannot_show_who_it_is(session_for, shared, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate(tmp_path))
     with closing(stubs.Stub()) as upstream:
         upstream.server.socket = context.wrap_socket(upstream.server.socket, server_side=True)
-        task = desk(upstream, url=f"https://127.0.0.1:{upstream.server.server_port}/v1")
-        assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+        task = session_for(upstream, url=f"https://127.0.0.1:{upstream.server.server_port}/v1")
+        assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 502
         assert task.finish()[0].outcome == "down"
         assert not upstream.seen
 
 
 def certificate(folder):
-    """Make a certificate for this machine that nobody has reason to believe."""
+    """Make a self-signed certificate for this machine."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.now(UTC)

@@ -22,13 +22,13 @@ def test_without_a_limit_there_is_one():
     assert TokenBudget(100_000).reserve(4, None).written == DEFAULT_ANSWER
 
 
-def test_where_too_little_is_left_nothing_is_sent():
+def test_with_too_little_budget_left_nothing_is_sent():
     assert TokenBudget(LEAST_ANSWER).reserve(4, 1) is None
     assert TokenBudget(LEAST_ANSWER + 1).reserve(4, 1).written == 1
 
 
 @given(st.lists(st.tuples(st.integers(1, 4000), st.integers(1, 500) | st.none(), st.booleans()), max_size=30))
-def test_what_is_used_and_held_never_exceeds_the_budget(asked):
+def test_used_and_reserved_tokens_never_exceed_the_budget(asked):
     budget, open_ones = TokenBudget(2000), []
     for size, limit, ends in asked:
         if reserved := budget.reserve(size, limit):

@@ -28,7 +28,7 @@ BOXES = {
 
 
 def in_boxes(*wires, keep):
-    """Give every wire in every box; each wire in one box is the sample, for what differs between them does not meet."""
+    """Give every wire in every box; the sample has each wire in one box, since the two are independent."""
     cases = {
         (wire, name): pytest.param(wire, box, marks=mark, id=f"{wire}-{name}")
         for wire in wires
@@ -58,10 +58,10 @@ def played(box, command, models):
     ("wire", "box"),
     in_boxes("chat", "responses", "messages", keep=[("chat", "docker"), ("responses", "bwrap"), ("messages", "bwrap")]),
 )
-def test_the_official_clients_work_unchanged(wire, box, stub, told):
+def test_the_official_clients_work_unchanged(wire, box, stub, shared):
     upstream = stub(*SCRIPT)
     style = "anthropic" if wire == "messages" else "openai"
-    with ModelGateway(told.a_spec(upstream.url, style), "test-key") as models:
+    with ModelGateway(shared.a_spec(upstream.url, style), "test-key") as models:
         seen = played(box(), f"python3 {HERE / 'agents' / 'clients.py'} {wire}", models)
     said = json.loads(seen.output)
     assert said["said"] == "It is blue."
@@ -81,7 +81,7 @@ def test_the_official_clients_work_unchanged(wire, box, stub, told):
 @pytest.mark.parametrize(
     ("wire", "box"), in_boxes("openai", "anthropic", keep=[("openai", "bwrap"), ("anthropic", "docker")])
 )
-def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
+def test_a_model_solves_a_task_through_real_tools(wire, box, stub, shared):
     upstream = stub(
         {"text": "Let me see.", "calls": [("filesystem__list_directory", {"path": "/data/files"})]},
         {
@@ -92,7 +92,7 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
         },
         {"text": "2"},
     )
-    with ModelGateway(told.a_spec(upstream.url, wire), "test-key") as models:
+    with ModelGateway(shared.a_spec(upstream.url, wire), "test-key") as models:
         seen = played(box(), f"python3 {EXAMPLE / 'agent.py'}", models)
     assert seen.passed, (seen.code, seen.output, seen.evidence)
     assert seen.verdict is Verdict.TRUE
@@ -109,7 +109,7 @@ def test_a_model_solves_a_task_through_real_tools(wire, box, stub, told):
 
 
 def below(root):
-    """Give the processes that a process has started, and theirs."""
+    """Give the descendants of a process."""
     children = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError):
@@ -122,7 +122,7 @@ def below(root):
 
 
 def holds(pid, secret):
-    """Say whether a process has some bytes in its memory, its variables or its arguments."""
+    """Give whether a process has some bytes in its memory, its variables or its arguments."""
     folder = Path("/proc", str(pid))
     if secret in (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes():
         return True
@@ -137,8 +137,8 @@ def holds(pid, secret):
 
 
 @pytest.mark.box
-def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
-    """Looked for while the upstream has the request: in the agent, its relay, its world and its gateway."""
+def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, shared):
+    """While the upstream has the request, the agent, its relay, its world and its gateway are searched."""
     key, found, lines = "test-key-" + os.urandom(8).hex(), {}, {}
 
     def say(seen):
@@ -146,10 +146,10 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
             with suppress(OSError):
                 lines[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
                 found[pid] = holds(pid, key.encode())
-        return told.stubs.Turn(text="2")
+        return shared.stubs.Turn(text="2")
 
     upstream = stub(say=say)
-    with ModelGateway(told.a_spec(upstream.url), key) as models:
+    with ModelGateway(shared.a_spec(upstream.url), key) as models:
         seen = played(BwrapBox(), f"python3 {EXAMPLE / 'agent.py'}", models)
         model = first_of(models._process)
     assert seen.transcript.model_calls[0].outcome == "ok"
@@ -160,7 +160,7 @@ def test_while_an_agent_asks_the_key_is_in_one_process_alone(stub, told):
 
 
 def asking(agent):
-    """Ask the model once, and end with 1 where it gives no answer."""
+    """Ask the model once, and exit with 1 where it gives no answer."""
     question = {"model": "small", "messages": [{"role": "user", "content": "What is it?"}]}
     Hands(agent).send("POST", "/v1/chat/completions", question)
 
@@ -172,10 +172,10 @@ def asking(agent):
         ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
     ],
 )
-def test_whose_failure_it_is_and_each_try_is_in_the_log(stub, told, fault, ruling, outcome):
+def test_the_cause_of_a_failure_and_each_try_are_in_the_log(stub, shared, fault, ruling, outcome):
     upstream = stub({"fault": fault})
     box, agent = in_memory(asking)
-    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+    with ModelGateway(shared.a_spec(upstream.url), "test-key") as models:
         played_run = run(a_task(), agent, box, terms=Terms(models=models))
     assert (played_run.failure, played_run.code, played_run.attempts, played_run.verdict) == ruling
     for one in (played_run, *played_run.earlier):

@@ -20,7 +20,7 @@ PATHS = [CHAT, RESPONSES, MESSAGES]
 
 
 def said(document):
-    """Give the text of an answer, of whatever format."""
+    """Give the text of a response, in any format."""
     if "choices" in document:
         return document["choices"][0]["message"]["content"]
     blocks = document["output"][0]["content"] if "output" in document else document["content"]
@@ -28,11 +28,11 @@ def said(document):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_everything_that_is_sent_is_in_the_log(path, desk, stub, told):
+def test_everything_that_is_sent_is_in_the_log(path, session_for, stub, shared):
     upstream = stub({"text": "It is blue."}, {"text": "It is red.", "calls": [("paint", {"a": 1})]})
-    task = desk(upstream, told.style(path))
-    assert said(task.ask(path, told.a_request(path, "Which colour?")).json()) == "It is blue."
-    task.stream(path, told.a_request(path, "Which colour?"))
+    task = session_for(upstream, shared.style(path))
+    assert said(task.ask(path, shared.a_request(path, "Which colour?")).json()) == "It is blue."
+    task.stream(path, shared.a_request(path, "Which colour?"))
     first, second = task.finish()
     assert (first.outcome, first.read, first.written, first.estimated) == ("ok", 100, 7, False)
     assert "Which colour?" in json.dumps(first.request)
@@ -47,10 +47,10 @@ def test_everything_that_is_sent_is_in_the_log(path, desk, stub, told):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_stream_that_breaks_ends_in_an_error_and_is_counted_by_us(path, desk, stub, told):
+def test_a_stream_that_breaks_ends_in_an_error_and_is_counted_by_us(path, session_for, stub, shared):
     upstream = stub({"text": "one two three four five six", "fault": "break"}, {"text": "one two three four five six"})
-    task = desk(upstream, told.style(path))
-    events = task.stream(path, told.a_request(path))
+    task = session_for(upstream, shared.style(path))
+    events = task.stream(path, shared.a_request(path))
     assert events[-1].get("error"), events[-1]
     assert events[-1] is not None
     (call,) = task.finish()
@@ -61,10 +61,10 @@ def test_a_stream_that_breaks_ends_in_an_error_and_is_counted_by_us(path, desk, 
     assert len(upstream.own()) == 2
 
 
-def test_what_breaks_again_was_the_request(desk, stub, told):
+def test_an_error_that_repeats_is_the_requests(session_for, stub, shared):
     upstream = stub({"text": "one two three", "fault": "error"}, {"text": "one two three", "fault": "error"})
-    task = desk(upstream, "anthropic")
-    events = task.stream(MESSAGES, told.a_request(MESSAGES))
+    task = session_for(upstream, "anthropic")
+    events = task.stream(MESSAGES, shared.a_request(MESSAGES))
     assert events[-1]["error"]["type"] == "api_error"
     assert "fp-of-another-run" not in json.dumps(events)
     (call,) = task.finish()
@@ -74,10 +74,10 @@ def test_what_breaks_again_was_the_request(desk, stub, told):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("status", "heard"), [(400, 400), (422, 422), (500, 502), (429, 502), (401, 502), (404, 502)])
-def test_an_upstream_that_answers_us_was_not_down(status, heard, desk, stub, told):
+def test_an_upstream_that_answers_us_was_not_down(status, heard, session_for, stub, shared):
     upstream = stub(*[{"fault": f"status:{status}"}] * 3)
-    task = desk(upstream)
-    answer = task.ask(CHAT, told.a_request(CHAT))
+    task = session_for(upstream)
+    answer = task.ask(CHAT, shared.a_request(CHAT))
     assert answer.status_code == heard
     assert "other-run" not in answer.text
     (call,) = task.finish()
@@ -88,45 +88,45 @@ def test_an_upstream_that_answers_us_was_not_down(status, heard, desk, stub, tol
 
 
 @pytest.mark.slow
-def test_an_upstream_that_fails_us_too_is_down(desk, stub, told):
-    task = desk(stub({"fault": "status:503*"}))
-    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+def test_an_upstream_that_fails_us_too_is_down(session_for, stub, shared):
+    task = session_for(stub({"fault": "status:503*"}))
+    assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 502
     (call,) = task.finish()
     assert call.outcome == "down"
 
 
 @pytest.mark.slow
-def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(desk, stub, told):
-    task = desk(stub({"fault": "status:429*"}))
-    assert task.ask(CHAT, told.a_request(CHAT)).status_code == 502
+def test_an_upstream_that_is_asked_too_much_may_have_been_so_by_the_agent(session_for, stub, shared):
+    task = session_for(stub({"fault": "status:429*"}))
+    assert task.ask(CHAT, shared.a_request(CHAT)).status_code == 502
     (call,) = task.finish()
     assert call.outcome == "broke"
 
 
 @pytest.mark.slow
-def test_what_passes_by_itself_is_tried_again_unseen(desk, stub, told):
+def test_a_transient_error_is_retried_unseen(session_for, stub, shared):
     upstream = stub({"fault": "status:500"}, {"fault": "drop"}, {"text": "It is blue."})
-    task = desk(upstream)
-    assert said(task.ask(CHAT, told.a_request(CHAT)).json()) == "It is blue."
+    task = session_for(upstream)
+    assert said(task.ask(CHAT, shared.a_request(CHAT)).json()) == "It is blue."
     (call,) = task.finish()
     assert call.outcome == "ok"
     assert len(upstream.seen) == 3
 
 
-def test_an_agent_cannot_make_us_ask_the_upstream_without_end(desk, stub, told):
+def test_an_agent_cannot_make_us_ask_the_upstream_without_end(session_for, stub, shared):
     upstream = stub(*[{"fault": "status:400"}] * 20)
-    task = desk(upstream)
+    task = session_for(upstream)
     for _ in range(12):
-        task.ask(CHAT, told.a_request(CHAT))
+        task.ask(CHAT, shared.a_request(CHAT))
     task.finish()
     assert len(upstream.seen) - len(upstream.own()) == 3
 
 
-def test_the_budget_is_the_task_s(desk, stub, told):
+def test_the_budget_is_the_task_s(session_for, stub, shared):
     upstream = stub()
-    task = desk(upstream, tokens=1000)
+    task = session_for(upstream, tokens=1000)
     sizes = []
-    while (answer := task.ask(CHAT, told.a_request(CHAT, max_tokens=5000))).status_code == 200:
+    while (answer := task.ask(CHAT, shared.a_request(CHAT, max_tokens=5000))).status_code == 200:
         sizes.append(upstream.seen[-1].body["max_tokens"])
     assert answer.status_code == 403
     assert "1000 tokens" in answer.json()["error"]["message"]
@@ -136,20 +136,20 @@ def test_the_budget_is_the_task_s(desk, stub, told):
     assert sum(call.read + call.written for call in task.finish()) <= 1000
 
 
-def test_the_requests_are_counted(desk, stub, told):
-    task = desk(stub(), "anthropic", requests=2)
-    codes = [task.ask(MESSAGES, told.a_request(MESSAGES)).status_code for _ in range(3)]
+def test_the_requests_are_counted(session_for, stub, shared):
+    task = session_for(stub(), "anthropic", requests=2)
+    codes = [task.ask(MESSAGES, shared.a_request(MESSAGES)).status_code for _ in range(3)]
     assert codes == [200, 200, 403]
     assert len(task.finish()) == 2
 
 
-def test_many_at_a_time_cost_no_more_than_the_budget(desk, stub, told):
+def test_many_at_a_time_cost_no_more_than_the_budget(session_for, stub, shared):
     upstream = stub()
-    task = desk(upstream, tokens=3000)
+    task = session_for(upstream, tokens=3000)
     codes: list[int] = []
 
     def ask():
-        codes.append(task.ask(CHAT, told.a_request(CHAT, max_tokens=200)).status_code)
+        codes.append(task.ask(CHAT, shared.a_request(CHAT, max_tokens=200)).status_code)
 
     threads = [threading.Thread(target=ask) for _ in range(12)]
     for thread in threads:
@@ -163,34 +163,34 @@ def test_many_at_a_time_cost_no_more_than_the_budget(desk, stub, told):
     assert len(task.finish()) == codes.count(200)
 
 
-def test_sessions_do_not_share_a_cache_key_or_a_budget(desk, stub, told):
+def test_sessions_do_not_share_a_cache_key_or_a_budget(session_for, stub, shared):
     upstream = stub()
-    one = desk(upstream, tokens=1000)
-    other = desk.another(one.models)
-    one.ask(CHAT, told.a_request(CHAT))
-    other.ask(CHAT, told.a_request(CHAT, prompt_cache_key=upstream.seen[0].body["prompt_cache_key"]))
+    one = session_for(upstream, tokens=1000)
+    other = session_for.another(one.models)
+    one.ask(CHAT, shared.a_request(CHAT))
+    other.ask(CHAT, shared.a_request(CHAT, prompt_cache_key=upstream.seen[0].body["prompt_cache_key"]))
     keys = [seen.body["prompt_cache_key"] for seen in upstream.seen]
     assert len(set(keys)) == 2
     assert (len(one.finish()), len(other.finish())) == (1, 1)
 
 
-def test_an_agent_that_goes_away_takes_its_request_with_it(desk, stub, told):
-    task = desk(stub({"fault": "hang"}, {"text": "It is blue."}))
+def test_an_agent_that_goes_away_takes_its_request_with_it(session_for, stub, shared):
+    task = session_for(stub({"fault": "hang"}, {"text": "It is blue."}))
     with pytest.raises(Exception, match="timed out"):
-        task.ask(CHAT, told.a_request(CHAT), timeout=3)
-    assert said(task.ask(CHAT, told.a_request(CHAT)).json()) == "It is blue."
+        task.ask(CHAT, shared.a_request(CHAT), timeout=3)
+    assert said(task.ask(CHAT, shared.a_request(CHAT)).json()) == "It is blue."
     first, second = task.finish()
     assert (first.outcome, second.outcome) == ("cut", "ok")
     assert first.estimated
 
 
-def test_what_is_under_way_at_the_end_is_cut_and_logged(desk, stub, told):
+def test_a_request_under_way_at_the_end_is_cut_and_logged(session_for, stub, shared):
     upstream = stub({"fault": "hang"})
-    task = desk(upstream)
+    task = session_for(upstream)
 
     def ask():
         with suppress(httpx2.HTTPError):
-            task.ask(CHAT, told.a_request(CHAT))
+            task.ask(CHAT, shared.a_request(CHAT))
 
     thread = threading.Thread(target=ask)
     thread.start()
@@ -201,47 +201,47 @@ def test_what_is_under_way_at_the_end_is_cut_and_logged(desk, stub, told):
     assert call.outcome == "cut"
 
 
-def test_a_model_process_that_dies_is_a_fact_and_is_started_again(desk, stub, told):
+def test_a_model_process_that_dies_is_a_fact_and_is_started_again(session_for, stub, shared):
     upstream = stub({"text": "one"}, {"text": "two"})
-    task = desk(upstream)
-    task.ask(CHAT, told.a_request(CHAT))
+    task = session_for(upstream)
+    task.ask(CHAT, shared.a_request(CHAT))
     task.models._process.kill()
     task.models._process.wait()
-    answer = task.ask(CHAT, told.a_request(CHAT))
+    answer = task.ask(CHAT, shared.a_request(CHAT))
     assert answer.status_code == 502
     task.finish()
     assert task.session.lost
-    other = desk.another(task.models)
-    assert said(other.ask(CHAT, told.a_request(CHAT)).json()) == "two"
+    other = session_for.another(task.models)
+    assert said(other.ask(CHAT, shared.a_request(CHAT)).json()) == "two"
     other.finish()
     assert not other.session.lost
 
 
-def test_whether_an_upstream_answers_can_be_asked(stub, told):
+def test_whether_an_upstream_answers_can_be_asked(stub, shared):
     from sandbox.model_gateway.process import ModelGateway
 
     upstream = stub()
-    with ModelGateway(told.a_spec(upstream.url), "test-key") as models:
+    with ModelGateway(shared.a_spec(upstream.url), "test-key") as models:
         assert models.check("small")
-        upstream.script.append(told.stubs.Turn(fault="status:401*"))
+        upstream.script.append(shared.stubs.Turn(fault="status:401*"))
         assert not models.check("small")
 
 
 @pytest.mark.slow
-def test_bad_requests_do_not_hide_that_the_upstream_went_down(desk, stub, told):
+def test_bad_requests_do_not_hide_that_the_upstream_went_down(session_for, stub, shared):
     upstream = stub(*[{"fault": "status:400"}] * 5)
-    task = desk(upstream)
+    task = session_for(upstream)
     for _ in range(5):
-        task.ask(CHAT, told.a_request(CHAT))
-    upstream.script.append(told.stubs.Turn(fault="status:503*"))
-    task.ask(CHAT, told.a_request(CHAT))
+        task.ask(CHAT, shared.a_request(CHAT))
+    upstream.script.append(shared.stubs.Turn(fault="status:503*"))
+    task.ask(CHAT, shared.a_request(CHAT))
     assert [call.outcome for call in task.finish()] == ["refused"] * 5 + ["down"]
 
 
-def test_what_cannot_be_logged_is_not_sent(desk, stub, told):
-    """Sixteen MiB are kept of a task, and the system prompt is in every request."""
+def test_a_request_that_cannot_be_logged_is_not_sent(session_for, stub, shared):
+    """A task's log holds 16 MiB, and the system prompt is in every request."""
     upstream = stub()
-    task = desk(upstream, tokens=100_000_000, requests=100)
+    task = session_for(upstream, tokens=100_000_000, requests=100)
     said = [{"role": "system", "content": "x" * 900_000}, {"role": "user", "content": "hi"}]
     codes = []
     while len(codes) < 100:
@@ -257,7 +257,7 @@ def test_what_cannot_be_logged_is_not_sent(desk, stub, told):
 
 
 @pytest.mark.parametrize("other", ['{"a": true, "b": 2}', '{"a": 1.0, "b": 2}', '{"b": 2, "a": 1}'])
-def test_what_is_the_same_to_python_alone_is_written_down_again(other):
+def test_values_equal_in_python_alone_are_logged_again(other):
     asked = [{"messages": [{"content": json.loads(one)}, "x"]} for one in ('{"a": 1, "b": 2}', other)]
     assert repeated(asked[0], asked[0], "messages") == 2
     assert repeated(asked[0], asked[1], "messages") == 0

@@ -129,7 +129,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("wire", "more", "place"), REFUSED)
-def test_what_is_not_passed_on_is_refused_by_name(wire, more, place):
+def test_unsupported_fields_are_refused_by_name(wire, more, place):
     with pytest.raises(Unfit) as refusal:
         rebuilt(wire, **more)
     assert str(refusal.value).startswith(place)
@@ -155,7 +155,7 @@ def test_what_is_not_passed_on_is_refused_by_name(wire, more, place):
         ),
     ],
 )
-def test_what_the_table_names_is_passed_on_as_it_is(wire, more):
+def test_listed_fields_are_passed_on_unchanged(wire, more):
     assert rebuilt(wire, **more) == LEAST[wire.name] | more
 
 
@@ -179,7 +179,7 @@ def test_null_is_a_missing_field_and_what_clients_send_back_is_left_out():
 
 
 @pytest.mark.parametrize("wire", [CHAT, RESPONSES, MESSAGES])
-def test_what_is_sent_is_under_our_terms(wire):
+def test_requests_are_sent_with_our_own_settings(wire):
     sent = wire.prepared(rebuilt(wire, stream=True), Grant(33, "key-of-this-run"))
     limits = [sent[name] for name in wire.limits if name in sent]
     assert limits == [33]
@@ -206,17 +206,17 @@ ANYTHING = st.recursive(
 
 @given(wire=st.sampled_from(list(WIRES.values())), junk=ANYTHING, data=st.data())
 def test_no_answer_can_break_the_rebuilding_or_smuggle_a_field(wire, junk, data):
-    """Whatever an upstream says in the place of anything, what is passed on has only the table's fields."""
+    """Whatever an upstream sends in any position, what is passed on has only the table's fields."""
     name = data.draw(st.sampled_from(sorted(wire.answer.fields)))
     built = wire.answered({name: junk, "system_fingerprint": "x", "x-request": junk}, "small", 3)
     assert built.keys() <= wire.answer.fields.keys()
     assert built["model"] == "small"
     for kind, shape in wire.events.items():
         inner = data.draw(st.sampled_from([*sorted(shape.fields), "zz"]))
-        told = wire.event({"type": kind, inner: junk, "service_tier": "x"}, "small", 3)
-        assert told is None or told[1].keys() <= shape.fields.keys() | {"type", "id", "created", "model"}
+        passed_on = wire.event({"type": kind, inner: junk, "service_tier": "x"}, "small", 3)
+        assert passed_on is None or passed_on[1].keys() <= shape.fields.keys() | {"type", "id", "created", "model"}
         wire.usage({"type": kind, inner: junk})
-        wire.pieces(told[1] if told else {})
+        wire.pieces(passed_on[1] if passed_on else {})
 
 
 @given(wire=st.sampled_from(list(WIRES.values())), junk=ANYTHING, data=st.data())
@@ -232,7 +232,7 @@ def test_no_request_gets_a_field_past_the_table(wire, junk, data):
 
 
 def test_the_tables_name_every_way_out_that_is_known():
-    """A field that reaches further than the model must be refused, not only unknown: the refusal says why."""
+    """A field that reaches beyond the model is refused by name, not as unknown: the refusal gives the reason."""
     for wire, names in (
         (CHAT, {"user", "metadata", "web_search_options", "safety_identifier", "service_tier"}),
         (RESPONSES, {"previous_response_id", "conversation", "prompt", "user", "metadata"}),

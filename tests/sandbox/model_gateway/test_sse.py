@@ -42,7 +42,7 @@ def test_an_event_without_end_is_given_up():
         feed(b"data: " + b"x" * 65536 + b"\n")
 
 
-def test_what_is_written_is_one_line_whatever_it_says():
+def test_any_event_is_written_as_one_line():
     text = sse.event({"said": "a\r\n\r\nevent: b\ndata: c\u2028\x85"}, "message")
     assert text.count("\n") == 3
     assert text.isascii()

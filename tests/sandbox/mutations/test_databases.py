@@ -38,7 +38,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
 
 
 def made(server, before, after):
-    """Make each mistake, see that it changes something, and give their kinds."""
+    """Make each mutation, check that it changes something, and give their kinds."""
     found = list(MODULES[server].mistakes(before, after))
     for name, change in found:
         assert dict(MUTATORS[server](after, change)) != dict(after), name
@@ -90,7 +90,7 @@ def test_typical_mutations_of_a_graph_follow_from_what_the_solution_changed():
 
 
 @pytest.mark.parametrize("server", MODULES)
-def test_of_a_state_that_nobody_read_back_nothing_is_known(server):
+def test_an_unread_state_gives_no_mutation(server):
     assert list(MODULES[server].mistakes(FileTree({}), FileTree({}))) == []
     seeds = SERVERS[server].seed({})
     assert list(MODULES[server].mistakes(seeds, seeds)) == []

@@ -41,7 +41,7 @@ NAMESPACES = {
 KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACES)
 
 
-def spoiled(before, views, mutant):
+def mutated(before, views, mutant):
     states = dict(views.states)
     for server, change in mutant.changes:
         states[server] = MUTATORS[server](states[server], change)
@@ -56,7 +56,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
     assert judge(parsed, holds).verdict is Verdict.TRUE
     broken = [one for one in mutants(parsed, {}, holds.states, holds.answer) if one.kind == "broken"]
     assert len(broken) == 1
-    assert judge(parsed, spoiled(None, holds, broken[0])).verdict is Verdict.FALSE
+    assert judge(parsed, mutated(None, holds, broken[0])).verdict is Verdict.FALSE
 
 
 def test_an_any_is_broken_whole_and_a_not_is_left_to_people():
@@ -66,7 +66,7 @@ def test_an_any_is_broken_whole_and_a_not_is_left_to_people():
     (broken,) = (m for m in mutants(parsed, views.states, views.states, "yes") if m.kind == "broken")
     assert len(broken.changes) == 1
     assert broken.answer is not None
-    assert judge(parsed, spoiled(None, views, broken)).verdict is Verdict.FALSE
+    assert judge(parsed, mutated(None, views, broken)).verdict is Verdict.FALSE
 
 
 def made(module, before, after):

@@ -92,7 +92,7 @@ def test_text_that_the_server_quotes_below_a_forwarded_message_is_not_mutated():
     assert "wrong-file" in made(email, "email", before, after)
 
 
-def test_where_nothing_was_done_hardly_anything_can_be_wrong():
+def test_an_unchanged_state_gives_few_mutations():
     for module, server in ((spreadsheet, "spreadsheet"), (calendar, "calendar"), (email, "email")):
         before, after = left(server, {})
         assert list(module.mistakes(before, after)) == []

@@ -65,7 +65,7 @@ CLOSED_LIST = {
     "place-not-ready",
     "engine-lost",
 }
-"""What is ours without a check: whoever adds to it has to say why no agent can bring it about."""
+"""What is ours without a check: an addition needs the reason why no agent can cause it."""
 
 
 def every_fact():
@@ -104,7 +104,7 @@ def test_no_row_is_left_out():
 
 
 def test_no_combination_of_facts_is_better_than_a_fail():
-    """No failure that an agent could have brought about is ours, and what counts was judged in time and in budget."""
+    """No failure that an agent could cause is ours, and what counts was judged in time and within the budget."""
     for facts in every_fact():
         ruling = classify(facts)
         assert ruling.code in CODES
@@ -162,7 +162,7 @@ def test_how_the_agent_itself_ended_never_decides(code):
         {"upstream": "broke"},
     ],
 )
-def test_what_is_lost_stands_in_nobodys_way_where_the_task_is_done(lost):
+def test_a_loss_after_the_task_is_done_changes_nothing(lost):
     assert classify(replace(DONE, verdict=Verdict.TRUE, **lost)) == Ruling(None, "finished")
 
 
@@ -183,7 +183,7 @@ def test_the_reference_page_is_written_from_the_tables():
 
 
 def test_no_text_of_anybody_is_among_the_facts():
-    """A string could have been written by a model: `ended` and `upstream` are ones of fixed lists of our own."""
+    """A model could have written a string: `ended` and `upstream` take values of our own fixed lists."""
     kinds = [
         str(field.type) for facts in (AttemptFacts, box.ExitFacts) for field in facts.__dataclass_fields__.values()
     ]

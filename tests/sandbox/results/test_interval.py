@@ -57,7 +57,7 @@ def test_students_quantiles_are_those_of_the_tables(degrees, expected):
     [(0.5, 0.3, 60, (1, 2, 3, 6)), (0.8, 0.8, 60, (1, 2, 3, 6)), (0.95, 0.3, 20, (1, 2)), (0.8, 0.3, 6, (4, 5))],
 )
 def test_the_interval_covers_the_truth_where_skeletons_differ(share, alike, skeletons, sizes):
-    """Beta-binomial skeletons: `alike` is the correlation of two tasks of one skeleton."""
+    """Skeletons are beta-binomial: `alike` is the correlation of two tasks of one skeleton."""
     dice = random.Random(20261201)
     a, b = share * (1 - alike) / alike, (1 - share) * (1 - alike) / alike
     covered = steady = naive = 0

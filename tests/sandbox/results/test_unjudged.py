@@ -13,11 +13,11 @@ from ..builders import Hands, an_sqlite_task, in_memory
 
 
 class Died(BaseException):
-    """Whoever was judging is gone."""
+    """Raised in place of a judge that died."""
 
 
 def interrupted(story, **more):
-    """Play a set whose runner dies once something was handed over; give that, and the box and agent to go on with."""
+    """Play a set whose runner dies after handing something over; give that, and the box and agent to resume with."""
     kept: dict[str, UnjudgedResult] = {}
 
     def keep(left):
@@ -31,7 +31,7 @@ def interrupted(story, **more):
     return task, kept, box, agent
 
 
-def test_what_was_handed_over_is_judged_and_its_task_is_not_served_again():
+def test_a_state_handed_over_is_judged_and_its_task_is_not_served_again():
     task, kept, box, agent = interrupted(Hands.add)
     assert list(kept) == [task.id]
     served: list[str] = []
@@ -43,7 +43,7 @@ def test_what_was_handed_over_is_judged_and_its_task_is_not_served_again():
     assert "freeze" in run.phases
 
 
-def test_what_a_later_verdict_says_is_what_the_first_would_have_said():
+def test_a_later_verdict_equals_the_first_one():
     task, kept, box, agent = interrupted(Hands.look)
     (late,) = run_set([task], agent, box, left=kept)
     (now,) = run_set([task], agent, in_memory(lambda made: Hands(made).look())[0])

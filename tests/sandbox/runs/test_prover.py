@@ -29,7 +29,7 @@ INSERT = {"tool": "sqlite.write_query", "arguments": {"query": "INSERT INTO peop
 
 
 def a_draft(**changes):
-    """One task over all three servers: write a file, make a branch, add a row, and answer."""
+    """Make one task over all three servers: write a file, make a branch, add a row, and answer."""
     commits = [{"branch": "main", "message": "Begin", "files": {"a.txt": "one\n"}}]
     table = {"columns": [["id", "INTEGER PRIMARY KEY"], ["name", "TEXT NOT NULL"]], "rows": [[1, "Ada"]]}
     tools = ["filesystem.write_file", "filesystem.read_text_file", "git.git_create_branch", "sqlite.write_query"]
@@ -104,7 +104,7 @@ def test_a_scheduled_fault_meets_the_solution_too(prover):
 
 
 def test_a_solution_longer_than_the_budget_is_played_and_counted(prover):
-    """That it is too long is for the gate to say, and it says how long."""
+    """The gate refuses it as too long, and says how long."""
     assert prover.prove(a_draft(max_steps=1), [WRITE, READ, READ], None).calls == 3
 
 

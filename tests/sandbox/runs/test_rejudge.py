@@ -25,7 +25,7 @@ def no_box(name):
 
 
 def played(story):
-    """Play a task, and give it, what was left as it comes back out of its seal, and the run."""
+    """Play a task, and give it, its state as it comes back out of its seal, and the run."""
     kept: list[UnjudgedResult] = []
     box, agent = in_memory(lambda made: story(Hands(made)))
     task = an_sqlite_task()[0]
@@ -34,7 +34,7 @@ def played(story):
 
 
 @pytest.mark.parametrize("story", [Hands.add, Hands.look])
-def test_what_was_judged_comes_to_the_same_again(story):
+def test_rejudging_gives_the_same_verdict(story):
     task, left, run = played(story)
     with JudgeAgain(no_box) as again:
         assert again.verdict("memory", task, left) is run.judged is run.verdict
@@ -64,7 +64,7 @@ def test_a_run_without_a_state_was_judged_by_nobody():
     assert (run.judged_by, run.judged) == ("", None)
 
 
-def test_what_only_a_backend_can_read_is_read_back_and_where_that_breaks_nobody_can_say(monkeypatch):
+def test_a_backends_state_is_read_back_and_unknown_if_the_backend_breaks(monkeypatch):
     wanted = {"postgres.rowExists": {"table": "people", "where": {"id": 1}}}
     listed = tools("postgres", 5) + tools("filesystem", 8)
     task = a_task("postgres", initial_state={}, available_tools=listed, success_predicate=wanted)

@@ -40,7 +40,7 @@ from ..builders import (
     run,
 )
 
-# ---- behind a real wall ----
+# ---- in a real box ----
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def box():
 
 @pytest.fixture
 def nothing_left():
-    """Whatever a story does, no folder, process or thread of its runs outlives it."""
+    """Require that no folder, process or thread of a test's runs outlives it."""
     yield
     assert not list(Path("/dev/shm").glob(f"quarterturn-{os.getpid()}-*"))
     assert not worlds()
@@ -60,7 +60,7 @@ def nothing_left():
 
 
 def worlds() -> list[int]:
-    """Find the processes below this one that are a world's PID 1, or the bwrap around it."""
+    """Find the descendants of this process that are a world's PID 1, or the bwrap around it."""
     parents = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -142,7 +142,7 @@ def test_an_interrupted_set_leaves_nothing_behind(box, tmp_path, nothing_left):
 
 @pytest.mark.box
 def test_no_process_shows_the_goal_while_it_runs(box, nothing_left):
-    """Arguments and variables of every process on the machine are read all the while."""
+    """Arguments and variables of every process on the machine are read during the run."""
     own = base64.b32encode(secrets.token_bytes(10)).decode().lower()  # no other test's process can hold such words
     word, phrase, name, wanted = (secrets.token_hex(8) for _ in range(4))
     task = a_task(
@@ -182,7 +182,7 @@ def test_no_process_shows_the_goal_while_it_runs(box, nothing_left):
 
 
 def played(story, task=None, **more):
-    """Play a story in memory: a function that is given the oracle's client."""
+    """Play a function that is given the oracle's client, in memory."""
     box, agent = in_memory(lambda made: story(Hands(made)))
     return run(task or a_task(), agent, box, **more)
 
@@ -257,7 +257,7 @@ def test_a_repr_shows_nothing_of_the_task():
 
 
 def dying(*alive):
-    """A box in memory whose first worlds die as they are made: one for each word, which says whether it lives."""
+    """Make a box in memory whose first worlds may die as they are made: one per word, which says whether it lives."""
     box, agent = in_memory(lambda made: Hands(made).solve())
     lives, world = iter(alive), box.world
 
@@ -336,11 +336,11 @@ def test_a_box_that_is_lost_in_the_middle_of_a_set_is_reported_not_raised():
 
     box, agent = in_memory(Hands)
     box.place = lost
-    told: list[str] = []
+    reported: list[str] = []
     results = run_set(
-        [a_task()], agent, box, on_serve=told.append, on_done=lambda run: told.append(f"{run.task_id} is done")
+        [a_task()], agent, box, on_serve=reported.append, on_done=lambda run: reported.append(f"{run.task_id} is done")
     )
-    assert told == [f"{results[0].task_id} is done"], "it was never served"
+    assert reported == [f"{results[0].task_id} is done"], "it was never served"
     (one,) = results
     assert (one.failure, one.code, one.verdict, one.attempts) == (
         "ours",
@@ -357,7 +357,7 @@ def test_a_task_is_written_down_as_served_before_its_agent_is_let_go():
     assert order == ["served", "played"]
 
 
-def test_what_may_not_be_served_ends_the_set_before_an_agent_is_let_go():
+def test_a_task_that_may_not_be_served_ends_the_set_before_its_agent_starts():
     def refuse(task_id):
         raise NotAllowed(f"{task_id} was served already")
 

@@ -55,13 +55,13 @@ def a_task(predicate, state=STATE):
 
 
 def played(*statements, predicate=TRUTH, state=STATE):
-    """Carry out SQL through the real server, and judge what is left."""
+    """Run SQL through the real server, and judge the state."""
     calls = [{"tool": "postgres.execute", "arguments": {"sql": statement}} for statement in statements]
     return BoxProver(BwrapBox()).prove(a_task(predicate, state) | {"max_steps": len(calls) + 1}, calls, None)
 
 
 def played_apart(cases, where):
-    """Carry out each case on a table of its own, all in one world; give the cases' verdicts on a row of their table."""
+    """Run each case on a table of its own, all in one world; give each case's verdict on a row of its table."""
     state = STATE | {"postgres": {"tables": {f"stock{number}": STOCK for number in range(len(cases))}}}
     rows = [{"postgres.rowExists": {"table": f"stock{number}", "where": where}} for number in range(len(cases))]
     statements = [case.replace("stock", f"stock{number}") for number, case in enumerate(cases)]
@@ -90,7 +90,7 @@ def test_a_state_that_nobody_asked_for_is_read_from_its_seed():
 
 
 @pytest.mark.box
-def test_what_was_written_is_read_back_and_a_statement_that_fails_leaves_nothing():
+def test_written_rows_are_read_back_and_a_failed_statement_leaves_nothing():
     proved = played(
         "insert into stock (item, price) values ('pen', 0.5); update stock set price = 6 where id = 1",
         "delete from stock; select 1/0",
@@ -164,7 +164,7 @@ LYING = [
 
 @pytest.mark.box
 @pytest.mark.slow
-def test_what_only_looks_like_a_row_of_the_table_is_none():
+def test_lookalike_rows_do_not_count():
     assert played_apart(LYING, {"item": "lie"}) == dict.fromkeys(LYING, Verdict.FALSE)
 
 
@@ -204,7 +204,7 @@ def test_tricks_to_hide_from_or_stop_the_reader_fail():
 @pytest.mark.box
 @pytest.mark.slow
 def test_more_than_anybody_looks_at_counts_against_the_agent():
-    """Eighty megabytes that compress to almost nothing."""
+    """Eighty megabytes compress to almost nothing."""
     fill = "create table big (t text); insert into big select repeat('x', 4000000) from generate_series(1, 20)"
     proved = played(fill, predicate={"any": [TRUTH, {"not": LIE}]})
     assert [child.verdict for child in proved.evidence.children] == [Verdict.FALSE, Verdict.FALSE]
@@ -212,7 +212,7 @@ def test_more_than_anybody_looks_at_counts_against_the_agent():
 
 @pytest.fixture(scope="module")
 def left():
-    """A cluster, as a world left it."""
+    """Give a cluster as a world left it."""
     task = Task.parse(a_task(TRUTH))
     prover = BoxProver(BwrapBox())
     kept = {}
@@ -248,7 +248,7 @@ HOSTILE = {
 
 
 @pytest.mark.box
-def test_what_was_written_beside_the_data_is_not_obeyed(left):
+def test_planted_configuration_is_not_obeyed(left):
     tree = FileTree({**left, **{path: Node("file", data) for path, data in HOSTILE.items()}})
     assert said_of(POSTGRES, read(POSTGRES, tree), TRUTH) is Verdict.TRUE
 

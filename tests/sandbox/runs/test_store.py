@@ -33,7 +33,7 @@ SECRET = "the-ledger-of-margarethe"
 
 
 class Somewhere(NamedTuple):
-    """A box by name; nothing is started in these stories."""
+    """A box that is only a name; nothing is started here."""
 
     name: str = "bwrap"
     official: bool = False
@@ -90,7 +90,7 @@ def test_numbers_are_given_once_and_without_a_gap(home):
     assert [opened(home) for _ in range(3)] == [1, 2, 3]
 
 
-def test_what_was_recorded_comes_back_whole_and_the_opening_is_logged(home):
+def test_a_recorded_result_comes_back_whole_and_the_opening_is_logged(home):
     number = opened(home, tasks=2)
     home.runs.start(number)
     broken = a_run("t-bbbbbbbbbbbbbbbb", verdict=Verdict.UNKNOWN, failure="unclear", code="gateway-lost")
@@ -176,7 +176,7 @@ def test_a_result_that_cannot_be_sealed_leaves_no_row(home, monkeypatch):
 
 
 @pytest.mark.parametrize("event", ["finish", "abort"])
-def test_what_has_ended_stays_ended(home, event):
+def test_an_ended_run_stays_ended(home, event):
     number = opened(home)
     home.runs.start(number)
     home.runs.record(number, 1, a_run())
@@ -212,7 +212,7 @@ def left_of(task: str, size: int = 1000) -> UnjudgedResult:
     return UnjudgedResult(task, FrozenState(os.urandom(size)), facts, Transcript((), None, "answered"))
 
 
-def test_what_a_result_was_judged_from_stays_and_nothing_else_does(home):
+def test_the_judged_state_of_a_result_stays_and_nothing_else_does(home):
     number, tasks = opened(home, tasks=3), [f"t-{letter * 16}" for letter in "abc"]
     home.runs.start(number)
     for task, judged_by in zip(tasks, ("somebody", "", "somebody"), strict=True):
@@ -227,7 +227,7 @@ def test_what_a_result_was_judged_from_stays_and_nothing_else_does(home):
     assert not home.runs.left(number)
 
 
-def test_of_large_states_a_run_keeps_as_many_as_fit(home, monkeypatch):
+def test_a_run_keeps_as_many_large_states_as_fit(home, monkeypatch):
     monkeypatch.setattr("sandbox.runs.store.KEPT", 50_000)
     number, tasks = opened(home, tasks=3), [f"t-{letter * 16}" for letter in "abc"]
     home.runs.start(number)

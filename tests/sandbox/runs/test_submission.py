@@ -141,7 +141,7 @@ def test_an_image_is_bound_by_the_digest_that_the_engine_gives():
 
 
 @pytest.mark.parametrize("reference", ["", "--privileged", "a b"])
-def test_what_an_engine_could_take_for_an_option_is_no_image(reference):
+def test_a_reference_that_an_engine_could_take_for_an_option_is_no_image(reference):
     with pytest.raises(Malformed, match="not the name of an image"):
         submission.image(reference, submitter="ada", resolve=lambda _: DIGEST)
 

@@ -13,7 +13,7 @@ MOST, LEAST = 18, 12  # tools that a task may list
 
 @pytest.fixture
 def played():
-    """Give a function that plays calls of one server, `[(tool, arguments)]`, and gives what that came to."""
+    """Give a function that plays calls of one server, `[(tool, arguments)]`, and gives their results."""
 
     def play(server, state, calls, predicate, box=None):
         used = list(dict.fromkeys(tool for tool, _ in calls))

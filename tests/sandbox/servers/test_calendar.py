@@ -59,7 +59,7 @@ def test_a_state_that_contradicts_itself_is_refused(event, sentence):
     "change",
     [{"start": "2026-01-05T10:00:00"}, {"repeats": {"COUNT": "4"}}, {"attendees": ["nobody"]}, {"status": "COMPLETED"}],
 )
-def test_what_no_event_can_be_is_refused(change):
+def test_impossible_events_are_refused(change):
     with pytest.raises(Malformed):
         check(STATE, {"calendars": {"work": {"events": [{**PLAN, **change}]}}}, "the state")
 
@@ -125,7 +125,7 @@ LEFT = {
 
 
 @pytest.mark.box
-def test_what_the_server_writes_is_what_is_read_back(played):
+def test_the_servers_writes_are_read_back(played):
     proved = played("calendar", STATES, CALLS, LEFT)
     assert not proved.errors, proved.log
     assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()
@@ -133,7 +133,7 @@ def test_what_the_server_writes_is_what_is_read_back(played):
 
 
 @pytest.mark.box
-def test_what_is_deleted_is_gone_and_what_is_not_there_or_anothers_is_an_error(played):
+def test_deleted_events_are_gone_and_missing_or_foreign_ones_are_an_error(played):
     gone = [("delete-event", {**AT_WORK, "uid": "gone"}), ("list-events", {**AT_WORK, "start": "x", "end": "y"})]
     gone += [("create-event", {"calendarUrl": "/bob/work/", "summary": "x", **NOON})]  # nobody gets into another's
     proved = played(

@@ -72,7 +72,7 @@ def test_a_state_that_contradicts_itself_is_refused(message, sentence):
         ("INBOX", {**PLAN, "subject": "ü"}),
     ],
 )
-def test_what_no_mailbox_holds_is_refused(folder, message):
+def test_impossible_messages_are_refused(folder, message):
     with pytest.raises(Malformed):
         check(STATE, {"folders": {folder: [message]}}, "the state")
 
@@ -171,7 +171,7 @@ def test_what_is_there_can_be_read_but_nothing_is_written_beside_the_mail_and_no
 
 
 @pytest.mark.box
-def test_what_is_sent_moved_and_marked_is_what_is_read_back(played):
+def test_sent_moved_and_marked_messages_are_read_back(played):
     proved = played("email", STATES, WRITING, LEFT)
     assert not proved.errors, [call["result"] for call in proved.log if call["error"]]
     assert proved.verdict is Verdict.TRUE, proved.evidence.as_json()

@@ -36,7 +36,7 @@ SITE = {
 
 @pytest.fixture
 def git(tmp_path):
-    """Unpack a state and ask the git program about it."""
+    """Unpack a state and run the git program on it."""
 
     def ask(tree, *words, check=True):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -122,34 +122,34 @@ def test_a_branch_name_that_git_would_refuse_is_refused(name):
         check(STATE, {"repositories": {"site": {"checkout": name}}}, "the state")
 
 
-def spoiled(**change):
+def mutated(**change):
     return mutate(built(), {"repository": "site", **change})
 
 
 def test_changes_of_branches_and_tags(git):
-    assert "dev/x" not in git(spoiled(delete_branch="dev/x"), "branch")
-    assert git(spoiled(move_branch={"branch": "spare", "to": "main~1"}), "log", "--format=%s", "spare") == "Begin\n"
-    assert git(spoiled(delete_tag="v1"), "tag") == ""
-    assert git(spoiled(tag={"name": "v2", "to": "dev/x"}), "log", "-1", "--format=%s", "v2") == "Try\n"
+    assert "dev/x" not in git(mutated(delete_branch="dev/x"), "branch")
+    assert git(mutated(move_branch={"branch": "spare", "to": "main~1"}), "log", "--format=%s", "spare") == "Begin\n"
+    assert git(mutated(delete_tag="v1"), "tag") == ""
+    assert git(mutated(tag={"name": "v2", "to": "dev/x"}), "log", "-1", "--format=%s", "v2") == "Try\n"
 
 
 def test_changes_of_commits(git):
-    reworded = spoiled(reword={"branch": "main", "message": "Other words"})
+    reworded = mutated(reword={"branch": "main", "message": "Other words"})
     assert git(reworded, "log", "-1", "--format=%s", "main") == "Other words\n"
     assert git(reworded, "diff", "spare", "main") == ""
-    added = spoiled(commit={"branch": "main", "files": {"q/r": "s", "old2": "o"}, "message": "More"})
+    added = mutated(commit={"branch": "main", "files": {"q/r": "s", "old2": "o"}, "message": "More"})
     assert git(added, "log", "--format=%s", "main").splitlines()[0] == "More"
     assert git(added, "status", "--porcelain") == " M a.txt\n D d.txt\nA  new.txt\n"
     assert git(added, "fsck", "--strict") == ""
 
 
 def test_changes_of_checkout_index_and_worktree(git):
-    switched = spoiled(checkout="dev/x")
+    switched = mutated(checkout="dev/x")
     assert git(switched, "rev-parse", "--abbrev-ref", "HEAD") == "dev/x\n"
     assert git(switched, "status", "--porcelain") == ""
-    assert git(spoiled(unstage=["new.txt"]), "diff", "--cached", "--name-only") == ""
-    assert git(spoiled(stage={"a.txt": "staged\n"}), "diff", "--cached", "--name-only").split() == ["a.txt", "new.txt"]
-    assert "?? zz" in git(spoiled(worktree={"zz": "1"}), "status", "--porcelain")
+    assert git(mutated(unstage=["new.txt"]), "diff", "--cached", "--name-only") == ""
+    assert git(mutated(stage={"a.txt": "staged\n"}), "diff", "--cached", "--name-only").split() == ["a.txt", "new.txt"]
+    assert "?? zz" in git(mutated(worktree={"zz": "1"}), "status", "--porcelain")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_changes_of_checkout_index_and_worktree(git):
 )
 def test_a_change_of_what_is_not_there_is_refused(change):
     with pytest.raises(Malformed):
-        spoiled(**change)
+        mutated(**change)
 
 
 def test_a_repository_that_is_not_there_is_refused():
@@ -172,7 +172,7 @@ def test_a_repository_that_is_not_there_is_refused():
 
 
 def test_what_git_itself_wrote_is_read_back(tmp_path):
-    """The index and objects of a real repository, made by the program."""
+    """The index and objects are of a real repository that the program made."""
     folder = tmp_path / "site"
     commands = ["init -q -b main", "add -A", "-c user.name=A -c user.email=a@b commit -qm One", "add -N later"]
     folder.mkdir()

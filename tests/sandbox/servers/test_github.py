@@ -182,7 +182,7 @@ def test_no_repository_lies_outside_the_forge(repositories):
         check(STATE, {"repositories": repositories}, "the state")
 
 
-# -- spoiling --------------------------------------------------------------------------------------------------------
+# -- mutating --------------------------------------------------------------------------------------------------------
 
 
 def verdict(tree, name, **arguments):
@@ -251,7 +251,7 @@ def test_a_change_of_what_is_not_there_is_refused(change):
 
 @asynccontextmanager
 async def served(folder):
-    """Start the twin and the package as they are started in a world."""
+    """Start the forge and the package as a world does."""
     unpacked(seed(WORLD), folder / "github")
     place = str(folder / "forge.sock")
     twin = [
@@ -278,7 +278,7 @@ async def served(folder):
 
 
 def played(folder, calls):
-    """Play calls in one world; a call's result is its JSON document, or the sentence that it failed with."""
+    """Play calls in one world; a call's result is its JSON document, or its error message."""
 
     async def play():
         results = []

@@ -74,7 +74,7 @@ def test_the_same_state_gives_the_same_bytes_and_no_table_is_no_sql():
         {"tables": {"t": {"columns": [["a", "text"]], "rows": [["\ud800"]]}}},
     ],
 )
-def test_what_no_database_can_hold_is_refused_without_its_value(state):
+def test_impossible_values_are_refused_without_being_quoted(state):
     with pytest.raises(Malformed, match="the postgres state"):
         seed(state)
 
@@ -91,7 +91,7 @@ def test_what_no_database_can_hold_is_refused_without_its_value(state):
         {"t": {"columns": [["a", "int"]], "constraints": ["CHECK (a > 0); DROP TABLE t"]}},
     ],
 )
-def test_what_could_be_other_sql_is_refused(tables):
+def test_ambiguous_sql_is_refused(tables):
     with pytest.raises(Malformed):
         check(STATE, {"tables": tables}, "the state")
 
@@ -109,25 +109,25 @@ def holds(tree, name, /, **arguments):
     return judge(parse(probe), JudgeInput({"postgres": tree})).verdict is Verdict.TRUE
 
 
-def spoiled(**change):
+def mutated(**change):
     return mutate(TREE, {"table": "stock", **change})
 
 
 def test_each_change_changes_one_thing():
-    assert holds(spoiled(insert={"id": 3, "price": 1}), "rowExists", where={"id": 3, "item": None, "price": 1})
+    assert holds(mutated(insert={"id": 3, "price": 1}), "rowExists", where={"id": 3, "item": None, "price": 1})
     assert holds(
-        spoiled(update={"where": {"price": 9.5}, "set": {"item": "Lamp"}}), "rowExists", where={"item": "Lamp"}
+        mutated(update={"where": {"price": 9.5}, "set": {"item": "Lamp"}}), "rowExists", where={"item": "Lamp"}
     )
-    assert holds(spoiled(delete={"where": {"item": "lamp"}}), "rowCount", count=1)
-    assert holds(spoiled(copy={"where": {"item": "lamp"}}), "rowCount", count=2, where={"item": "lamp"}) is True
-    assert not holds(spoiled(drop=True), "tableExists")
-    assert not holds(spoiled(rename="Stock"), "tableExists")
-    assert not holds(spoiled(drop_column="item"), "columnExists", column="item")
-    assert holds(spoiled(drop_column="item"), "rowExists", where={"id": 1, "price": 9.5})
-    assert holds(spoiled(rename_column={"from": "item", "to": "name"}), "indexExists", columns=["name"])
-    assert holds(spoiled(add_column={"name": "note", "type": "text"}), "rowCount", count=2, where={"note": None})
-    assert not holds(spoiled(drop_index="stock_item_idx"), "indexExists", columns=["item"])
-    assert not holds(spoiled(drop_constraint="stock_pkey"), "constraintExists", kind="primary key", columns=["id"])
+    assert holds(mutated(delete={"where": {"item": "lamp"}}), "rowCount", count=1)
+    assert holds(mutated(copy={"where": {"item": "lamp"}}), "rowCount", count=2, where={"item": "lamp"}) is True
+    assert not holds(mutated(drop=True), "tableExists")
+    assert not holds(mutated(rename="Stock"), "tableExists")
+    assert not holds(mutated(drop_column="item"), "columnExists", column="item")
+    assert holds(mutated(drop_column="item"), "rowExists", where={"id": 1, "price": 9.5})
+    assert holds(mutated(rename_column={"from": "item", "to": "name"}), "indexExists", columns=["name"])
+    assert holds(mutated(add_column={"name": "note", "type": "text"}), "rowCount", count=2, where={"note": None})
+    assert not holds(mutated(drop_index="stock_item_idx"), "indexExists", columns=["item"])
+    assert not holds(mutated(drop_constraint="stock_pkey"), "constraintExists", kind="primary key", columns=["id"])
     assert holds(TREE, "rowCount", count=2), "the original stays as it was"
 
 
@@ -145,7 +145,7 @@ def test_each_change_changes_one_thing():
 )
 def test_a_change_of_what_is_not_there_is_refused(change):
     with pytest.raises(Malformed, match="the postgres change"):
-        spoiled(**change)
+        mutated(**change)
 
 
 @pytest.mark.parametrize("tree", [seed({}), FileTree({FILE: Node("file", json.dumps({"wreckage": "x"}).encode())})])

@@ -13,7 +13,7 @@ from sandbox.servers.registry import SERVERS, tool_table
 
 @pytest.mark.box
 @pytest.mark.parametrize("name", SERVERS)
-def test_what_is_recorded_is_what_the_installed_server_says(name):
+def test_recorded_tools_are_those_of_the_installed_server(name):
     kept = json.loads((FOLDERS / name / recorded.NAME).read_text(encoding="utf-8"))
     assert json.loads(record(SERVERS[name])) == kept, "run `python -m sandbox.servers.record`, then read the difference"
 

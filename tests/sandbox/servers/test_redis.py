@@ -37,7 +37,7 @@ def test_a_state_is_the_document_whatever_the_order_of_its_keys():
         {"streams": {}},
     ],
 )
-def test_what_redis_could_not_hold_is_refused(state):
+def test_values_that_redis_cannot_hold_are_refused(state):
     with pytest.raises(Malformed):
         check(STATE, state, "the state")
 

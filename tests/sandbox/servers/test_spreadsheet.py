@@ -170,7 +170,7 @@ def failed(proved):
 
 
 @pytest.mark.box
-def test_what_is_written_is_what_is_read_back(played):
+def test_written_values_are_read_back(played):
     proved = played(
         "spreadsheet",
         STATES,
@@ -203,7 +203,7 @@ def test_every_tool_that_reads_can_be_called_and_what_is_not_there_or_lies_outsi
 
 
 @pytest.mark.box
-def test_what_only_changes_looks_leaves_a_workbook_that_can_be_read(played):
+def test_formatting_tools_leave_a_readable_workbook(played):
     proved = played(
         "spreadsheet",
         STATES,

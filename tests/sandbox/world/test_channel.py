@@ -42,7 +42,7 @@ class World:
         return self.waiting.pop(0)
 
     def hear_start(self):
-        """Take the start message and the seed."""
+        """Receive the start message and the seed."""
         message = json.loads(self.hear()[1])
         tar = b""
         while payload := self.hear()[1]:
@@ -70,7 +70,7 @@ def world():
 
 @contextlib.contextmanager
 def freezing(world, timeout=PATIENCE):
-    """Freeze in a thread, and give where its end will be."""
+    """Freeze in a thread, and give where its end will be stored."""
     end = []
 
     def freeze():
@@ -119,7 +119,7 @@ def test_bytes_of_servers_pass_both_ways(world):
         assert frames.FrameReader().feed(gateway.recv(100)) == [(1, b"answer")]
 
 
-def test_of_a_gateway_only_the_servers_channels_pass(world):
+def test_only_the_servers_channels_of_a_gateway_pass(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
         for number in (0, 64, 65, 255):
@@ -128,7 +128,7 @@ def test_of_a_gateway_only_the_servers_channels_pass(world):
         assert world.hear() == (63, b"through")
 
 
-def test_of_a_world_only_the_servers_channels_pass(world):
+def test_only_the_servers_channels_of_a_world_pass(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
         gateway.settimeout(PATIENCE)
@@ -151,7 +151,7 @@ def test_a_frozen_state_is_handed_over_as_it_came(world):
     assert end[0].tar == SEED.to_tar()
 
 
-def test_what_servers_say_during_a_freeze_goes_nowhere(world):
+def test_output_of_servers_during_a_freeze_is_dropped(world):
     world.hear_start()
     with world.channel.gateway_end() as gateway:
         with freezing(world) as end:

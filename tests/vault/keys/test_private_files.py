@@ -37,7 +37,7 @@ def hidden(folder):
 
 @pytest.fixture
 def last_sync_fails(monkeypatch):
-    """Let the folder's `fsync` fail, once the new name is there."""
+    """Let the folder's `fsync` fail after the rename."""
 
     def failing(folder):
         raise OSError(5, "Input/output error")
@@ -72,7 +72,7 @@ def test_a_new_file_whose_name_may_not_be_on_the_disk_is_not_there(path, write, 
 
 
 @pytest.mark.parametrize("step", ["fsync", "rename", "unlink"])
-def test_what_a_killed_writer_left_is_swept_by_the_next_one_who_holds_the_lock(path, step):
+def test_leftovers_of_a_killed_writer_are_removed_by_the_next_holder_of_the_lock(path, step):
     done = subprocess.run([sys.executable, "-c", KILL, step, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert hidden(path.parent) != []
@@ -92,7 +92,7 @@ def test_nothing_else_is_swept(path):
     assert sorted(one.name for one in path.parent.iterdir()) == sorted([*kept, "log.key"])
 
 
-def test_what_a_living_writer_is_writing_is_not_swept(path):
+def test_a_running_writers_file_is_not_removed(path):
     with folder_beside(path.with_name("copy")) as beside:
         (beside / "half").write_bytes(b"half")
         with exclusive_lock(path.parent, "key"):
@@ -111,7 +111,7 @@ def test_many_writers_of_one_name_and_sweepers_leave_one_whole_file(path):
     assert hidden(path.parent) == []
 
 
-def test_who_waits_for_a_folder_is_told_who_holds_it(path):
+def test_a_wait_for_a_folder_names_its_holder(path):
     with (
         exclusive_lock(path.parent, "key ring"),
         pytest.raises(Unavailable, match=f"this process itself holds {path.parent}, the lock for changing the key rin"),

@@ -184,7 +184,7 @@ def test_an_open_ring_follows_what_another_does_to_the_file(path):
         ring.wrap(KEY, b"c")
 
 
-def test_what_was_read_just_before_its_key_was_dropped_by_another_is_opened(path):
+def test_a_row_read_just_before_its_key_was_dropped_is_opened(path):
     ring, other = FileKeyRing.create(path, None), FileKeyRing.open(path, None)
     old, blob = ring.key_id, ring.wrap(KEY, b"c")
     for change in (lambda: other.add_key(NOW), lambda: other.drop_key(old), lambda: other.add_key(NOW)):
@@ -193,7 +193,7 @@ def test_what_was_read_just_before_its_key_was_dropped_by_another_is_opened(path
         assert ring.unwrap(blob, b"c") == KEY
 
 
-def test_of_many_that_change_it_at_once_none_is_lost(path):
+def test_no_concurrent_change_is_lost(path):
     FileKeyRing.create(path, None)
     rings = [FileKeyRing.open(path, None) for _ in range(8)]
     with ThreadPoolExecutor(8) as threads:

@@ -59,34 +59,34 @@ def test_it_goes_through_a_file(sealed):
     assert Sealed.from_json(sealed.to_json(), "the file") == sealed
 
 
-def spoiled(change):
-    def spoil(sealed):
+def altered(change):
+    def alter(sealed):
         document = json.loads(sealed.to_json())
         change(document)
         return json.dumps(document).encode()
 
-    return spoil
+    return alter
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "alter",
     [
-        spoiled(lambda d: d.pop("nonce")),
-        spoiled(lambda d: d.update(extra=1)),
-        spoiled(lambda d: d.update(format="quarterturn/sealed/v2")),
-        spoiled(lambda d: d.update(key_id=7)),
-        spoiled(lambda d: d.update(nonce=7)),
-        spoiled(lambda d: d.update(nonce=d["nonce"] + "\n")),
-        spoiled(lambda d: d.update(nonce=base64.b64encode(b"x" * 13).decode())),
-        spoiled(lambda d: d.update(ciphertext="not base64")),
-        spoiled(lambda d: d.update(ciphertext="QR==")),  # the same byte has the canonical spelling QQ==
+        altered(lambda d: d.pop("nonce")),
+        altered(lambda d: d.update(extra=1)),
+        altered(lambda d: d.update(format="quarterturn/sealed/v2")),
+        altered(lambda d: d.update(key_id=7)),
+        altered(lambda d: d.update(nonce=7)),
+        altered(lambda d: d.update(nonce=d["nonce"] + "\n")),
+        altered(lambda d: d.update(nonce=base64.b64encode(b"x" * 13).decode())),
+        altered(lambda d: d.update(ciphertext="not base64")),
+        altered(lambda d: d.update(ciphertext="QR==")),  # the same byte has the canonical spelling QQ==
         lambda sealed: sealed.to_json()[:-1],
         lambda sealed: b"[]",
     ],
 )
-def test_a_file_that_is_not_exactly_one_is_refused(sealed, spoil):
+def test_a_file_that_is_not_exactly_one_is_refused(sealed, alter):
     with pytest.raises(Malformed):
-        Sealed.from_json(spoil(sealed), "the file")
+        Sealed.from_json(alter(sealed), "the file")
 
 
 def test_randomness_is_an_argument(tmp_path):

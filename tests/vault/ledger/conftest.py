@@ -52,8 +52,8 @@ def task_document(name: str, place: int) -> dict:
 SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
 
 
-class Careless(LogWriter):
-    """Signs what it is told to: somebody who holds the keys and is no friend of the rule."""
+class PermissiveWriter(LogWriter):
+    """A writer without the rules on keys: a dishonest operator who holds the keys."""
 
     def _require_reign(self, head: object, fresh: object) -> None:
         pass
@@ -236,14 +236,14 @@ class Month:
         self.publish()
 
     def sign_with(self, signer: Signer, *, careless: bool = False) -> None:
-        """Let heads be signed by another key from now on."""
+        """Sign heads with another key from now on."""
         former = [one for one in self.writer.verifiers if one != signer.verifier]
-        writer = Careless if careless else LogWriter
+        writer = PermissiveWriter if careless else LogWriter
         self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
         self.signer = signer
 
     def hand_over(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> None:
-        """Log that the key changes, as it should be said or in these bytes, and go on under the new one."""
+        """Log a change of the key, correctly or in these bytes, and continue under the new one."""
         said = data or leaf.key(old=self.signer, new=new, size=len(self.leaves))
         self.log(f"key/{len(self.leaves)}", said)
         self.sign_with(new, careless=careless)
@@ -256,7 +256,7 @@ class Month:
         return self
 
     def play_half(self) -> "Month":
-        """The month up to the end of its first run, all of it published."""
+        """Play the month up to the end of its first run, all of it published."""
         self.begin()
         self.open_run(1)
         self.score(1)
@@ -264,7 +264,7 @@ class Month:
         return self
 
     def play_across(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> "Month":
-        """The whole month up to the turn, with a change of the key between its two runs."""
+        """Play the whole month up to the turn, with a change of the key between its two runs."""
         self.play_half()
         self.hand_over(new, data, careless=careless)
         self.open_run(2)
@@ -278,7 +278,7 @@ class Month:
         return self
 
     def play(self) -> "Month":
-        """The whole month up to the turn, honestly."""
+        """Play the whole month up to the turn, honestly."""
         self.begin()
         self.open_run(1)
         self.score(1)
@@ -305,7 +305,7 @@ class Month:
         return self
 
     def play_checked(self) -> "Month":
-        """A month whose set promises a spot check; its seed chooses one result, which was judged again."""
+        """Play a month whose set promises a spot check; its seed samples one result, which was judged again."""
         self.commit_all()
         self.state_set(spot_check=commitment("spot-check", SPOT_SEED, self.salt("spot")))
         self.open_run(1)
@@ -316,7 +316,7 @@ class Month:
         return self
 
     def check(self, **other: object) -> None:
-        """Let the retirement open the spot check, so or otherwise."""
+        """Let the retirement open the spot check, correctly or not."""
         facts = {"seed": SPOT_SEED.hex(), "salt": self.salt("spot").hex(), "chosen": 1, "judged": 1, "differed": 0}
         self.retirement = {"spot_check": facts | other}
 
@@ -380,13 +380,13 @@ class Month:
 
 @pytest.fixture
 def month(tmp_path: Path) -> Month:
-    """A month that has not begun."""
+    """Give a month that has not begun."""
     return Month(tmp_path)
 
 
 @pytest.fixture
 def new_month(tmp_path: Path) -> Callable[[str], Month]:
-    """Another benchmark under the same key: a fork."""
+    """Make another benchmark under the same key: a fork."""
     return lambda name: Month(tmp_path, name)
 
 

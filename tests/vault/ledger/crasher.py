@@ -37,7 +37,7 @@ WAYS = {"kill": "signal=SIGKILL", "fail": "error=EIO"}
 
 
 def child(work, trace: Path, *options: str) -> int:
-    """Fork, let strace take hold, work; gives the exit status."""
+    """Fork a child, attach strace, and work; give the exit status."""
     pid = os.fork()
     if pid == 0:
         status = 1
@@ -62,7 +62,7 @@ def child(work, trace: Path, *options: str) -> int:
 
 
 class Strikes:
-    """Where a piece of work can be struck: it is watched once, and the paths and calls that it makes are kept."""
+    """The calls at which work can be struck: one undisturbed run records its paths and calls."""
 
     def __init__(self, work, folder: Path) -> None:
         self.work, self.trace = work, folder / "trace"
@@ -74,14 +74,14 @@ class Strikes:
         self.all = [(name, number) for name in CALLS for number in range(1, called.count(name) + 1)]
 
     def strike(self, name: str, number: int, way: str) -> tuple[int, bool]:
-        """Strike at the call `name` of that number; gives the exit status, and whether the blow fell."""
+        """Strike at the n-th call of a name; give the exit status, and whether the strike happened."""
         only = [word for path in self.paths for word in ("-P", path)]
         status = child(self.work, self.trace, *only, "-e", f"inject={name}:{WAYS[way]}:when={number}")
         return status, status == KILLED or "(INJECTED)" in self.trace.read_text()
 
 
 class Append:
-    """A log of 250 leaves, put back before each blow, to which ten are appended."""
+    """A log of 250 leaves, restored before each strike, to which ten are appended."""
 
     def __init__(self, conftest, folder: Path) -> None:
         self.month = conftest.Month(folder)
@@ -110,7 +110,7 @@ class Append:
 
 
 class Cosign(Append):
-    """The same, and a witness that has to cosign; the blow falls on the log's calls or on the witness's."""
+    """Such a log with a witness that has to cosign; the strike hits the log's calls or the witness's."""
 
     def __init__(self, conftest, folder: Path) -> None:
         super().__init__(conftest, folder)
@@ -143,7 +143,7 @@ class Cosign(Append):
 
 
 class Publish:
-    """A month of two tasks to retire, whose release is taken away before each blow."""
+    """A month of two tasks to retire, whose release is removed before each strike."""
 
     def __init__(self, conftest, folder: Path) -> None:
         self.month = conftest.Month(folder).play()

@@ -28,7 +28,7 @@ def new_writer(tmp_path):
 
 @pytest.fixture
 def five(new_writer):
-    """A log of five leaves."""
+    """Make a log of five leaves."""
     writer = new_writer()
     writer.append(rows(5), 0)
     return writer
@@ -146,7 +146,7 @@ def test_a_file_that_the_disk_does_not_give_is_no_log_that_was_put_back(new_writ
     for name in ("tile/0/000.p/3", "checkpoint"):
         file, aside = tmp_path / "log" / name, tmp_path / "aside"
         file.rename(aside)
-        file.symlink_to(file)  # whoever opens it gets ELOOP
+        file.symlink_to(file)  # opening it gives ELOOP
         with pytest.raises(Unavailable, match=rf"{name} cannot be read: Too many levels .* call again"):
             new_writer().append(rows(4), 0)
         aside.replace(file)
@@ -197,7 +197,7 @@ def test_the_name_of_a_public_head_is_forced_to_the_disk_by_whoever_comes_next(n
 
 
 @pytest.mark.parametrize("garbage", ["x", "x\n", "\n\n", "\u2014 w.example AAA=\n"])
-def test_what_is_no_signature_line_under_the_public_head_is_put_right(five, tmp_path, garbage):
+def test_a_malformed_signature_line_under_the_public_head_is_repaired(five, tmp_path, garbage):
     for path in ("checkpoint", "checkpoints/5"):
         (tmp_path / "log" / path).write_text(five.note() + garbage)
     five.recover()
@@ -252,7 +252,7 @@ def test_key_and_places_must_fit(tmp_path):
 
 @pytest.fixture
 def memory():
-    """A folder in memory where there is one: a process that dies leaves the page cache as it is, and a disk is slow."""
+    """Give a folder in memory, if there is one: a process crash leaves the page cache, and a disk is slow."""
     shared = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
         yield folder

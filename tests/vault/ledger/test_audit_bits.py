@@ -1,4 +1,4 @@
-"""Tests that each bit of a release counts, and that no mutated line passes, even if the operator binds it anew."""
+"""Tests that each bit of a release counts, that no mutated line passes, and that each refusal carries evidence."""
 
 import random
 import shutil
@@ -15,7 +15,7 @@ from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.leaf import sha256_hex
 
 from ...sampling import sample
-from ..builders import RELEASE, VECTORS, edwards
+from ..builders import BAD, RELEASE, VECTORS, bad_release, carries_evidence, edwards
 
 KEY = (VECTORS / "log.vkey").read_text()
 ON_STEPS = list(STEPS)
@@ -33,7 +33,7 @@ def folder(tmp_path):
 
 
 def case_before(folder, step):
-    """An audit that has come up to a step."""
+    """Give an audit that has reached a step."""
     case = AuditState(folder, [KEY], None)
     for name in ON_STEPS[: ON_STEPS.index(step)]:
         STEPS[name](case)
@@ -41,17 +41,17 @@ def case_before(folder, step):
 
 
 def refusal(case, *steps):
-    """The sentence with which one of these steps refuses, or nothing."""
+    """Give the error with which one of these steps refuses, or None."""
     try:
         for step in steps:
             STEPS[step](case)
     except VaultError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def first_to_look(name):
-    """The step that first looks at a file's bytes."""
+    """Give the step that is the first to read a file's bytes."""
     if name.startswith("log/tile/"):
         return "root"
     return "named checkpoints" if name.startswith("log/checkpoints/") else "files"
@@ -60,7 +60,7 @@ def first_to_look(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("bits", sample([1, 8], keep=[1]))
 def test_each_bit_of_a_release_counts(folder, bits):
-    """Each flip meets the step that looks at the file first, and after it all others; the steps before do not look."""
+    """Each flip is tested from the first step that reads the file on; earlier steps do not read it."""
     tried = 0
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         step, data = first_to_look(path.relative_to(folder).as_posix()), path.read_bytes()
@@ -70,7 +70,9 @@ def test_each_bit_of_a_release_counts(folder, bits):
                 for bit in range(8) if bits == 8 else [place % 8]:
                     file.seek(place)
                     file.write(bytes([byte ^ 1 << bit]))
-                    assert refusal(case, *steps), (path.name, place, bit)
+                    error = refusal(case, *steps)
+                    assert error, (path.name, place, bit)
+                    assert carries_evidence(error), (error, error.evidence)
                     tried += 1
                 file.seek(place)
                 file.write(bytes([byte]))
@@ -94,8 +96,15 @@ def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder
     assert proved > 50
 
 
+@pytest.mark.parametrize("name", BAD)
+def test_each_structural_change_of_a_release_carries_evidence(name, tmp_path):
+    folder, keys = bad_release(name, tmp_path / "bundle")
+    error = refusal(AuditState(folder, keys.read_text().split(), None), *ON_STEPS)
+    assert carries_evidence(error), (error, error.evidence)
+
+
 def put(path, data):
-    """Write over a file: one that is emptied first is flushed to the disk each time."""
+    """Overwrite a file in place: a file that is truncated first is flushed to the disk each time."""
     with path.open("r+b") as file:
         file.write(data)
         file.truncate()
@@ -103,7 +112,7 @@ def put(path, data):
 
 @pytest.mark.slow
 def test_ten_thousand_mutations_of_lines_are_refused_with_a_sentence(folder):
-    """As if the operator had bound each of them: what the manifest and the log say of the file is taken as right."""
+    """The operator binds each of them: the manifest's and the log's digests are taken as right."""
     draw = random.Random(6962)
     cases = {step: case_before(folder, step) for step in {*READ_IN.values(), "figures"}}
     whole = {name: (folder / name).read_bytes() for name in contents.CONTENT}
@@ -119,10 +128,9 @@ def test_ten_thousand_mutations_of_lines_are_refused_with_a_sentence(folder):
         step = READ_IN.get(name, "figures")
         listed = cases[step].bundle.manifest["files"]
         kept, listed[name] = listed[name], {"bytes": len(data), "sha256": sha256_hex(data)}
-        assert refusal(cases[step], *ON_STEPS[ON_STEPS.index(step) : ON_STEPS.index("consistency")]), (
-            name,
-            bytes(data),
-        )
+        error = refusal(cases[step], *ON_STEPS[ON_STEPS.index(step) : ON_STEPS.index("consistency")])
+        assert error, (name, bytes(data))
+        assert carries_evidence(error), (error, error.evidence)
         put(folder / name, whole[name])
         listed[name] = kept
     for step, case in cases.items():

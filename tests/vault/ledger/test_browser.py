@@ -39,7 +39,7 @@ def test_nothing_in_it_is_of_elsewhere():
     assert set(re.findall(r"https?://[^\s\"']+", text)) == {"https://in-toto.io/Statement/v1"}, "a name, not an address"
 
 
-def test_whoever_has_the_source_makes_the_same_bytes():
+def test_the_page_is_reproducible_from_the_source():
     made = subprocess.run([sys.executable, "-m", "vault.ledger.browser"], capture_output=True, check=True)
     assert made.stdout == browser.page()
 

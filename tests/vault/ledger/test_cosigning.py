@@ -31,7 +31,7 @@ Play = Callable[[bytes], WitnessReply]
 
 
 class Stage:
-    """A log and three witnesses in one process; each witness can be made to act a part."""
+    """A log and three witnesses in one process; each witness can be made to misbehave."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, clock = folder, count(1_700_000_000)
@@ -93,7 +93,7 @@ def test_every_head_is_cosigned_by_all_who_are_there(stage):
     assert not stage.complaints
 
 
-def test_who_is_asked_once_is_not_asked_again(stage):
+def test_a_witness_that_signed_is_not_asked_again(stage):
     stage.grow(3)
     client = stage.client()
     client.require()
@@ -184,7 +184,7 @@ def test_lines_that_were_damaged_are_asked_for_again(stage):
         (WitnessReply(500, "text/html", b"\x1b[2J" * 99), r"A gave no cosignature \(500\)"),
     ],
 )
-def test_who_answers_nonsense_is_named(stage, reply, says):
+def test_a_witness_with_a_malformed_answer_is_named(stage, reply, says):
     stage.grow(3)
     stage.parts["A"] = lambda _: reply
     assert stage.client().require().size == 3
@@ -278,7 +278,7 @@ def test_a_witness_without_a_url_is_missing(stage):
         stage.client(f"witness A {WITNESSES['A'].witness.vkey}\nquorum A\n").require()
 
 
-def test_where_nobody_has_to_cosign_nobody_is_asked(stage):
+def test_without_a_required_witness_nobody_is_asked(stage):
     stage.grow(1)
     assert stage.client("quorum none\n").require().size == 1
     assert not stage.asked

@@ -66,7 +66,7 @@ def test_without_a_signed_head_there_is_nothing_to_compare_with(log, keys):
         fsck(log.folder, keys)
 
 
-def test_what_a_crash_left_beyond_the_head_is_nobodys_business(log, keys):
+def test_files_that_a_crash_left_beyond_the_head_are_ignored(log, keys):
     (log.folder / "tile/0/002.p/99").write_bytes(bytes(99 * 32))
     assert fsck(log.folder, keys)[1] == []
     log.append([b"leaf 600"], 600)

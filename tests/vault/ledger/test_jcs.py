@@ -67,7 +67,7 @@ def test_keys_are_sorted_by_utf16_code_units_and_not_by_code_points():
     "bad",
     [math.nan, math.inf, 2**53, -(2**53), "\ud800", {"\udfff": 1}, {1: 2}, b"x", {"a": object()}, 10**400],
 )
-def test_what_has_no_canonical_form(bad):
+def test_values_without_a_canonical_form_are_refused(bad):
     with pytest.raises(Malformed):
         jcs.canonical(bad)
 

@@ -76,12 +76,12 @@ GOOD = {
 }
 
 
-def test_there_is_a_builder_for_every_kind():
+def test_every_kind_has_a_builder():
     assert list(GOOD) == list(leaf.KINDS)
 
 
 @pytest.mark.parametrize("kind", GOOD)
-def test_what_is_built_is_read(kind):
+def test_built_statements_are_parsed(kind):
     found = leaf.Statement.parse(GOOD[kind])
     assert found.kind == kind
     assert canonical(found.document()) == GOOD[kind]

@@ -33,7 +33,7 @@ def test_known_roots():
 
 
 def textbook(hashes):
-    """Section 2.1, word for word."""
+    """Compute a root as section 2.1 defines it."""
     if len(hashes) <= 1:
         return hashes[0] if hashes else hashlib.sha256().digest()
     split = 1
@@ -84,8 +84,8 @@ def test_every_consistency_proof_of_every_small_tree(hashes):
                         merkle.verify_consistency(wrong, new, tree.root(old), tree.root(new), proof)
 
 
-def spoiled(proof):
-    """A proof with each hash changed, left out, doubled, cut, and one too many."""
+def mutated(proof):
+    """Give a proof with each hash changed, left out, doubled, cut, and one too many."""
     for place, item in enumerate(proof):
         yield [*proof[:place], bytes([item[0] ^ 1]) + item[1:], *proof[place + 1 :]]
         yield [*proof[:place], *proof[place + 1 :]]
@@ -99,7 +99,7 @@ def spoiled(proof):
 @pytest.mark.parametrize(("index", "size"), [(0, 1), (0, 2), (4, 5), (6, 7), (12, 13), (17, 33), (32, 33)])
 def test_mutated_inclusion_proofs(hashes, index, size):
     tree = merkle.MerkleTree(hashes)
-    for bad in spoiled(merkle.inclusion_proof(tree.node, index, size)):
+    for bad in mutated(merkle.inclusion_proof(tree.node, index, size)):
         with pytest.raises(Broken):
             merkle.verify_inclusion(hashes[index], index, size, bad, tree.root(size))
 
@@ -107,7 +107,7 @@ def test_mutated_inclusion_proofs(hashes, index, size):
 @pytest.mark.parametrize(("old", "new"), [(1, 1), (1, 2), (4, 5), (6, 7), (8, 13), (17, 33), (32, 33)])
 def test_mutated_consistency_proofs(hashes, old, new):
     tree = merkle.MerkleTree(hashes)
-    for bad in spoiled(merkle.consistency_proof(tree.node, old, new)):
+    for bad in mutated(merkle.consistency_proof(tree.node, old, new)):
         with pytest.raises(Broken):
             merkle.verify_consistency(old, new, tree.root(old), tree.root(new), bad)
 

@@ -1,6 +1,7 @@
 """Tests of the monitor of a log: it reports forks, cohorts that were never opened, and runs never closed."""
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,7 +9,11 @@ import pytest
 
 from vault.errors import Broken
 from vault.ledger.audit.monitor import MonitorState, check_log
+from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.note import Signer, take_apart
 from vault.ledger.tree.tiles import entries_path, folder_reader
+
+from ..builders import carries_evidence
 
 DECEMBER = datetime(2026, 12, 20, tzinfo=UTC)
 WEEK = timedelta(days=7)
@@ -20,7 +25,7 @@ def glance(month, kept: MonitorState | None = None, now: datetime = DECEMBER, fo
 
 @pytest.fixture
 def begun(month):
-    """A month that was committed to, with a run under way."""
+    """Give a month that was committed to, with a run under way."""
     month.begin().open_run(1)
     return month
 
@@ -78,6 +83,13 @@ def test_a_second_history_is_an_alarm_with_both_heads(begun, new_month):
     assert first.seen.head in alarm
     assert (other.folder / "log" / "checkpoint").read_text() in alarm
     assert found.seen == first.seen
+    kept, shown = (
+        Checkpoint.parse(take_apart(note)[0]) for note in alarm.split("--- kept\n")[1].split("--- shown now\n")
+    )
+    assert (kept.size, shown.size) == (len(begun.leaves), len(other.leaves))
+    assert found.evidence.expected == kept.root
+    assert found.evidence.found != kept.root
+    assert found.as_json()["evidence"] == found.evidence.as_json()
 
 
 def test_a_log_that_went_back_is_an_alarm(begun, tmp_path):
@@ -91,5 +103,20 @@ def test_leaves_that_are_not_what_was_signed_are_refused(begun):
     (bundle,) = (begun.folder / "log" / "tile" / "entries").rglob(f"{len(begun.leaves)}")
     assert bundle == begun.folder / "log" / entries_path(0, len(begun.leaves))
     bundle.write_bytes(bundle.read_bytes().replace(b"docker", b"dorker"))
-    with pytest.raises(Broken, match="the leaves give the root"):
+    with pytest.raises(Broken, match="the leaves give the root") as caught:
         glance(begun)
+    assert carries_evidence(caught.value)
+
+
+def test_an_error_about_a_head_names_whose_head_it_is(begun):
+    shown = begun.folder / "log" / "checkpoint"
+    kept = glance(begun).seen
+    text = take_apart(kept.head)[0].replace("bench.example", "other.example")
+    of_nobody = Signer("other.example/log", begun.signer.key).sign(text)
+    with pytest.raises(Broken, match="no given key") as caught:
+        glance(begun, replace(kept, head=of_nobody))
+    assert caught.value.evidence.where == "the head that was kept: the signatures"
+    shown.write_text(of_nobody)
+    with pytest.raises(Broken, match="no given key") as caught:
+        glance(begun, kept)
+    assert caught.value.evidence.where == "checkpoint: the signatures"

@@ -18,7 +18,7 @@ PUBLIC = KEY.public_key().public_bytes_raw()
 
 @pytest.fixture
 def turned(month):
-    """A month that was retired, with the set that follows it."""
+    """Give a month that was retired, with the set that follows it."""
     month.play().retire()
     month.state_set("2027-01", month_key=PUBLIC)
 

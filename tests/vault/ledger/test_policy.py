@@ -86,7 +86,7 @@ W1, W2 = (COSIGNERS[name].witness.vkey for name in ("X1", "X2"))
         ("#\n" * 5000, "at most 4096 lines"),
     ],
 )
-def test_what_is_no_policy_is_named_by_its_line(text, says):
+def test_a_malformed_policy_is_named_by_its_line(text, says):
     with pytest.raises(Malformed, match=says):
         Policy.parse(text)
 
@@ -117,7 +117,7 @@ def test_extra_data_is_carried_along(proof):
 
 @pytest.mark.slow
 def test_every_flipped_bit_of_a_proof_is_noticed(proof):
-    """Signature lines too: the quorum needs each of the three."""
+    """Signature lines count too: the quorum needs each of the three."""
     policy = Policy.parse(TEXT)
     for bad in flips(proof.format().encode()):
         with pytest.raises((Broken, Malformed)):
@@ -136,6 +136,6 @@ def test_every_flipped_bit_of_a_proof_is_noticed(proof):
         (lambda text: text.partition("\n\n")[0], "an empty line stands before"),
     ],
 )
-def test_what_is_no_proof(proof, change, says):
+def test_malformed_proofs_are_refused(proof, change, says):
     with pytest.raises((Malformed, Broken), match=says):
         Proof.parse(change(proof.format())).verify(LEAVES[5], Policy.parse(TEXT))

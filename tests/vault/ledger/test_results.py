@@ -29,7 +29,7 @@ def test_totals_add_up_exactly():
     }
 
 
-def test_where_nothing_can_be_divided_there_is_no_figure():
+def test_a_figure_without_a_denominator_is_absent():
     totals = results.totals_of(1, "cohort-2026-12", [])
     assert totals["efficiency_sum"] == "0/1"
     assert set(results.figures(totals).values()) == {None}

@@ -44,7 +44,7 @@ def test_most_shapes_have_a_short_way():
 @pytest.mark.parametrize("name", SHAPES)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_whatever_matches_is_canonical_and_of_the_shape(name, data):
+def test_every_matching_line_is_canonical_and_of_the_shape(name, data):
     shape = SHAPES[name]
     line = data.draw(st.from_regex(shape.written.encode(), fullmatch=True))
     assert shape.parse(line, "it") == the_long_way(shape, line)
@@ -83,7 +83,7 @@ def outcome(read, *arguments):
         (list_of(one_of("é")), '["é"]'.encode(), ["é"]),
     ],
 )
-def test_what_the_pattern_leaves_out_is_right_all_the_same(shape, line, value):
+def test_lines_that_the_pattern_leaves_out_are_valid_too(shape, line, value):
     assert shape.parse(line, "it") == value
 
 

@@ -41,7 +41,7 @@ def test_a_statement_has_one_envelope():
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A file with its signature, and who may sign it."""
+    """Give a file with its signature, and the list of its permitted signers."""
     (tmp_path / "file").write_bytes(FILE)
     (tmp_path / "file.sig").write_text(SIGNATURE)
     (tmp_path / "allowed").write_text(f"log {sshsig.public_line(PUBLIC)}\n")

@@ -54,6 +54,14 @@ def test_it_says_of_a_bad_release_what_the_modules_say(name, tmp_path):
     assert json.loads(said.stdout) == audit(folder, key.read_text().split()).as_json()
 
 
+def test_it_shows_what_disagrees_beneath_the_step_that_failed(tmp_path):
+    folder, key = bad_release("flipped-bit", tmp_path / "bundle")
+    report = audit(folder, key.read_text().split())
+    said = run(ALONE, folder, "--key", key)
+    assert said.stdout.splitlines() == list(report.lines())
+    assert [f"    {line}" for line in report.failed.evidence.lines()] == said.stdout.splitlines()[2:5]
+
+
 def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path):
     folder = shutil.copytree(GOOD, tmp_path / "bundle")
     checkpoint = folder / "log" / "checkpoint"
@@ -75,7 +83,7 @@ def test_a_changed_signature_is_a_no_without_a_package_too(tmp_path):
         ((GOOD, "--key", KEY, "--previous", KEY), 2, "holds no checkpoint"),
     ],
 )
-def test_what_it_cannot_use_is_named(arguments, code, says):
+def test_unusable_arguments_are_named(arguments, code, says):
     said = run(ALONE, *arguments)
     assert (said.returncode, said.stdout) == (code, "")
     assert says in said.stderr

@@ -22,13 +22,13 @@ RETIRED = "cohort-2026-12"
 
 @pytest.fixture
 def live(month):
-    """A month whose set is live."""
+    """Give a month whose set is live."""
     return month.begin()
 
 
 @pytest.fixture
 def played(month):
-    """A month up to its turn, honestly."""
+    """Give a month up to its turn, played honestly."""
     return month.play()
 
 
@@ -38,7 +38,7 @@ def without_reserve(month):
 
 
 def rewrite(name, change):
-    """Edit each line of a file, and let the operator bind the outcome as if it were true."""
+    """Edit each line of a file, and let the operator bind the result as if it were true."""
 
     def edit(files):
         rows = [json.loads(line) for line in files[name].splitlines()]
@@ -123,7 +123,7 @@ def test_gaps_are_counted_as_what_was_promised(month):
     assert "3 were withdrawn; more than 5 % were withdrawn: review" in report.steps[7].proved
 
 
-def test_what_left_the_reserve_is_opened_with_the_next_cohort_and_is_no_ones_turn(live):
+def test_tasks_that_left_the_reserve_are_opened_with_the_next_cohort_and_skipped_in_its_order(live):
     spare, after = live.spares
     live.withdraw(spare, None)
     live.withdraw(live.cohorts[RETIRED][0], after)

@@ -66,7 +66,7 @@ def test_a_log_that_grows_is_cosigned_with_every_key(witness):
         old = size
 
 
-def test_what_was_cosigned_is_on_disk_and_outlives_a_restart(new_witness, tmp_path):
+def test_a_cosigned_head_is_on_disk_and_outlives_a_restart(new_witness, tmp_path):
     stranger = "\u2014 elsewhere.example AAAAAAAA\n"
     reply = new_witness().add_checkpoint(asked(0, 5) + stranger.encode())
     kept = tmp_path / "state" / hashlib.sha256(ORIGIN.encode()).hexdigest()

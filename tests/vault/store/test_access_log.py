@@ -76,7 +76,7 @@ def test_any_other_order_is_found(order):
 
 
 def chain(length: int) -> list[AccessEntry]:
-    """Make a log by hand, as the module's docstring says."""
+    """Compute a log's chain as the module's docstring defines it."""
     log, previous = [], START
     for number in range(1, length + 1):
         entry = {"number": number, "at": "2026-12-01T09:00:00.000250+00:00", "who": "ada", "what": "task/t", "why": "y"}
@@ -112,7 +112,7 @@ def test_an_opening_without_a_name_and_a_reason_does_not_open(vault, log, who, w
 
 
 def test_an_opening_that_cannot_be_logged_does_not_open(vault, engine, add, monkeypatch):
-    """The disk fills up between the wish and the log entry."""
+    """The disk fills up between the request and the log entry."""
     task_id = add(0).id
     vault.seal_blob("trace/1", b"...")
     monkeypatch.setattr("vault.store.tasks.unseal", lambda *_: pytest.fail("it was opened"))
@@ -137,7 +137,7 @@ def test_an_opening_inside_a_transaction_is_refused_because_its_line_could_be_ro
         vault.open(task_id, who="ada", why="review")
 
 
-def test_what_was_committed_to_must_stand_at_its_place(log):
+def test_a_committed_entry_must_stand_at_its_place(log):
     heads = [Head(3, log[2].digest, "march"), Head(0, START, "january"), Head(1, log[0].digest, "february")]
     assert verify(log, heads=heads) == 5
     assert verify(log, heads=[*heads, Head(3, log[2].digest, "april")]) == 5
@@ -148,7 +148,7 @@ def test_what_was_committed_to_must_stand_at_its_place(log):
             verify(log, heads=[*heads, Head(place, digest, "may")])
 
 
-def test_what_was_committed_to_is_missed_where_the_log_is_empty():
+def test_a_committed_entry_is_missed_in_an_empty_log():
     with pytest.raises(Broken, match="has 0 entries; march commits to 3"):
         verify([], heads=[Head(3, "00" * 32, "march")])
 

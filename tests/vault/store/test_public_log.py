@@ -53,7 +53,7 @@ def test_a_promise_is_not_said_twice_in_different_words(ledger):
 
 
 @pytest.mark.parametrize(("key", "leaf"), [("", b"x"), ("k" * 301, b"x"), ("k", b""), ("k", b"x" * 65_536)])
-def test_what_the_log_could_never_take_is_not_recorded(ledger, key, leaf):
+def test_a_statement_that_the_log_could_never_take_is_not_recorded(ledger, key, leaf):
     with pytest.raises(Malformed):
         ledger.record(key, leaf)
     assert ledger.size == 0

@@ -32,7 +32,7 @@ def rotation(engine, ring, clock):
 
 @pytest.fixture
 def filled(vault, add):
-    """Five tasks with a blob each; with the index key there are six blobs."""
+    """Make five tasks with a blob each; with the index key there are six blobs."""
     for number in range(5):
         add(number)
         vault.seal_blob(f"trace/{number}", b"what happened %d" % number)
@@ -40,7 +40,7 @@ def filled(vault, add):
 
 
 def rotated(rotation):
-    """Change the key, from its beginning to its end."""
+    """Change the key, from beginning to end."""
     rotation.begin()
     rotation.rewrap()
     rotation.finish()
@@ -96,7 +96,7 @@ def test_a_part_is_small_in_bytes_too(filled, rotation, monkeypatch):
     assert [steps for steps in advanced if steps] == [1] * 11
 
 
-def test_who_did_it_to_which_key_stands_in_the_access_log(filled, ring, rotation):
+def test_the_access_log_names_the_actor_and_the_key(filled, ring, rotation):
     old = ring.key_id
     rotated(rotation)
     entries = [(entry.who, entry.what, entry.why) for entry in filled.access_log()]
@@ -150,7 +150,7 @@ def test_a_key_stays_while_a_row_needs_it(engine, filled, ring, rotation):
 
 @pytest.mark.parametrize("backend", ["postgresql"], indirect=True)
 def test_a_row_that_changes_meanwhile_is_not_written_over(engine, filled, rotation, monkeypatch):
-    """Nobody of ours writes without the lock of all writers; who does it all the same loses nothing."""
+    """Our writers hold the lock; a foreign writer without it loses nothing either."""
     real, changed = rewrap.rewrap, update(BlobRow).where(BlobRow.name == "trace/1").values(wrapped_key=b"another's")
 
     def meanwhile(*arguments):
@@ -176,7 +176,7 @@ def test_a_service_that_runs_follows_without_being_asked(filled, ring, rotation,
     assert filled.open_blob("trace/newer", who="ada", why="look") == b"newer"
 
 
-def test_what_was_read_just_before_it_was_wrapped_again_opens(engine, filled, ring, rotation):
+def test_a_row_read_just_before_it_was_rewrapped_opens(engine, filled, ring, rotation):
     service = FileKeyRing.open(ring.path, None)
     with Session(engine) as session:
         row = session.get(BlobRow, "trace/1")
@@ -310,7 +310,7 @@ print(json.dumps({"steps": Counter(os.read(reading, 4096).decode().split()), "ke
 
 @pytest.mark.both_databases
 def test_a_rotation_that_is_killed_at_any_step_goes_on_from_there(engine, filled, start):
-    """Before the first key is in place nothing has begun, and after the last is dropped nothing is left to do."""
+    """Nothing has begun before the first key is in place, and nothing is left after the last is dropped."""
     engine.dispose()
     result = finished(start(KILLED_AT_EACH_STEP))
     assert result["steps"]["fsync"] >= 4, "the ring's file and its folder, when a key is made and when it is dropped"

@@ -77,7 +77,7 @@ def test_without_a_name_nothing_is_shredded(vault, engine, add):
 
 
 @pytest.mark.parametrize("state", [state for state in TaskState if state not in {TaskState.DRAFT, TaskState.REJECTED}])
-def test_what_is_on_its_way_or_was_promised_is_refused(vault, engine, add, state):
+def test_waiting_and_promised_tasks_are_refused(vault, engine, add, state):
     record = add(0)
     in_state(vault, record.id, state)
     with pytest.raises(Refused, match=f"Task {record.id} is {state.value} and is not shredded: "):
@@ -96,7 +96,7 @@ def test_a_promise_that_is_only_recorded_is_enough_to_refuse(vault, engine, add)
 
 
 def test_the_old_bytes_are_in_no_file_of_the_database(vault, engine, add, tmp_path):
-    """Rows of many sizes, wrapped again in between, so that they move about in their pages."""
+    """Rows of many sizes are wrapped again in between, so that they move within their pages."""
     ids = [add(number, author="a" * (number * 40 % 200 + 1)).id for number in range(40)]
     for number, task_id in enumerate(ids):
         vault.seal_blob(f"admission/{task_id}", b"canary" * (97 * number))

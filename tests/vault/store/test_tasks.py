@@ -27,7 +27,7 @@ def recorded(engine, keys: list[str]) -> None:
             session.add(LeafRow(number=number, key=key, leaf=b"{}", recorded_at=datetime(2026, 12, 1, tzinfo=UTC)))
 
 
-def test_what_goes_in_comes_out_with_what_opens_its_promises(vault, make_task):
+def test_a_task_comes_out_as_it_went_in_with_the_openings_of_its_commitments(vault, make_task):
     task, provenance = make_task(0), {"grammar": "filesystem", "solutions": [{"calls": []}], "seed": 1.5}
     record = vault.add(task, provenance, author="ada", public_grammar=True, skeleton="s", template="t")
     opened = vault.open(task.id, who="ada", why="review")
@@ -154,7 +154,7 @@ IMMUTABLE = {
 
 
 @pytest.mark.parametrize("column", IMMUTABLE)
-def test_whoever_edits_what_stands_beside_a_task_cannot_open_it_any_more(vault, engine, add, column):
+def test_a_row_with_edited_metadata_cannot_be_opened(vault, engine, add, column):
     record = add(0)
     sql(engine, f"UPDATE vault_task SET {column} = {IMMUTABLE[column]} WHERE id = '{record.id}'")
     with pytest.raises(Broken):
@@ -192,7 +192,7 @@ def test_an_event_that_is_not_open_changes_nothing_and_names_the_task(vault, add
 
 
 def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
-    """The session still remembers a draft when the row no longer is one."""
+    """The session still holds a draft when the row no longer is one."""
     task_id = add(0).id
     with transaction(engine) as session:
         remembered = session.get(TaskRow, task_id)
@@ -203,7 +203,7 @@ def test_a_task_that_moved_meanwhile_is_not_moved_again(vault, engine, add):
     assert vault.record(task_id).state is TaskState.REJECTED
 
 
-def test_what_is_done_in_a_callers_transaction_is_undone_with_it(vault, engine, make_task, add):
+def test_work_in_a_callers_transaction_is_rolled_back_with_it(vault, engine, make_task, add):
     kept = add(0)
     with suppress(ZeroDivisionError), transaction(engine) as session:
         vault.add(make_task(1), {}, author="a", public_grammar=False, skeleton="s", template="t", session=session)

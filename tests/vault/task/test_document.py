@@ -136,7 +136,7 @@ JUNK = st.recursive(
 
 @given(field=st.sampled_from(sorted(SCHEMA["properties"])), junk=JUNK)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_stands_in_a_field_no_refusal_quotes_it(document, field, junk):
+def test_no_refusal_quotes_a_field(document, field, junk):
     refusal = refused({**document, field: junk})
     assert "heron by" not in f"{refusal!r} {refusal and refusal.__context__!r}"
 

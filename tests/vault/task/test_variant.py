@@ -27,7 +27,7 @@ def test_a_tasks_key_is_what_rfc_5869_says():
 
 
 @pytest.mark.parametrize("shown", VECTORS["assigned"], ids=lambda shown: f"{shown['submitter']} {shown['month']}")
-def test_who_is_shown_what_is_frozen(shown):
+def test_the_assignment_of_variants_is_frozen(shown):
     assert variant.assigned(KEY, shown["submitter"], shown["month"], FREE) == shown["choices"]
 
 

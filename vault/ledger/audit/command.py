@@ -45,7 +45,7 @@ def read_keys(path: Path) -> list[str]:
     try:
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
     except Malformed as error:
-        raise Malformed(f"the key file {path} cannot be used: {error}") from None
+        raise error.with_message(f"the key file {path} cannot be used: {error}", str(path)) from None
 
 
 def read_checkpoint(path: Path) -> str:
@@ -59,7 +59,7 @@ def read_checkpoint(path: Path) -> str:
     try:
         Checkpoint.parse(take_apart(text)[0])
     except Malformed as error:
-        raise Malformed(f"{path} holds no checkpoint: {error}") from None
+        raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
     return text
 
 
@@ -75,7 +75,7 @@ def read_policy(path: Path) -> Policy:
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
     except Malformed as error:
-        raise Malformed(f"{path} holds no policy: {error}") from None
+        raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.report import State
 from vault.ledger.audit.trusted_keys import open_head, open_older, policy_of, require_quorum
@@ -49,9 +49,17 @@ def checkpoint(case: AuditState) -> Outcome:
     data = case.bundle.read_log(contents.HEAD)
     case.head, case.signed = open_head(case, data)
     if case.head.origin != case.bundle.manifest["origin"]:
-        raise Broken(f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}")
+        raise Broken(
+            f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}",
+            where=f"{contents.MANIFEST}: $.origin",
+            expected=case.head.origin,
+            found=case.bundle.manifest["origin"],
+        )
     policy = policy_of(case)
-    case.witnesses = policy.open(data).witnesses
+    try:
+        case.witnesses = policy.open(data).witnesses
+    except VaultError as error:
+        raise error.with_message(str(error), f"log/{contents.HEAD}") from None
     known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
     case.strangers = open_note(data, known).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
@@ -67,7 +75,10 @@ def root(case: AuditState) -> Outcome:
     first = case.bundle.manifest["first"]
     if first:
         raise Broken(
-            f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it"
+            f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it",
+            where=f"{contents.MANIFEST}: $.first",
+            expected=0,
+            found=first,
         )
     _require_log_files(case, first)
     case.leaves = []
@@ -78,7 +89,12 @@ def root(case: AuditState) -> Outcome:
     for tile in frontier.partial_tiles():
         _require_tile(case, *tile)
     if frontier.root() != case.head.root:
-        raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}")
+        raise Broken(
+            f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}",
+            where=f"the root of the {case.head.size} leaves",
+            expected=case.head.root,
+            found=frontier.root(),
+        )
     case.tree = TileTree(case.head.size, case.bundle.read_log)
     return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
 
@@ -106,14 +122,17 @@ def named(case: AuditState) -> Outcome:
         says = entry.statement.predicate["checkpoint"]
         if says["size"] > entry.index:
             raise Broken(
-                f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier"
+                f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier",
+                where=f"leaf {entry.index}: $.predicate.checkpoint.size",
+                expected=f"1 to {entry.index}",
+                found=says["size"],
             )
         _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
         sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
     present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
     if strangers := sorted(present ^ sizes.keys()):
         state = "named by no run" if strangers[0] in present else "missing"
-        raise Malformed(f"{'log/' + strangers[0]!r} is {state}")
+        raise Malformed(f"{'log/' + strangers[0]!r} is {state}", where=f"log/{strangers[0]}")
     for name, (size, index) in sizes.items():
         _require_named(case, name, size, index)
     signing = "signed and cosigned" if case.witnesses else "signed"
@@ -129,15 +148,30 @@ def retirement(case: AuditState) -> Outcome:
     ]
     if len(retirements) != 1:
         where = ", ".join(str(entry.index) for entry in retirements) or "nowhere"
-        raise Broken(f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}")
+        raise Broken(
+            f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}",
+            where=f"the retire statements of {case.cohort} or {case.month}",
+            expected="one leaf",
+            found=[entry.index for entry in retirements],
+        )
     case.retired = retirements[0]
     says = case.retired.statement.predicate
     if (says["cohort"], says["month"]) != (case.cohort, case.month):
-        raise Broken(f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
-                     f"the manifest says {case.cohort} in {case.month}")  # fmt: skip
+        raise Broken(
+            f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
+            f"the manifest says {case.cohort} in {case.month}",
+            where=f"{contents.MANIFEST}: $.cohort and $.month",
+            expected=[says["cohort"], says["month"]],
+            found=[case.cohort, case.month],
+        )
     if case.retired.digest != case.bundle.manifest_digest:
-        raise Broken(f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
-                     f"this one has {case.bundle.manifest_digest}")  # fmt: skip
+        raise Broken(
+            f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
+            f"this one has {case.bundle.manifest_digest}",
+            where=f"{contents.MANIFEST}: sha256",
+            expected=case.retired.digest,
+            found=case.bundle.manifest_digest,
+        )
     return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
 
 
@@ -147,11 +181,19 @@ def consistency(case: AuditState) -> Outcome:
         return "not asked", "no older checkpoint was given to compare with"
     older, signed = open_older(case, case.previous, "the older checkpoint")
     if older.origin != case.head.origin:
-        raise Broken(f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}")
+        raise Broken(
+            f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}",
+            where="the older checkpoint: the origin",
+            expected=case.head.origin,
+            found=older.origin,
+        )
     if older.size > case.head.size:
         raise Broken(
             f"the checkpoint that was given has {older.size} leaves, this bundle's only {case.head.size}: "
-            "compare it with a newer bundle or with the log itself"
+            "compare it with a newer bundle or with the log itself",
+            where="the older checkpoint: the size",
+            expected=f"0 to {case.head.size}",
+            found=older.size,
         )
     case.reigns.require(signed, older.size, "the older checkpoint")
     _require_root(case, older.size, older.root, "the older checkpoint")
@@ -163,7 +205,12 @@ def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
     data = case.bundle.read_log(name)
     older, signed = open_older(case, data, f"log/{name}")
     if older.size != size or older.origin != case.head.origin:
-        raise Broken(f"log/{name} is a checkpoint of {older.origin} at size {older.size}")
+        raise Broken(
+            f"log/{name} is a checkpoint of {older.origin} at size {older.size}",
+            where=f"log/{name}: the origin and the size",
+            expected=[case.head.origin, size],
+            found=[older.origin, older.size],
+        )
     case.reigns.require(signed, size, f"log/{name}")
     _require_root(case, size, older.root, f"log/{name}")
     if case.policy:
@@ -177,22 +224,37 @@ def _seen(witness: tuple[str, int]) -> str:
 
 def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
     if size > case.head.size:
-        raise Broken(f"{who} speaks of size {size}, the log has {case.head.size}")
+        raise Broken(
+            f"{who} speaks of size {size}, the log has {case.head.size}",
+            where=f"{who}: the size",
+            expected=f"0 to {case.head.size}",
+            found=size,
+        )
     computed = root_from(case.tree.node, size)
     if computed != stated:
-        raise Broken(f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}")
+        raise Broken(
+            f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}",
+            where=f"{who}: the root at size {size}",
+            expected=computed,
+            found=stated,
+        )
 
 
 def _require_log_files(case: AuditState, first: int) -> None:
     size = case.head.size
     if size > WIDTH * len(case.bundle.log_files):
-        raise Malformed(f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle")
+        raise Malformed(
+            f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle", where="log/"
+        )
     wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size, first)}
     present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
     if strangers := sorted(present ^ wanted):
         state = "is no file of this log" if strangers[0] in present else "is missing"
-        raise Malformed(f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files")
+        raise Malformed(
+            f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
+            where=f"log/{strangers[0]}",
+        )
 
 
 def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) -> Sequence[bytes]:
@@ -205,7 +267,12 @@ def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) ->
     leaves = list(enumerate(unpack_entries(case.bundle.read_log(entries), width, f"log/{entries}"), index * WIDTH))
     for (place, leaf), stated in zip(leaves, hashes, strict=True):
         if leaf_hash(leaf) != stated:
-            raise Broken(f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}")
+            raise Broken(
+                f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}",
+                where=f"log/{path}: the hash of leaf {place}",
+                expected=leaf_hash(leaf),
+                found=stated,
+            )
     case.leaves += leaves
     return hashes
 
@@ -215,4 +282,9 @@ def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[byt
     stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
     for place, (computed, says) in enumerate(zip(hashes, stated, strict=True)):
         if computed != says:
-            raise Broken(f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}")
+            raise Broken(
+                f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}",
+                where=f"log/{path}: hash {place}",
+                expected=computed,
+                found=says,
+            )

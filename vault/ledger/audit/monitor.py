@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from vault.errors import Broken
+from vault.errors import Broken, Disagreement
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, take_apart
 from vault.ledger.statements.history import History, LoggedStatement
@@ -52,16 +52,19 @@ class MonitorReport:
         size: how many leaves the log has.
         alarms: broken promises: a fork, an overdue cohort, a run that nobody closed.
         news: what was withdrawn since the last check, and the keys that the log was handed over to.
+        evidence: of a fork, what disagrees.
     """
 
     seen: MonitorState
     size: int
     alarms: Sequence[str]
     news: Sequence[str]
+    evidence: Disagreement | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values."""
-        return {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
+        data = {"size": self.size, "alarms": list(self.alarms), "news": list(self.news)}
+        return data | ({"evidence": self.evidence.as_json()} if self.evidence else {})
 
 
 def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState | None, now: datetime) -> MonitorReport:
@@ -78,9 +81,10 @@ def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState 
     """
     note = read(HEAD).decode(errors="replace")
     head, signed = _open(note, read, verifiers)
-    before, signed_before = open_checkpoint(previous.head, verifiers) if previous else (None, None)
+    before, signed_before = _open_kept(previous.head, verifiers) if previous else (None, None)
     if previous and before and (fork := _forked(read, before, head)):
-        return MonitorReport(previous, head.size, [f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"], [])
+        alarm = f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"
+        return MonitorReport(previous, head.size, [alarm], [], fork.evidence)
     history = _history(read, head)
     reigns = KeyEpochs.read(head.origin, history.of(KIND), signed)
     reigns.require(signed, head.size, "the head")
@@ -103,25 +107,52 @@ def _open(note: str, read: Read, verifiers: Sequence[Verifier]) -> tuple[Checkpo
         head = Checkpoint.parse(take_apart(note)[0])
         leaves = (leaf for _, leaf in _leaves(read, head.size))
         if handover := introduced(head.origin, leaves, [verifier.vkey for verifier in verifiers]):
-            raise Broken(f"{error}; {handover}") from None
-        raise
+            raise error.with_message(f"{error}; {handover}", HEAD) from None
+        raise error.with_message(str(error), HEAD) from None
 
 
-def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> str | None:
-    """Say how the new head contradicts the one that was kept, or None."""
+def _open_kept(note: str, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+    try:
+        return open_checkpoint(note, verifiers)
+    except Broken as error:
+        raise error.with_message(str(error), "the head that was kept") from None
+
+
+def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> Broken | None:
+    """Give the error of a new head that contradicts the one that was kept, or None."""
     if head.origin != before.origin:
-        return f"the log is {head.origin}, and the one that was followed is {before.origin}"
+        return Broken(
+            f"the log is {head.origin}, and the one that was followed is {before.origin}",
+            where=f"{HEAD}: the origin",
+            expected=before.origin,
+            found=head.origin,
+        )
     if head.size < before.size:
-        return f"the log went back from {before.size} leaves to {head.size}"
+        return Broken(
+            f"the log went back from {before.size} leaves to {head.size}",
+            where=f"{HEAD}: the size",
+            expected=f"{before.size} or more",
+            found=head.size,
+        )
     try:
         tree = TileTree(head.size, read)
         old, new = root_from(tree.node, before.size), root_from(tree.node, head.size)
     except Broken as error:
-        return f"the log's tiles are not all there ({error})"
+        return error.with_message(f"the log's tiles are not all there ({error})")
     if new != head.root:
-        return f"the log's tiles give the root {new.hex()} at {head.size} leaves, and it signed {head.root.hex()}"
+        return Broken(
+            f"the log's tiles give the root {new.hex()} at {head.size} leaves, and it signed {head.root.hex()}",
+            where=f"the tiles' root at size {head.size}",
+            expected=head.root,
+            found=new,
+        )
     if old != before.root:
-        return f"there are two histories: at {before.size} leaves the log has the root {old.hex()} now"
+        return Broken(
+            f"there are two histories: at {before.size} leaves the log has the root {old.hex()} now",
+            where=f"the tiles' root at size {before.size}",
+            expected=before.root,
+            found=old,
+        )
     return None
 
 
@@ -134,7 +165,12 @@ def _history(read: Read, head: Checkpoint) -> History:
             pass
         entries.append(LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")))
     if frontier.root() != head.root:
-        raise Broken(f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}")
+        raise Broken(
+            f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}",
+            where=f"the root of the {head.size} leaves",
+            expected=head.root,
+            found=frontier.root(),
+        )
     return History(entries)
 
 

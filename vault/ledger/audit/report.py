@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from vault.errors import Disagreement
+
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 
 _MEASURED = (
@@ -56,6 +58,7 @@ class Step:
         proved: a sentence that says what it proved, or what is pending; empty where it failed.
         detail: for a failure the sentence with the evidence; otherwise remarks, or nothing.
         state: `proved`, `pending`, `not asked`, `failed` or `not reached`.
+        evidence: for a failure what disagrees, or None where the sentence says all that is known.
     """
 
     number: int
@@ -64,10 +67,11 @@ class Step:
     proved: str
     detail: str = ""
     state: State = "proved"
+    evidence: Disagreement | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values."""
-        return {
+        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+        data = {
             "number": self.number,
             "name": self.name,
             "ok": self.ok,
@@ -75,6 +79,9 @@ class Step:
             "proved": self.proved,
             "detail": self.detail,
         }
+        if self.state == "failed":
+            data["evidence"] = self.evidence.as_json() if self.evidence else None
+        return data
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,8 @@ class AuditReport:
             for sentence in (step.proved, step.detail):
                 if sentence:
                     yield f"    {sentence}"
+            if step.evidence:
+                yield from (f"    {line}" for line in step.evidence.lines())
         yield "yes" if self.ok else f"no: step {self.failed.number} failed" if self.failed else "no"
         yield "What this audit does not prove:"
         yield from (f"  - {caveat}" for caveat in self.caveats)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vault.commitment import opens
+from vault.commitment import commitment, opens
 from vault.errors import Broken
 from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.log_steps import Outcome
@@ -21,18 +21,42 @@ def spot_check(case: AuditState) -> Outcome:
     if stated is None and says is None:
         return "not asked", f"the set statement of {case.month} promises no spot check"
     if stated is None:
-        raise Broken(f"leaf {at} opens a spot check, and the set statement at leaf {promised.index} promises none")
+        raise Broken(
+            f"leaf {at} opens a spot check, and the set statement at leaf {promised.index} promises none",
+            where=f"leaf {at}: $.predicate.spot_check",
+            found=says,
+        )
     if says is None:
-        raise Broken(f"the set statement at leaf {promised.index} promises a spot check, and leaf {at} opens none")
-    if not opens(LABEL, bytes.fromhex(says["seed"]), bytes.fromhex(says["salt"]), bytes.fromhex(stated)):
-        raise Broken(f"the seed of the spot check at leaf {at} does not open {stated} at leaf {promised.index}")
+        raise Broken(
+            f"the set statement at leaf {promised.index} promises a spot check, and leaf {at} opens none",
+            where=f"leaf {at}: $.predicate.spot_check",
+            expected={"commitment": stated},
+        )
+    seed, salt = bytes.fromhex(says["seed"]), bytes.fromhex(says["salt"])
+    if not opens(LABEL, seed, salt, bytes.fromhex(stated)):
+        raise Broken(
+            f"the seed of the spot check at leaf {at} does not open {stated} at leaf {promised.index}",
+            where=f"leaf {at}: the commitment to $.predicate.spot_check.seed",
+            expected=stated,
+            found=commitment(LABEL, seed, salt),
+        )
     bound = _bound(case, promised)
-    chosen = _chosen(case, bytes.fromhex(says["seed"]), bound)
+    chosen = _chosen(case, seed, bound)
     if says["chosen"] != chosen:
-        raise Broken(f"the seed at leaf {at} chooses {chosen} results of {case.month}, the leaf says {says['chosen']}")
+        raise Broken(
+            f"the seed at leaf {at} chooses {chosen} results of {case.month}, the leaf says {says['chosen']}",
+            where=f"leaf {at}: $.predicate.spot_check.chosen",
+            expected=chosen,
+            found=says["chosen"],
+        )
     if not says["differed"] <= says["judged"] <= chosen:
-        raise Broken(f"leaf {at} says that of {chosen} chosen results {says['judged']} were judged again, "
-                     f"and {says['differed']} differed")  # fmt: skip
+        raise Broken(
+            f"leaf {at} says that of {chosen} chosen results {says['judged']} were judged again, "
+            f"and {says['differed']} differed",
+            where=f"leaf {at}: $.predicate.spot_check",
+            expected="differed <= judged <= chosen",
+            found={name: says[name] for name in ("differed", "judged", "chosen")},
+        )
     return "proved", _sentence(says, sum(len(tasks) for _, _, tasks in bound))
 
 

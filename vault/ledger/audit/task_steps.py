@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any
 
-from vault.commitment import opens
+from vault.commitment import commitment, opens
 from vault.errors import Broken
 from vault.ledger.audit.evidence import AuditedTask, AuditState
 from vault.ledger.audit.log_steps import Outcome
@@ -35,7 +35,12 @@ def commitments(case: AuditState) -> Outcome:
     withdrawn = [{"id": e.statement.name, "commitment": e.digest} for e in case.history.opened_with(case.retired)]
     if (contents.WITHDRAWN in case.bundle.manifest["files"]) != bool(withdrawn):
         due = ", ".join(task["id"] for task in withdrawn) or "none"
-        raise Broken(f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}")
+        raise Broken(
+            f"{contents.WITHDRAWN} opens what was withdrawn; by the log that is {due}",
+            where=f"{contents.MANIFEST}: $.files",
+            expected=[name for name in (contents.WITHDRAWN,) if withdrawn],
+            found=[name for name in (contents.WITHDRAWN,) if not withdrawn],
+        )
     files = [
         (contents.TASKS, stated, case.tasks),
         *([(contents.WITHDRAWN, withdrawn, case.withdrawn)] if withdrawn else []),
@@ -46,12 +51,21 @@ def commitments(case: AuditState) -> Outcome:
         for number, (says, line) in enumerate(zip_longest(wanted, case.bundle.raw_lines(name)), 1):
             opening = next(openings, None)
             if says is None or line is None or opening is None:
-                raise Broken(f"the log, {name} and {contents.OPENINGS} differ in length from {number}")
+                raise Broken(
+                    f"the log, {name} and {contents.OPENINGS} differ in length from {number}",
+                    where=f"line {number} of {name}",
+                    expected={"task": says and says["id"]},
+                    found={"line": line, "opening": opening and opening[0]},
+                )
             into[says["id"]] = _open(case, f"line {number} of {name}", says, line, opening[1])
             provenance += _open_provenance(case, opening[1])
             variants += "variant_key" in opening[1]
-    if next(openings, None) is not None:
-        raise Broken(f"{contents.OPENINGS} has more lines than there are tasks")
+    if (opening := next(openings, None)) is not None:
+        raise Broken(
+            f"{contents.OPENINGS} has more lines than there are tasks",
+            where=f"line {len(case.tasks) + len(case.withdrawn) + 1} of {contents.OPENINGS}",
+            found=opening[1],
+        )
     remarks = f"; {provenance} of them open their provenance" if provenance else ""
     remarks += f"; {variants} were served in variants, whose keys are those committed to" if variants else ""
     remarks += f"; {len(withdrawn)} of them left early" if withdrawn else ""
@@ -65,7 +79,12 @@ def promise(case: AuditState) -> Outcome:
     retired = list(case.tasks)
     if retired != members:
         place = next(i for i, pair in enumerate(zip_longest(retired, members)) if pair[0] != pair[1])
-        raise Broken(f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}")
+        raise Broken(
+            f"task {place + 1} of {case.cohort} should be {_at(members, place)}, it is {_at(retired, place)}",
+            where=f"{contents.TASKS}: $.id of all lines",
+            expected=members,
+            found=retired,
+        )
     case.history.require_refills(case.retired, {name: task.stratum for name, task in case.withdrawn.items()})
     recomputed = case.history.require_roots(case.cohort)
     _require_quarter(case)
@@ -93,28 +112,59 @@ def order(case: AuditState) -> Outcome:
 def _open(case: AuditState, what: str, says: Mapping[str, Any], line: bytes, opening: Mapping[str, Any]) -> AuditedTask:
     document = parse_canonical(line, what)
     if not isinstance(document, dict):
-        raise Broken(f"{what} is no task")
+        raise Broken(f"{what} is no task", where=what, expected="an object", found=document)
     for key, shape in _NEEDED.items():
         shape(document.get(key), f"{what}: $.{key}")
     name = document["id"]
     if not name == opening["id"] == says["id"]:
-        raise Broken(f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}")
+        raise Broken(
+            f"{what} is {name}, its opening is of {opening['id']}, the log names {says['id']}",
+            where=f"{what}: $.id",
+            expected=says["id"],
+            found={"task": name, "opening": opening["id"]},
+        )
     if name in case.tasks or name in case.withdrawn:
-        raise Broken(f"{name} stands twice, again in {what}")
+        raise Broken(f"{name} stands twice, again in {what}", where=f"{what}: $.id", found=name)
     digest = sha256_hex(line)
     if digest != says.get("sha256", digest):
-        raise Broken(f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}")
+        raise Broken(
+            f"{name} has the sha256 {digest}, the retire statement says {says['sha256']}",
+            where=f"{what}: sha256",
+            expected=says["sha256"],
+            found=digest,
+        )
     commit = case.history.commit_of(name, case.retired.index)
     if commit.index != opening["commit"]:
-        raise Broken(f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}")
+        raise Broken(
+            f"{name} is committed to at leaf {commit.index}, its opening says {opening['commit']}",
+            where=f"{contents.OPENINGS}: $.commit of {name}",
+            expected=commit.index,
+            found=opening["commit"],
+        )
     if not commit.digest == opening["commitment"] == says["commitment"]:
-        raise Broken(f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
-                     f"leaves, {opening['commitment']} in its opening")  # fmt: skip
-    if not opens("commit", line, bytes.fromhex(opening["salt"]), bytes.fromhex(commit.digest)):
-        raise Broken(f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}")
+        raise Broken(
+            f"{name} has the commitment {commit.digest} at leaf {commit.index}, {says['commitment']} where it "
+            f"leaves, {opening['commitment']} in its opening",
+            where=f"the commitment of {name}",
+            expected=commit.digest,
+            found={"leaves": says["commitment"], "opening": opening["commitment"]},
+        )
+    salt = bytes.fromhex(opening["salt"])
+    if not opens("commit", line, salt, bytes.fromhex(commit.digest)):
+        raise Broken(
+            f"{name} and its salt {opening['salt']} do not open the commitment {commit.digest}",
+            where=f"{what}: the commitment to it",
+            expected=commit.digest,
+            found=commitment("commit", line, salt),
+        )
     _require_variant_key(document, opening)
     if opening["canary"] != case.bundle.manifest["canary"]:
-        raise Broken(f"the opening of {name} bears the canary {opening['canary']}, which is not this release's")
+        raise Broken(
+            f"the opening of {name} bears the canary {opening['canary']}, which is not this release's",
+            where=f"{contents.OPENINGS}: $.canary of {name}",
+            expected=case.bundle.manifest["canary"],
+            found=opening["canary"],
+        )
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
     return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
@@ -126,7 +176,10 @@ def _require_variant_key(document: Mapping[str, Any], opening: Mapping[str, Any]
     if computed != stated:
         raise Broken(
             f"{document['id']} was committed to with the variant key of sha256 {stated}, its opening gives one of "
-            f"{computed}"
+            f"{computed}",
+            where=f"{contents.OPENINGS}: the sha256 of $.variant_key of {document['id']}",
+            expected=stated,
+            found=computed,
         )
 
 
@@ -135,10 +188,19 @@ def _open_provenance(case: AuditState, opening: Mapping[str, Any]) -> bool:
     if document is None and salt is None:
         return False
     if document is None or salt is None:
-        raise Broken(f"the provenance of {opening['id']} is opened by half: it needs the document and its salt")
+        raise Broken(
+            f"the provenance of {opening['id']} is opened by half: it needs the document and its salt",
+            where=f"{contents.OPENINGS}: $.provenance and $.provenance_salt of {opening['id']}",
+            found=[document, salt],
+        )
     stated = case.history.commits[opening["id"]].statement.predicate["provenance"]
     if not opens("provenance", canonical(document), bytes.fromhex(salt), bytes.fromhex(stated)):
-        raise Broken(f"the provenance of {opening['id']} and its salt do not open the commitment {stated}")
+        raise Broken(
+            f"the provenance of {opening['id']} and its salt do not open the commitment {stated}",
+            where=f"{contents.OPENINGS}: the commitment to $.provenance of {opening['id']}",
+            expected=stated,
+            found=commitment("provenance", canonical(document), bytes.fromhex(salt)),
+        )
     return True
 
 
@@ -147,12 +209,22 @@ def _require_quarter(case: AuditState) -> None:
     promised = case.history.last_set(case.retired.index)
     item = listed(promised, case.cohort)
     if item is None or item["retires"] != case.month:
-        raise Broken(f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}")
+        raise Broken(
+            f"the set at leaf {promised.index} does not promise {case.cohort} for {case.month}",
+            where=f"leaf {promised.index}: $.retires of {case.cohort}",
+            expected=case.month,
+            found=item and item["retires"],
+        )
     says = promised.statement.predicate
     gaps = {cohort["id"]: case.history.gaps(cohort["id"], promised.index) for cohort in says["cohorts"]}
     own, count = item["count"] + gaps[case.cohort], says["count"] + sum(gaps.values())
     if abs(_COHORTS * own - count) > _COHORTS:
-        raise Broken(f"{own} tasks retire of {count}: that is not a quarter within one task")
+        raise Broken(
+            f"{own} tasks retire of {count}: that is not a quarter within one task",
+            where=f"the number of tasks that retire of {count}",
+            expected=f"{-(-(count - _COHORTS) // _COHORTS)} to {(count + _COHORTS) // _COHORTS}",
+            found=own,
+        )
 
 
 def _require_strata(case: AuditState) -> None:
@@ -163,23 +235,48 @@ def _require_strata(case: AuditState) -> None:
         for stratum, reserve in entry.statement.predicate["reserve"].items():
             for item in reserve:
                 if stratum_of.get(item, stratum) != stratum:
-                    raise Broken(f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}")
+                    raise Broken(
+                        f"the reserve of {stratum} at leaf {entry.index} held a task of {stratum_of[item]}",
+                        where=f"leaf {entry.index}: $.predicate.reserve: the stratum of {item}",
+                        expected=stratum,
+                        found=stratum_of[item],
+                    )
 
 
 def _require_order(case: AuditState, opened: LoggedStatement) -> None:
     says = opened.statement.predicate
     who = f"run {says['run']} at leaf {opened.index}"
     if opened.index > case.retired.index:
-        raise Broken(f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}")
+        raise Broken(
+            f"{who} was served {case.cohort} after it retired at leaf {case.retired.index}",
+            where=f"the index of {who}",
+            expected=f"0 to {case.retired.index - 1}",
+            found=opened.index,
+        )
     promised = case.history.last_set(opened.index)
     if promised.digest != says["set"]:
-        raise Broken(f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}")
+        raise Broken(
+            f"{who} names the set {says['set']}, the last one is {promised.digest} at leaf {promised.index}",
+            where=f"leaf {opened.index}: $.predicate.set",
+            expected=promised.digest,
+            found=says["set"],
+        )
     covered = says["checkpoint"]["size"]
     if promised.index >= covered:
-        raise Broken(f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}")
+        raise Broken(
+            f"{who} names a checkpoint of size {covered}, which does not cover its set at {promised.index}",
+            where=f"leaf {opened.index}: $.predicate.checkpoint.size",
+            expected=f"{promised.index + 1} or more",
+            found=covered,
+        )
     for name in says["cohorts"]:
         if listed(promised, name) is None:
-            raise Broken(f"{who} was served {name}, which the set at leaf {promised.index} does not list")
+            raise Broken(
+                f"{who} was served {name}, which the set at leaf {promised.index} does not list",
+                where=f"leaf {opened.index}: $.predicate.cohorts",
+                expected=[item["id"] for item in promised.statement.predicate["cohorts"]],
+                found=name,
+            )
     for task in case.history.members(case.cohort, opened.index):
         case.history.commit_of(task, covered)
 

@@ -5,35 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.audit.evidence import AuditState
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, take_apart
 from vault.ledger.signatures.policy import Policy, PolicyMember
 from vault.ledger.statements.key_epochs import introduced
-from vault.ledger.tree.tiles import WIDTH, bundles_of, entries_path, unpack_entries
+from vault.ledger.tree.tiles import HEAD, WIDTH, bundles_of, entries_path, unpack_entries
 
 
 def open_head(case: AuditState, data: bytes) -> tuple[Checkpoint, Note]:
     """Open the head; if a given key introduced its signer, the error says so."""
     try:
         return open_checkpoint(data, case.verifiers)
-    except Broken as error:
-        if handover := _introduced(case, Checkpoint.parse(take_apart(data)[0])):
-            raise Broken(f"{error}; {handover}") from None
-        raise
+    except VaultError as error:
+        is_broken = isinstance(error, Broken)
+        handover = _introduced(case, Checkpoint.parse(take_apart(data)[0])) if is_broken else None
+        raise error.with_message(f"{error}; {handover}" if handover else str(error), f"log/{HEAD}") from None
 
 
 def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoint, Note]:
     """Open a checkpoint that is older than the head; where the key of its size was not given, name that key."""
     try:
         return open_checkpoint(data, case.verifiers)
+    except Malformed as error:
+        raise error.with_message(str(error), what) from None
     except Broken as error:
         size = Checkpoint.parse(take_apart(data)[0]).size
         wanted = case.reigns.of(size)
         if wanted in (verifier.vkey for verifier in case.verifiers):
-            raise
-        raise Broken(f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)") from None
+            raise error.with_message(str(error), what) from None
+        message = f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)"
+        raise error.with_message(message, what) from None
 
 
 def policy_of(case: AuditState) -> Policy:
@@ -47,7 +50,7 @@ def require_quorum(case: AuditState, data: bytes, what: str) -> None:
     try:
         policy_of(case).open(data)
     except Broken as error:
-        raise Broken(f"{what}: {error}") from None
+        raise error.with_message(f"{what}: {error}", what) from None
 
 
 def _introduced(case: AuditState, head: Checkpoint) -> str | None:

@@ -18,8 +18,9 @@ The argument, and the attack that each step stops:
 14. a month's full score                                         pending until its last cohort is opened
 15. what was judged again is what the promised seed chooses      results picked for being right
 
-Each step returns a sentence that says what it proved, or raises with the bytes that disagree; the first failure ends
-the argument, because later steps rest on earlier ones. Standard library and `cryptography` only.
+Each step returns a sentence that says what it proved, or raises with the bytes that disagree: the report shows them
+beneath the step. The first failure ends the argument, because later steps rest on earlier ones. Standard library and
+`cryptography` only.
 """
 
 from __future__ import annotations
@@ -77,5 +78,5 @@ def _step(number: int, name: str, case: AuditState) -> Step:
     try:
         state, proved = STEPS[name](case)
     except VaultError as error:
-        return Step(number, name, ok=False, proved="", detail=str(error), state="failed")
+        return Step(number, name, ok=False, proved="", detail=str(error), state="failed", evidence=error.evidence)
     return Step(number, name, ok=True, proved=proved, state=state)

@@ -57,7 +57,7 @@ class Bundle:
         contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
         in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
         if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
-            raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list")
+            raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list", where=strangers[0])
         for name, listed in manifest["files"].items():
             _require_listed(folder / name, name, listed)
         prefix = len(contents.LOG) + 1
@@ -84,10 +84,13 @@ class Bundle:
                 while line := file.readline(MAX_LINE):
                     number += 1
                     if not line.endswith(b"\n"):
-                        raise Malformed(f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes")
+                        raise Malformed(
+                            f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes",
+                            where=f"line {number} of {name}",
+                        )
                     yield line[:-1]
         except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}") from error
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
     def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
@@ -105,9 +108,11 @@ def _walk(folder: Path, prefix: str) -> Iterator[str]:
                 elif entry.is_file(follow_symlinks=False):
                     yield name
                 else:
-                    raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder")
+                    raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder", where=name)
     except OSError as error:
-        raise Malformed(f"the bundle {prefix or folder} cannot be read: {error.strerror}") from error
+        raise Malformed(
+            f"the bundle {prefix or folder} cannot be read: {error.strerror}", where=prefix or str(folder)
+        ) from error
 
 
 def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
@@ -119,18 +124,28 @@ def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
                 digest.update(chunk)
                 size += len(chunk)
     except OSError as error:
-        raise Broken(f"{name} cannot be read: {error.strerror}") from error
+        raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
     if size != listed["bytes"]:
-        raise Broken(f"{name} has {size} bytes, the manifest lists {listed['bytes']}")
+        raise Broken(
+            f"{name} has {size} bytes, the manifest lists {listed['bytes']}",
+            where=f"{name}: number of bytes",
+            expected=listed["bytes"],
+            found=size,
+        )
     if digest.hexdigest() != listed["sha256"]:
-        raise Broken(f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}")
+        raise Broken(
+            f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}",
+            where=f"{name}: sha256",
+            expected=listed["sha256"],
+            found=digest.hexdigest(),
+        )
 
 
 def _whole(path: Path, name: str) -> bytes:
     try:
         with path.open("rb") as file:
             if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes")
+                raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes", where=name)
             return file.read()
     except OSError as error:
-        raise Broken(f"{name} cannot be read: {error.strerror}") from error
+        raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error

@@ -43,17 +43,31 @@ class Checkpoint:
             Malformed: it is no checkpoint; the message says which line.
         """
         if not text.endswith("\n"):
-            raise Malformed("a checkpoint ends in a newline")
+            raise Malformed("a checkpoint ends in a newline", where="the end of the checkpoint")
         lines = text[:-1].split("\n")
         if len(lines) < _LINES or not all(lines):
-            raise Malformed("a checkpoint has at least three lines and none is empty")
+            raise Malformed(
+                "a checkpoint has at least three lines and none is empty", where="the lines of the checkpoint"
+            )
         if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-            raise Malformed("line 2 of a checkpoint is its size in decimal, without leading zeros")
+            raise Malformed(
+                "line 2 of a checkpoint is its size in decimal, without leading zeros", where="line 2 of the checkpoint"
+            )
         root = decode_base64(lines[2], "line 3 of the checkpoint")
         if len(root) != HASH_BYTES:
-            raise Malformed(f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}")
+            raise Malformed(
+                f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}",
+                where="line 3 of the checkpoint: the number of bytes",
+                expected=HASH_BYTES,
+                found=len(root),
+            )
         if int(lines[1]) == 0 and root != EMPTY_ROOT:
-            raise Malformed("a checkpoint of size 0 has the root of an empty tree")
+            raise Malformed(
+                "a checkpoint of size 0 has the root of an empty tree",
+                where="line 3 of the checkpoint",
+                expected=EMPTY_ROOT,
+                found=root,
+            )
         return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
     def format(self) -> str:
@@ -78,5 +92,10 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
     opened = open_note(note, verifiers)
     checkpoint = Checkpoint.parse(opened.text)
     if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
-        raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no given key of that name")
+        raise Broken(
+            f"the checkpoint of {checkpoint.origin} is signed by no given key of that name",
+            where="line 1 of the checkpoint",
+            expected=[vkey.partition("+")[0] for vkey in opened.verified],
+            found=checkpoint.origin,
+        )
     return checkpoint, opened

@@ -152,9 +152,19 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
         elif key.accepts(text.encode(), signature):
             verified.append(key.vkey)
         else:
-            raise Broken(f"the signature by {name}+{identity.hex()} does not verify over the text of the note")
+            raise Broken(
+                f"the signature by {name}+{identity.hex()} does not verify over the text of the note",
+                where=f"the signature by {name}",
+                expected={"key": key.vkey, "text": text},
+                found={"signature": signature},
+            )
     if not verified:
-        raise Broken(f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}")
+        raise Broken(
+            f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}",
+            where="the signatures",
+            expected=[key.vkey for key in keys],
+            found=[f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)],
+        )
     return Note(text, tuple(verified), tuple(ignored))
 
 
@@ -182,7 +192,12 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
     kind, public = data[:1], data[1:]
     require_name(name)
     if (computed_id := key_id(name, kind, public).hex()) != stated_id:
-        raise Malformed(f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}")
+        raise Malformed(
+            f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}",
+            where=f"the id of the verifier key of {name}",
+            expected=computed_id,
+            found=stated_id,
+        )
     return name, kind, public
 
 
@@ -191,9 +206,9 @@ def decode_base64(text: str, what: str) -> bytes:
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error) as error:
-        raise Malformed(f"{what} is not base64") from error
+        raise Malformed(f"{what} is not base64", where=what) from error
     if base64.b64encode(data).decode() != text:
-        raise Malformed(f"{what} is not canonical base64")
+        raise Malformed(f"{what} is not canonical base64", where=what)
     return data
 
 

@@ -94,14 +94,24 @@ class Policy:
         signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
         log = next((vkey for vkey in signed if vkey in opened.verified), None)
         if log is None:
-            raise Broken(f"the checkpoint of {checkpoint.origin} is signed by no log of the policy")
+            raise Broken(
+                f"the checkpoint of {checkpoint.origin} is signed by no log of the policy",
+                where="the signatures",
+                expected=[member.key.vkey for member in self.logs],
+                found=list(opened.verified),
+            )
         timestamps = times(note, able.values())
         seen = {name: timestamps[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
         if not self.satisfied(seen):
             by = ", ".join(seen) or "no witness of the policy"
             unread = ", ".join(name for name in self.witnesses if name not in able)
             lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
-            raise Broken(f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}")
+            raise Broken(
+                f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}",
+                where="the cosignatures",
+                expected={"quorum": self.quorum, "groups": self.groups},
+                found=list(seen),
+            )
         return Cosigned(checkpoint, log, seen)
 
     def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
@@ -136,7 +146,9 @@ class _Reader:
             try:
                 self._line(line)
             except Malformed as error:
-                raise Malformed(f"line {number} of the policy: {error}") from error
+                raise error.with_message(
+                    f"line {number} of the policy: {error}", f"line {number} of the policy"
+                ) from error
         if self._quorum is None:
             raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
         self._policy.quorum = None if self._quorum == NONE else self._quorum

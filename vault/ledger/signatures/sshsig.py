@@ -50,16 +50,26 @@ def verify(message: bytes, namespace: str, armored: str, public: bytes) -> None:
     if (reserved, name) != (b"", HASH):
         raise Malformed("the SSH signature is over another hash than SHA-512")
     if key != _public(public):
-        raise Broken("the SSH signature is by another key")
+        raise Broken("the SSH signature is by another key", where="the public key", expected=_public(public), found=key)
     if space != namespace.encode():
-        raise Broken(f"the SSH signature is for the namespace {space.decode(errors='replace')[:60]!r}")
+        raise Broken(
+            f"the SSH signature is for the namespace {space.decode(errors='replace')[:60]!r}",
+            where="the namespace",
+            expected=namespace.encode(),
+            found=space,
+        )
     kind, signed = _strings(signature, 2, "its signature")
     if kind != KIND:
         raise Malformed("the SSH signature is of another type than ssh-ed25519")
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signed, _signed(message, space))
     except InvalidSignature:
-        raise Broken("the SSH signature does not verify over the file") from None
+        raise Broken(
+            "the SSH signature does not verify over the file",
+            where="the signature",
+            expected={"key": public, "sha512": hashlib.sha512(message).hexdigest()},
+            found={"signature": signed},
+        ) from None
 
 
 def public_line(public: bytes) -> str:

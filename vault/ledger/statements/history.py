@@ -71,16 +71,23 @@ class History:
         sets = self._by_kind["set"]
         place = bisect_left(sets, before, key=lambda entry: entry.index)
         if not place:
-            raise Broken(f"no set statement stands before leaf {before} in this bundle")
+            raise Broken(
+                f"no set statement stands before leaf {before} in this bundle", where=f"the leaves before {before}"
+            )
         return sets[place - 1]
 
     def commit_of(self, task: str, before: int) -> LoggedStatement:
         """Give the commit of a task, which must stand before an index."""
         entry = self.commits.get(task)
         if entry is None:
-            raise Broken(f"no leaf in this bundle commits to {task}")
+            raise Broken(f"no leaf in this bundle commits to {task}", where="the commit statements", expected=task)
         if entry.index >= before:
-            raise Broken(f"{task} was committed to at leaf {entry.index}, which is not before {before}")
+            raise Broken(
+                f"{task} was committed to at leaf {entry.index}, which is not before {before}",
+                where=f"the leaf that commits to {task}",
+                expected=f"0 to {before - 1}",
+                found=entry.index,
+            )
         return entry
 
     def members(self, cohort: str, at: int) -> list[str]:
@@ -88,7 +95,12 @@ class History:
         place = bisect_left(self._moments, at, key=lambda moment: moment[0])
         live = self._moments[place - 1][1] if place else {}
         if cohort not in live:
-            raise Broken(f"no set statement before leaf {at} has {cohort} among the live ones")
+            raise Broken(
+                f"no set statement before leaf {at} has {cohort} among the live ones",
+                where=f"the live cohorts before leaf {at}",
+                expected=cohort,
+                found=sorted(live),
+            )
         return live[cohort]
 
     def withdrawn(self, cohort: str) -> list[LoggedStatement]:
@@ -118,12 +130,22 @@ class History:
         served = {entry.index for entry, _ in self._withdrawn}
         for entry in self.opened_with(retired):
             withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
-            if entry.digest != self.commit_of(withdrawn, entry.index).digest:
-                raise Broken(f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own")
+            committed = self.commit_of(withdrawn, entry.index).digest
+            if entry.digest != committed:
+                raise Broken(
+                    f"leaf {entry.index} withdraws {withdrawn} under a commitment that is not its own",
+                    where=f"leaf {entry.index}: $.subject[0].digest",
+                    expected=committed,
+                    found=entry.digest,
+                )
             if entry.index in served:
                 self._require_next_in_reserve(refill, entry, strata[withdrawn])
             elif refill is not None:
-                raise Broken(f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served")
+                raise Broken(
+                    f"leaf {entry.index} refills with {refill} for {withdrawn}, which was not being served",
+                    where=f"leaf {entry.index}: $.predicate.replacement",
+                    found=refill,
+                )
 
     def require_roots(self, cohort: str) -> int:
         """Recompute the cohort's root, and the set's where all its commits are known; gives how many sets' were."""
@@ -142,7 +164,12 @@ class History:
     def _require_root(self, tasks: Sequence[str], stated: str, index: int, what: str) -> None:
         root = set_root(bytes.fromhex(self.commit_of(task, index).digest) for task in tasks).hex()
         if root != stated:
-            raise Broken(f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}")
+            raise Broken(
+                f"the commitments of {what} at leaf {index} give the root {root}, it states {stated}",
+                where=f"leaf {index}: the root of {what}",
+                expected=root,
+                found=stated,
+            )
 
     def _replay(self) -> Iterator[tuple[int, dict[str, list[str]]]]:
         """Give the live cohorts after each statement that changes them."""
@@ -177,18 +204,36 @@ class History:
         left = [item for item in promised.statement.predicate["reserve"].get(stratum, []) if item not in used]
         if refill is None and left:
             raise Broken(
-                f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left"
+                f"leaf {entry.index} refills with nobody, though the reserve of {stratum} has {len(left)} left",
+                where=f"leaf {entry.index}: $.predicate.replacement",
+                expected={"commitment": left[0]},
             )
-        if refill is not None and [self.commit_of(refill, promised.index).digest] != left[:1]:
-            raise Broken(f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}")
+        given = None if refill is None else self.commit_of(refill, promised.index).digest
+        if refill is not None and [given] != left[:1]:
+            raise Broken(
+                f"leaf {entry.index} refills with {refill}, which was not next in the reserve of {stratum}",
+                where=f"leaf {entry.index}: $.predicate.replacement",
+                expected={"commitment": left[0] if left else None},
+                found={"commitment": given, "task": refill},
+            )
 
     def _admit(self, entry: LoggedStatement) -> None:
         task = entry.statement.name
         if task in self.commits:
-            raise Broken(f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}")
+            raise Broken(
+                f"{task} is committed to twice, at leaves {self.commits[task].index} and {entry.index}",
+                where=f"the commit statements of {task}",
+                expected={"leaf": self.commits[task].index, "commitment": self.commits[task].digest},
+                found={"leaf": entry.index, "commitment": entry.digest},
+            )
         first_task = self._task_of.setdefault(entry.digest, task)
         if first_task != task:
-            raise Broken(f"{first_task} and {task} have the same commitment")
+            raise Broken(
+                f"{first_task} and {task} have the same commitment",
+                where=f"leaf {entry.index}: the task of the commitment {entry.digest}",
+                expected=first_task,
+                found=task,
+            )
         self.commits[task] = entry
 
     def _pair_runs(self) -> dict[int, LoggedRun]:
@@ -198,11 +243,21 @@ class History:
             number = entry.statement.predicate["run"]
             ends = closed if entry.statement.kind in CLOSING else opened
             if number in ends:
-                raise Broken(f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}")
+                raise Broken(
+                    f"run {number} is stated twice, at leaves {ends[number].index} and {entry.index}",
+                    where=f"the leaf that states run {number}",
+                    expected=ends[number].index,
+                    found=entry.index,
+                )
             ends[number] = entry
         for number, entry in opened.items():
             if number in closed and closed[number].index < entry.index:
-                raise Broken(f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}")
+                raise Broken(
+                    f"run {number} is closed at leaf {closed[number].index} before it opens at {entry.index}",
+                    where=f"the leaf that closes run {number}",
+                    expected=f"{entry.index + 1} or later",
+                    found=closed[number].index,
+                )
         return {number: LoggedRun(entry, closed.get(number)) for number, entry in opened.items()}
 
 
@@ -214,9 +269,19 @@ def listed(entry: LoggedStatement, cohort: str) -> Mapping[str, Any] | None:
 def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None:
     previous = entry.statement.predicate["previous"]
     if last is not None and previous != last.index:
-        raise Broken(f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}")
+        raise Broken(
+            f"the set at leaf {entry.index} names leaf {previous} before it, not {last.index}",
+            where=f"leaf {entry.index}: $.predicate.previous",
+            expected=last.index,
+            found=previous,
+        )
     if previous is not None and previous >= entry.index:
-        raise Broken(f"the set at leaf {entry.index} names a later leaf {previous} before it")
+        raise Broken(
+            f"the set at leaf {entry.index} names a later leaf {previous} before it",
+            where=f"leaf {entry.index}: $.predicate.previous",
+            expected=f"0 to {entry.index - 1}",
+            found=previous,
+        )
 
 
 def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
@@ -224,19 +289,36 @@ def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: Logge
     says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
     for name, tasks in (live or {}).items():
         if name not in says:
-            raise Broken(f"the set at leaf {entry.index} lists {name} no more, though it has not retired")
+            raise Broken(
+                f"the set at leaf {entry.index} lists {name} no more, though it has not retired",
+                where=f"leaf {entry.index}: $.predicate.cohorts",
+                expected=name,
+                found=sorted(says),
+            )
         if says[name] != tasks:
             strange = next((a for a, b in zip(says[name], tasks, strict=False) if a != b), "its end")
             raise Broken(
-                f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}"
+                f"the set at leaf {entry.index} lists other tasks for {name} than were promised: see {strange}",
+                where=f"leaf {entry.index}: the tasks of {name}",
+                expected=tasks,
+                found=says[name],
             )
     if back := sorted(retired & says.keys()):
-        raise Broken(f"the set at leaf {entry.index} lists {back[0]}, which has retired")
+        raise Broken(
+            f"the set at leaf {entry.index} lists {back[0]}, which has retired",
+            where=f"leaf {entry.index}: $.predicate.cohorts",
+            found=back[0],
+        )
     return says
 
 
 def _retired(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> str:
     name = str(entry.statement.predicate["cohort"])
     if name in retired or (live is not None and name not in live):
-        raise Broken(f"leaf {entry.index} retires {name}, which is not live")
+        raise Broken(
+            f"leaf {entry.index} retires {name}, which is not live",
+            where=f"leaf {entry.index}: $.predicate.cohort",
+            expected={"live": sorted(live or {})},
+            found=name,
+        )
     return name

@@ -56,13 +56,14 @@ def parse(data: bytes, what: str = "the document") -> Any:
         if "\\u" in text:
             canonical(value)  # only an escape can smuggle a lone surrogate in
     except Malformed as error:
-        raise Malformed(f"{what} is refused: {error}") from None
+        raise Malformed(f"{what} is refused: {error}", where=what) from None
     except UnicodeDecodeError as error:
-        raise Malformed(f"{what} is not UTF-8 at byte {error.start}") from None
+        raise Malformed(f"{what} is not UTF-8 at byte {error.start}", where=f"{what}: byte {error.start}") from None
     except json.JSONDecodeError as error:
-        raise Malformed(f"{what} is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise Malformed(f"{what} is not JSON: {place}: {error.msg}", where=f"{what}: {place}") from None
     except RecursionError:
-        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels") from None
+        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
     return value
 
 
@@ -78,7 +79,9 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     expected = canonical(value)
     if expected != data:
         at = next((i for i, (a, b) in enumerate(zip(data, expected, strict=False)) if a != b), len(expected))
-        raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on")
+        raise Malformed(
+            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on", where=f"{what}: byte {at}"
+        )
     return value
 
 

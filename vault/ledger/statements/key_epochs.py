@@ -57,9 +57,18 @@ class KeyEpochs:
         keys = [first]
         for index, old, new in handovers:
             if old != keys[-1]:
-                raise Broken(f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}")
+                raise Broken(
+                    f"leaf {index} hands the log over from {old}, whose key at that leaf is {keys[-1]}",
+                    where=f"leaf {index}: $.predicate.old",
+                    expected=keys[-1],
+                    found=old,
+                )
             if new in keys:
-                raise Broken(f"leaf {index} hands the log over to {new}, which was its key before")
+                raise Broken(
+                    f"leaf {index} hands the log over to {new}, which was its key before",
+                    where=f"leaf {index}: $.predicate.new",
+                    found=new,
+                )
             keys.append(new)
         return cls(first, tuple((index, new) for index, _, new in handovers))
 
@@ -80,7 +89,10 @@ class KeyEpochs:
         changes = ", ".join(str(index) for index, _ in self.later) or "none"
         raise Broken(
             f"{what} covers {size} leaves, and the log's key at that size is {wanted} (leaves that change it: "
-            f"{changes}), but it is signed by {', '.join(note.verified)}"
+            f"{changes}), but it is signed by {', '.join(note.verified)}",
+            where=f"the signatures of {what}",
+            expected=[wanted],
+            found=list(note.verified),
         )
 
 
@@ -122,15 +134,37 @@ def _both(origin: str, entry: LoggedStatement) -> tuple[str, str]:
     says = entry.statement.predicate
     old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
     if not origin == old.name == new.name == entry.statement.name:
-        raise Broken(f"leaf {entry.index} hands over the log {new.name}, and this log is {origin}")
-    if entry.statement.digest[SHA] != hashlib.sha256(new.public).hexdigest():
-        raise Broken(f"leaf {entry.index} has not the digest of the new key that it names")
+        raise Broken(
+            f"leaf {entry.index} hands over the log {new.name}, and this log is {origin}",
+            where=f"leaf {entry.index}: the names of the log and of both keys",
+            expected=[origin, origin, origin],
+            found=[entry.statement.name, old.name, new.name],
+        )
+    computed = hashlib.sha256(new.public).hexdigest()
+    if entry.statement.digest[SHA] != computed:
+        raise Broken(
+            f"leaf {entry.index} has not the digest of the new key that it names",
+            where=f"leaf {entry.index}: $.subject[0].digest",
+            expected=computed,
+            found=entry.statement.digest[SHA],
+        )
     if says["size"] != entry.index:
-        raise Broken(f"leaf {entry.index} hands the log over at leaf {says['size']}, which is not where it stands")
+        raise Broken(
+            f"leaf {entry.index} hands the log over at leaf {says['size']}, which is not where it stands",
+            where=f"leaf {entry.index}: $.predicate.size",
+            expected=entry.index,
+            found=says["size"],
+        )
     for word, key in (("old", old), ("new", new)):
         signature = decode_base64(says["signatures"][word], f"the {word} key's signature at leaf {entry.index}")
-        if not key.accepts(text(old.vkey, new.vkey, says["size"]), signature):
-            raise Broken(f"leaf {entry.index} hands the log over to {new.vkey}, and the {word} key did not sign that")
+        signed = text(old.vkey, new.vkey, says["size"])
+        if not key.accepts(signed, signature):
+            raise Broken(
+                f"leaf {entry.index} hands the log over to {new.vkey}, and the {word} key did not sign that",
+                where=f"leaf {entry.index}: $.predicate.signatures.{word}",
+                expected={"key": key.vkey, "text": signed.decode()},
+                found={"signature": signature},
+            )
     return old.vkey, new.vkey
 
 

@@ -76,7 +76,7 @@ def matching(pattern: str, words: str) -> DocumentShape:
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, str) or not compiled.fullmatch(value):
-            raise Malformed(f"{path} must be {words}")
+            raise Malformed(f"{path} must be {words}", where=path)
 
     # a class of what is left out could match a quotation mark, and go on beyond the end of the text
     written = None if "[^" in pattern else f'"(?:{pattern})"'
@@ -86,7 +86,7 @@ def matching(pattern: str, words: str) -> DocumentShape:
 def _plain(is_right: Callable[[Any], bool], words: str, written: str | None, **schema: Any) -> DocumentShape:
     def check(value: Any, path: str) -> None:
         if not is_right(value):
-            raise Malformed(f"{path} must be {words}")
+            raise Malformed(f"{path} must be {words}", where=path)
 
     return DocumentShape(check, schema, written)
 
@@ -135,7 +135,7 @@ def list_of(shape: DocumentShape) -> DocumentShape:
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, list):
-            raise Malformed(f"{path} must be a list")
+            raise Malformed(f"{path} must be a list", where=path)
         for index, item in enumerate(value):
             shape.check(item, path and f"{path}[{index}]")
 
@@ -148,7 +148,7 @@ def single(shape: DocumentShape) -> DocumentShape:
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, list) or len(value) != 1:
-            raise Malformed(f"{path} must be a list of exactly one item")
+            raise Malformed(f"{path} must be a list of exactly one item", where=path)
         shape.check(value[0], path and f"{path}[0]")
 
     schema = {"type": "array", "items": shape.schema, "minItems": 1, "maxItems": 1}
@@ -160,7 +160,7 @@ def mapping_of(key: DocumentShape, shape: DocumentShape) -> DocumentShape:
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, (dict, Mapping)):
-            raise Malformed(f"{path} must be an object")
+            raise Malformed(f"{path} must be an object", where=path)
         for name, item in value.items():
             key.check(name, path and f"a key of {path}")
             shape.check(item, path and f"{path}.{name}")
@@ -174,12 +174,12 @@ def record(optional: Mapping[str, DocumentShape] = MappingProxyType({}), /, **fi
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, (dict, Mapping)):
-            raise Malformed(f"{path} must be an object")
+            raise Malformed(f"{path} must be an object", where=path)
         if value.keys() != fields.keys():
             if missing := sorted(fields.keys() - value.keys()):
-                raise Malformed(f"{path}.{missing[0]} is missing")
+                raise Malformed(f"{path}.{missing[0]} is missing", where=f"{path}.{missing[0]}")
             if unknown := sorted(map(str, value.keys() - known.keys())):
-                raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format")
+                raise Malformed(f"{path}: {unknown[0][:60]!r} is not a key of this format", where=path)
         for name, item in value.items():
             known[name].check(item, path and f"{path}.{name}")
 
@@ -207,7 +207,7 @@ def one_of(*values: str) -> DocumentShape:
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, str) or value not in values:
-            raise Malformed(f"{path} must be one of {', '.join(values)}")
+            raise Malformed(f"{path} must be one of {', '.join(values)}", where=path)
 
     words = "|".join(re.escape(value) for value in values)
     plain = all(re.fullmatch(f"{_PLAIN}*", value) for value in values)

@@ -71,7 +71,7 @@ class Statement:
         try:
             return cls._checked(document)
         except Malformed as error:
-            raise Malformed(f"{what} is no statement: {error}") from None
+            raise error.with_message(f"{what} is no statement: {error}", what) from None
 
     @classmethod
     def _checked(cls, document: Any) -> Statement:
@@ -95,9 +95,19 @@ class Statement:
             "retire": f"Historical-{says.get('month')}",
         }
         if self.name != expected.get(self.kind, self.name):
-            raise Malformed(f"$.subject[0].name must be {expected[self.kind]}")
+            raise Malformed(
+                f"$.subject[0].name must be {expected[self.kind]}",
+                where="$.subject[0].name",
+                expected=expected[self.kind],
+                found=self.name,
+            )
         if self.kind == "score" and self.digest[SHA] != says["results_root"]:
-            raise Malformed("$.subject[0].digest must be the results_root")
+            raise Malformed(
+                "$.subject[0].digest must be the results_root",
+                where="$.subject[0].digest",
+                expected=says["results_root"],
+                found=self.digest[SHA],
+            )
         if self.kind == "set":
             _require_counts(says)
 
@@ -147,10 +157,20 @@ def schema(kind: str) -> dict[str, Any]:
 def _require_counts(says: Mapping[str, Any]) -> None:
     for place, item in enumerate(says["cohorts"]):
         if item["count"] != len(item["tasks"]) or item["id"] != f"cohort-{item['retires']}":
-            raise Malformed(f"$.predicate.cohorts[{place}] must count its tasks and be named after its month")
+            raise Malformed(
+                f"$.predicate.cohorts[{place}] must count its tasks and be named after its month",
+                where=f"$.predicate.cohorts[{place}]",
+                expected={"count": len(item["tasks"]), "id": f"cohort-{item['retires']}"},
+                found={"count": item["count"], "id": item["id"]},
+            )
     listed = [task for item in says["cohorts"] for task in item["tasks"]]
     if len(set(listed)) != len(listed) or says["count"] != len(listed):
-        raise Malformed("$.predicate.count must be the number of tasks, each in one cohort")
+        raise Malformed(
+            "$.predicate.count must be the number of tasks, each in one cohort",
+            where="$.predicate.count",
+            expected={"count": len(set(listed)), "listed": len(set(listed))},
+            found={"count": says["count"], "listed": len(listed)},
+        )
 
 
 _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")

@@ -131,14 +131,29 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     """
     _require_hashes([leaf, expected, *proof])
     if not 0 <= index < size:
-        raise Broken(f"there is no leaf {index} in a tree of {size}")
+        raise Broken(
+            f"there is no leaf {index} in a tree of {size}",
+            where="the leaf's index",
+            expected=f"0 to {size - 1}",
+            found=index,
+        )
     inner = (index ^ (size - 1)).bit_length()
     border = (index >> inner).bit_count()
     if len(proof) != inner + border:
-        raise Broken(f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}")
+        raise Broken(
+            f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}",
+            where="the number of hashes in the inclusion proof",
+            expected=inner + border,
+            found=len(proof),
+        )
     computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
     if computed != expected:
-        raise Broken(f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}")
+        raise Broken(
+            f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}",
+            where=f"the root from the inclusion proof of leaf {index} of {size}",
+            expected=expected,
+            found=computed,
+        )
 
 
 def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
@@ -149,10 +164,20 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
     """
     _require_hashes([root1, root2, *proof])
     if not 1 <= size1 <= size2:
-        raise Broken(f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}")
+        raise Broken(
+            f"a consistency proof needs 1 <= old size <= new size, not {size1} and {size2}",
+            where="the old size",
+            expected=f"1 to {size2}",
+            found=size1,
+        )
     if size1 == size2:
         if proof or root1 != root2:
-            raise Broken(f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}")
+            raise Broken(
+                f"two roots at one size {size1}: {root1.hex()} and {root2.hex()}",
+                where=f"the root and the proof at size {size2}",
+                expected={"root": root1, "proof": []},
+                found={"root": root2, "proof": list(proof)},
+            )
         return
     shift = (size1 & -size1).bit_length() - 1
     inner = ((size1 - 1) ^ (size2 - 1)).bit_length() - shift
@@ -161,14 +186,29 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
     seed, rest = (root1, proof) if is_peak else (proof[0] if proof else b"", proof[1:])
     if len(proof) != inner + border + (not is_peak):
         wanted = inner + border + (not is_peak)
-        raise Broken(f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}")
+        raise Broken(
+            f"a consistency proof from {size1} to {size2} has {wanted} hashes, not {len(proof)}",
+            where="the number of hashes in the consistency proof",
+            expected=wanted,
+            found=len(proof),
+        )
     mask = (size1 - 1) >> shift
     old = _chain_border(_chain_inner_right(seed, rest[:inner], mask), rest[inner:])
     new = _chain_border(_chain_inner(seed, rest[:inner], mask), rest[inner:])
     if old != root1:
-        raise Broken(f"the proof gives the old root {old.hex()}, not {root1.hex()}")
+        raise Broken(
+            f"the proof gives the old root {old.hex()}, not {root1.hex()}",
+            where=f"the root at size {size1} from the consistency proof",
+            expected=root1,
+            found=old,
+        )
     if new != root2:
-        raise Broken(f"the proof gives the new root {new.hex()}, not {root2.hex()}")
+        raise Broken(
+            f"the proof gives the new root {new.hex()}, not {root2.hex()}",
+            where=f"the root at size {size2} from the consistency proof",
+            expected=root2,
+            found=new,
+        )
 
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
@@ -228,8 +268,13 @@ def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
 
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
-    if set(map(len, hashes)) != {HASH_BYTES}:
-        raise Broken(f"a hash in a proof has exactly {HASH_BYTES} bytes")
+    if wrong := set(map(len, hashes)) - {HASH_BYTES}:
+        raise Broken(
+            f"a hash in a proof has exactly {HASH_BYTES} bytes",
+            where="the number of bytes of a hash",
+            expected=HASH_BYTES,
+            found=min(wrong),
+        )
 
 
 def _within(size: int, have: int) -> int:

@@ -78,11 +78,13 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
         length = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
         leaf = data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + length]
         if at + _LENGTH_BYTES > len(data) or len(leaf) != length:
-            raise Malformed(f"{what} is cut short in entry {len(leaves)} of {width}")
+            raise Malformed(
+                f"{what} is cut short in entry {len(leaves)} of {width}", where=f"{what}: entry {len(leaves)}"
+            )
         leaves.append(leaf)
         at += _LENGTH_BYTES + length
     if at != len(data):
-        raise Malformed(f"{what} goes on after its {width} entries")
+        raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
     return leaves
 
 
@@ -93,7 +95,12 @@ def split_hashes(data: bytes, width: int, what: str = "the tile") -> list[bytes]
         Malformed: it has another length.
     """
     if len(data) != width * HASH_BYTES:
-        raise Malformed(f"{what} has {len(data)} bytes; {width} hashes have {width * HASH_BYTES}")
+        raise Malformed(
+            f"{what} has {len(data)} bytes; {width} hashes have {width * HASH_BYTES}",
+            where=f"{what}: number of bytes",
+            expected=width * HASH_BYTES,
+            found=len(data),
+        )
     return [data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES)]
 
 
@@ -206,7 +213,7 @@ def folder_reader(folder: Path) -> Read:
         try:
             return (folder / path).read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise Broken(f"the log's file {path} cannot be read: {error.strerror}") from error
+            raise Broken(f"the log's file {path} cannot be read: {error.strerror}", where=path) from error
         except OSError as error:
             raise Unavailable(f"the log's file {folder / path} cannot be read: {error.strerror}; call again") from error
 

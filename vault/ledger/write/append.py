@@ -214,7 +214,8 @@ class LogWriter:
             raise Refused(
                 f"the log was signed over {head.size} leaves, and its files in {self.folder} do not reach there "
                 f"({error}): they were lost, or put back from an older backup. Put the newest copy of the log back, "
-                "and the newest database with it; from an older state nothing is ever signed"
+                "and the newest database with it; from an older state nothing is ever signed",
+                where=error.evidence.where if error.evidence else None,
             ) from error
         if public and not public.startswith(note):
             published = self._open(public)
@@ -244,8 +245,13 @@ class LogWriter:
     def _require_extends(self, tree: TileTree, old: Checkpoint, head: Checkpoint, otherwise: str) -> None:
         root = root_from(tree.node, old.size)
         if root != old.root:
-            raise Refused(f"{otherwise}: at size {old.size} of {head.size} they give {root.hex()}, "
-                          f"it says {old.root.hex()}; nothing was signed")  # fmt: skip
+            raise Refused(
+                f"{otherwise}: at size {old.size} of {head.size} they give {root.hex()}, "
+                f"it says {old.root.hex()}; nothing was signed",
+                where=f"the tiles' root at size {old.size}",
+                expected=old.root,
+                found=root,
+            )
 
     def _fresh(self, head: Checkpoint, leaves: Sequence[bytes], start: int) -> Sequence[bytes]:
         """Give the leaves that are not in the log yet; the others must equal the leaves that are there."""
@@ -255,7 +261,12 @@ class LogWriter:
         tree = TileTree(head.size, folder_reader(self.folder))
         for index, leaf in enumerate(known, start):
             if tree.node(0, index) != leaf_hash(leaf):
-                raise Refused(f"leaf {index} is signed already with other bytes; the rows were changed or put back")
+                raise Refused(
+                    f"leaf {index} is signed already with other bytes; the rows were changed or put back",
+                    where=f"the hash of leaf {index}",
+                    expected=tree.node(0, index),
+                    found=leaf_hash(leaf),
+                )
         return leaves[len(known) :]
 
     def _require_reign(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:

@@ -168,16 +168,26 @@ class Witnesses:
                 self._on_record[url] = head.size
                 return reply.body
             if reply.status != 409 or reply.content_type.partition(";")[0].strip() != SIZE:  # noqa: PLR2004 - likewise
-                raise Broken(_refusal(reply))
+                raise Broken(
+                    _refusal(reply), where=f"the answer of {url}", expected=200, found=[reply.status, reply.body]
+                )
             match = _COUNT.fullmatch(reply.body)
             if match is None or int(match[1]) == old:
-                raise Broken("answered incorrectly: a conflict that names no other size")
+                raise Broken(
+                    "answered incorrectly: a conflict that names no other size",
+                    where=f"the answer of {url}",
+                    expected=f"another size than {old}",
+                    found=reply.body,
+                )
             old = self._on_record[url] = int(match[1])
             if old > head.size:
                 raise Broken(
-                    f"has cosigned {old} leaves of this log, which has {head.size}: it has seen another history"
+                    f"has cosigned {old} leaves of this log, which has {head.size}: it has seen another history",
+                    where=f"the size that {url} names",
+                    expected=f"0 to {head.size}",
+                    found=old,
                 )
-        raise Broken("named a new size each time that it was asked")
+        raise Broken("named a new size each time that it was asked", where=f"the size that {url} names", found=old)
 
 
 def request(old: int, proof: Sequence[bytes], note: str) -> bytes:
@@ -196,13 +206,18 @@ def _lines(body: bytes, keys: Mapping[str, Witness], head: Checkpoint) -> dict[s
     try:
         parts = [read_line(raw_line) for raw_line in body.decode().removesuffix("\n").split("\n")]
     except (UnicodeDecodeError, Malformed) as error:
-        raise Broken("answered incorrectly: no signature lines") from error
+        raise Broken("answered incorrectly: no signature lines", where="the answer", found=body) from error
     for name, identity, signature in parts:
         whose = known.get((name, identity))
         if whose is None:
             continue
         if not keys[whose].accepts(text, signature):
-            raise Broken("answered with a signature that does not verify")
+            raise Broken(
+                "answered with a signature that does not verify",
+                where=f"the cosignature of {name}",
+                expected={"key": keys[whose].vkey, "text": text},
+                found={"signature": signature},
+            )
         lines[whose] = line(name, identity, signature)
     return lines
 

@@ -157,7 +157,12 @@ class LocalWitness:
         keys: list[Key] = [*self._logs, *(cosigner.witness for cosigner in self._cosigners)]
         checkpoint = Checkpoint.parse(open_note(path.read_bytes(), keys).text)
         if checkpoint.origin != origin:
-            raise Broken(f"{path} holds a checkpoint of {checkpoint.origin}, not of {origin}")
+            raise Broken(
+                f"{path} holds a checkpoint of {checkpoint.origin}, not of {origin}",
+                where=f"{path}: the origin",
+                expected=origin,
+                found=checkpoint.origin,
+            )
         return checkpoint
 
     def _decide(self, request: AddCheckpointRequest, note: str) -> WitnessReply:

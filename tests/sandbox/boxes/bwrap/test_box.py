@@ -37,7 +37,7 @@ def sockets(tmp_path):
 
 
 def below(pid):
-    """Every process that descends from one, as {pid: command line}."""
+    """Give every descendant of a process, as {pid: command line}."""
     found = {}
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -176,7 +176,7 @@ def test_nothing_outlives_a_runner_that_was_killed(sockets):
 
 
 UNWILLING = "import ctypes, time; ctypes.CDLL(None).prctl(1, 0); print('up', flush=True); time.sleep(600)"
-"""An agent that no longer wants to die with whoever started it."""
+"""An agent that no longer dies with the process that started it."""
 
 
 @pytest.mark.parametrize("killed", ["place", "relay", "wall"])
@@ -205,7 +205,7 @@ def running(pid):
 @pytest.mark.slow
 @pytest.mark.needs("root")  # as an ordinary user the whole suite shows it
 def test_an_ordinary_user_has_the_same_isolation(tmp_path_factory):
-    """As nobody, with an interpreter and environments that nobody can read."""
+    """Run as nobody, with an interpreter and environments that nobody can read."""
     python = "/usr/bin/python3" if not sys.base_prefix.startswith("/usr") else sys.executable
     place = tmp_path_factory.mktemp("nobody")
     for folder in (place, *place.parents):

@@ -36,7 +36,7 @@ def test_the_caps_are_written(group):
 
 
 @root
-def test_what_joined_can_be_killed(group):
+def test_joined_processes_can_be_killed(group):
     script = f"for door in {' '.join(group.doors)}; do echo 0 > $door; done; exec sleep 600"
     process = subprocess.Popen(["/bin/sh", "-c", script])
     try:

@@ -51,7 +51,7 @@ def sockets(tmp_path):
 
 @pytest.fixture
 def image(engine):
-    """Make an image of the agents' own, changed by lines of a Dockerfile; nothing is run for it."""
+    """Build an image from the agents' one with lines of a Dockerfile; nothing is run for it."""
     made, base = [], engine.containers.create(AGENT_IMAGE)
 
     def build(*lines):
@@ -104,8 +104,8 @@ def test_a_digest_is_the_engines_own(box, engine):
     assert len(digest) == 71
 
 
-def walls(container):
-    """What every container of ours must be, whatever it is for."""
+def isolation_of(container):
+    """Give the settings that must be the same for every container of ours."""
     host, config = container.attrs["HostConfig"], container.attrs["Config"]
     return {
         "read-only": host["ReadonlyRootfs"],
@@ -148,7 +148,7 @@ def test_agent_relay_and_world_are_isolated_alike(box, engine, sockets):
         with world.channel(), running(box, SLEEP, sockets) as agent:
             three = {"world": world._container, "relay": agent._place.relay.container, "agent": agent._place.agent}
             three = {name: engine.containers.get(container.id) for name, container in three.items()}
-            assert {name: walls(container) for name, container in three.items()} == {
+            assert {name: isolation_of(container) for name, container in three.items()} == {
                 name: WALLS
                 | {"locked": ["/.lock", f"/.filters/{name}", "--"], "capabilities added": BECOMING.get(name)}
                 for name in three
@@ -186,7 +186,7 @@ def test_everything_is_removed(box, engine, sockets):
     assert not {container.id for container in engine.containers.list(all=True, ignore_removed=True)} & set(made)
 
 
-def test_what_an_image_asks_for_does_not_count(box, engine, sockets, image):
+def test_settings_of_an_image_do_not_count(box, engine, sockets, image):
     reference = image(
         "USER root", "ENV WORD=own", "HEALTHCHECK CMD false", f"LABEL {RUNNER_LABEL}=mine", "WORKDIR /usr",
         'ENTRYPOINT ["python3", "-c", "import os; print(os.getuid(), os.environ[\'WORD\'], os.getcwd())"]',
@@ -293,7 +293,7 @@ import time; time.sleep(600)
 
 
 def folders():
-    """The folders of locks that are on this machine, whoever made them."""
+    """Give all folders of locks on this machine."""
     return [path for path in Path(tempfile.gettempdir()).glob("quarterturn-lock-*") if (path / "runner").exists()]
 
 
@@ -337,7 +337,7 @@ def test_a_world_ends_with_its_runner_even_before_anybody_looks(engine, sockets)
 
 
 def status_at_last(engine, container):
-    """Say how a container stands once it has ended."""
+    """Give the state of a container once it has ended."""
     seen = []
 
     def ended():
@@ -356,7 +356,7 @@ def status_at_last(engine, container):
 
 @pytest.fixture(scope="module")
 def lock(box, tmp_path_factory):
-    """The lock as it is in the image, and a filter; it is static, so it runs out here as well."""
+    """Give the lock of the image, and a filter; it is static, so it also runs outside."""
     folder = tmp_path_factory.mktemp("lock")
     (folder / "lock").write_bytes(box.file_of(RELAY_IMAGE, "/lock"))
     (folder / "lock").chmod(0o755)

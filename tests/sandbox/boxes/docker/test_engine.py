@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 @contextmanager
 def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[list[dict[str, list[str]]]]:
-    """Answer everything; a question for events with `noted`, or never where that is None.
+    """Answer every request; one for events gets `noted`, or no answer where that is None.
 
     It makes containers and hangs up before it says so; to remove one is to be told, after once, that it is gone.
     """
@@ -62,13 +62,13 @@ def an_engine(path: Path, noted: bytes | None, status: int = 200) -> Iterator[li
             return "here"
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(socketserver.ThreadingUnixStreamServer):
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            """Whoever went away has nothing to say."""
+            """Ignore clients that went away."""
 
     with Server(str(path), Handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -90,7 +90,7 @@ def memory_ran_out(path: Path, monkeypatch) -> bool:
     ("noted", "status", "said"),
     [(b"", 200, False), (b'{"Action":"oom"}\n', 200, True), (b'{"message":"x"}', 500, False)],
 )
-def test_what_the_engine_noted_of_memory_is_asked_for(noted, status, said, tmp_path, monkeypatch):
+def test_the_engines_out_of_memory_events_are_read(noted, status, said, tmp_path, monkeypatch):
     with an_engine(tmp_path / "d.sock", noted, status) as asked:
         assert memory_ran_out(tmp_path / "d.sock", monkeypatch) is said
     [query] = asked

@@ -22,7 +22,7 @@ NAME = "quarterturn-test-copies:latest"
 
 @pytest.fixture
 def image():
-    """An image with variables, a folder and a program, made of the relay's and removed in the end."""
+    """Make an image with variables, a folder and a program from the relay's, and remove it in the end."""
     steps = f"FROM {RELAY_IMAGE}\nENV ONE=1 TWO='two words $ONE'\nWORKDIR /deep\nENTRYPOINT [\"/relay\"]\n"
     build = ["docker", "build", "-q", "--network=none", "-t", NAME, "-"]
     subprocess.run(build, input=steps.encode(), capture_output=True, check=True)

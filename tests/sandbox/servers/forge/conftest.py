@@ -27,7 +27,7 @@ HERE = "urn:github"
 
 
 class Description:
-    """The description, read once.
+    """GitHub's API description, read once.
 
     It describes no `git/refs/heads/{branch}` to be read, which GitHub answers still; judged as `git/ref/{ref}`.
     """
@@ -41,7 +41,7 @@ class Description:
         self.seen = set()
 
     def check(self, method, path, status, body):
-        """Hold an answer against what is said of its path, method and status."""
+        """Validate a response against the description of its path, method and status."""
         if status == 500 or status in {401, 403} or path == "/nowhere":
             assert {"message", "documentation_url", "status"} <= body.keys()
             return
@@ -84,7 +84,7 @@ class Description:
 
 
 def meant(node):
-    """Read the description as GitHub means it.
+    """Correct the description where GitHub's answers differ from its letter.
 
     A value that may be null is so also where its values are listed, and a list has no property to tell kinds apart by.
     """
@@ -93,7 +93,7 @@ def meant(node):
 
 
 def escaped(part):
-    """Write a part of a JSON pointer in the fragment of an address."""
+    """Escape a part of a JSON pointer for the fragment of a URI."""
     return part.replace("~", "~0").replace("/", "~1").replace("{", "%7B").replace("}", "%7D")
 
 
@@ -149,7 +149,7 @@ WORLD = {
 
 
 class Asked:
-    """A forge that is asked with method, path and body."""
+    """A forge that is called with method, path and body."""
 
     def __init__(self, folder, state, description):
         check(STATE, state, "the state")

@@ -58,7 +58,7 @@ def test_an_issue_gets_the_next_number_and_makes_the_labels_that_it_names(forge)
     assert forge("GET", f"{R}/issues/6") == made
 
 
-def test_whoever_may_not_push_gets_no_say_in_labels(forge):
+def test_labels_are_ignored_without_push_access(forge):
     made = forge("POST", "/repos/bob/tool/issues", {"title": "T", "labels": ["x"], "assignees": ["ada"]}, status=201)
     assert (made["labels"], made["assignees"], made["author_association"]) == ([], [], "NONE")
 

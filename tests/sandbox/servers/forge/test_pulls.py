@@ -104,7 +104,7 @@ def test_one_is_opened_from_a_branch(forge):
         ({"head": "draft", "base": "gone"}, {"field": "base", "code": "invalid"}),
     ],
 )
-def test_one_that_cannot_be_is_refused(forge, body, error):
+def test_an_impossible_pull_request_is_refused(forge, body, error):
     shown = forge("POST", f"{R}/pulls", {"title": "T", "base": "main"} | body, status=422)
     assert shown["message"] == "Validation Failed"
     assert error.items() <= shown["errors"][0].items()

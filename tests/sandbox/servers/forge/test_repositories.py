@@ -19,7 +19,7 @@ def test_its_figures_are_counted(forge):
 
 
 @pytest.mark.parametrize("path", ["/repos/acme/nothing", "/repos/nobody/site", "/repos/bob/secret"])
-def test_one_that_is_not_there_and_one_that_may_not_be_seen_look_the_same(forge, path):
+def test_a_missing_repository_and_a_private_one_look_the_same(forge, path):
     shown = forge("GET", path, status=404)
     assert shown == {
         "message": "Not Found",

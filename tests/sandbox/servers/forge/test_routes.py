@@ -115,7 +115,7 @@ def test_no_byte_of_an_address_reaches_git_as_an_option(forge):
         assert answer.status != 200 or answer.body == []
 
 
-def test_what_one_forge_wrote_the_next_reads(forge):
+def test_the_next_forge_reads_what_one_wrote(forge):
     forge("POST", f"{R}/issues", {"title": "kept"}, status=201)
     again = ForgeApp(ForgeState(forge.folder))
     answer = again(HttpRequest("GET", f"{R}/issues/6", {}, forge.headers))

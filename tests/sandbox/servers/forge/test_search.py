@@ -104,7 +104,7 @@ def test_users(forge, query, expected):
     assert names(forge("GET", f"/search/users?q={query.replace(' ', '+')}"), "login") == expected
 
 
-def test_what_may_not_be_seen_is_not_found(forge):
+def test_private_items_are_not_found(forge):
     assert names(forge("GET", "/search/code?q=site+user:bob"), "path") == ["tool.sh"]
     shown = forge("GET", "/search/code?q=site+repo:bob/secret", status=422)
     assert shown["errors"][0]["message"].startswith("The listed users and repositories cannot be searched")

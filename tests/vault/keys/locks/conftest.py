@@ -26,7 +26,7 @@ PEOPLE = ("ada", "bob", "cyd")
 
 @dataclass
 class Kept:
-    """What makes locks of one kind, what opens them, what does not, and what must be seen nowhere."""
+    """A kind of lock: how to make and open it, what must not open it, and which secrets must never show."""
 
     maker: Maker
     opener: Callable[[], Opener]
@@ -36,7 +36,7 @@ class Kept:
 
 @dataclass
 class Post:
-    """Takes what is for custodians, and opens it with their keys."""
+    """Sends shares to custodians, and opens them with their keys."""
 
     folder: Path
     files: dict[str, bytes] = field(default_factory=dict)
@@ -52,19 +52,19 @@ class Post:
         return (self.folder / f"{name}.pub").read_text().strip()
 
     def split(self, threshold: int = 2, **public: str) -> Split:
-        """Split for the three people, or for others or with other keys."""
+        """Split the key for the three people, or for others or with other keys."""
         return Split(threshold, {name: self.public(name) for name in PEOPLE} | public, self.deliver)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a test makes its ring."""
+    """Give the path of a test's ring."""
     return tmp_path / "keys" / "ring.json"
 
 
 @pytest.fixture(scope="session")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with three people's keys: age's own for two of them, an SSH key for the third."""
+    """Make a folder with three people's keys: age keys for two of them, an SSH key for the third."""
     folder = tmp_path_factory.mktemp("people")
     for name in PEOPLE[:2]:
         identity = pyrage.x25519.Identity.generate()
@@ -81,7 +81,7 @@ def post(people: Path) -> Post:
 
 @pytest.fixture(scope="session")
 def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A token of the tests' own; the module is found by its path, and it by SOFTHSM2_CONF."""
+    """Make a token of the tests' own; the module is found by its path, and the token by SOFTHSM2_CONF."""
     folder = tmp_path_factory.mktemp("softhsm")
     (folder / "tokens").mkdir()
     (folder / "conf").write_text(f"directories.tokendir = {folder}/tokens\nobjectstore.backend = file\n")
@@ -94,7 +94,7 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def kms(tmp_path: Path) -> tuple[str, ...]:
-    """The words that ask the example's key service."""
+    """Give the arguments that start the example's key service."""
     return (sys.executable, str(KMS), "--key", str(tmp_path / "kms.key"))
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def ring(path, kept):
-    """A ring that this lock alone opens."""
+    """Make a ring that this lock alone opens."""
     made = FileKeyRing.create(path, None, at=NOW)
     if kept.maker.kind != "file-mode":
         made.add_lock(kept.maker)
@@ -57,7 +57,7 @@ def test_no_secret_and_no_key_stands_in_the_file_or_in_any_repr(path, ring, kept
             assert not any(form in text for text in shown)
 
 
-def test_whatever_is_changed_in_a_lock_it_opens_to_nothing_else(path, ring, kept):
+def test_a_changed_lock_never_opens_to_another_key(path, ring, kept):
     before = path.read_bytes()
     lock = json.loads(before)["locks"][0]
     for name in lock:
@@ -68,7 +68,7 @@ def test_whatever_is_changed_in_a_lock_it_opens_to_nothing_else(path, ring, kept
 
 
 def turned(value):
-    """Give a value that has one thing changed and keeps its form, where that can be."""
+    """Change a value in one place and keep its form, where that is possible."""
     if isinstance(value, int):
         return value + 1
     if isinstance(value, list):
@@ -124,7 +124,7 @@ def test_a_passphrase_beside_it_opens_the_same_ring_and_either_can_go(path, ring
 
 
 @pytest.mark.slow
-def test_where_it_alone_is_left_the_root_key_is_made_anew_if_nobody_else_is_needed(path, ring, kept):
+def test_as_the_only_lock_left_it_gets_a_new_root_key_if_nobody_else_is_needed(path, ring, kept):
     if kept.maker.kind == "file-mode":
         return
     blob = ring.wrap(KEY, b"c")
@@ -179,7 +179,7 @@ def test_names_are_given_once_and_the_last_lock_stays(path):
 
 
 def test_the_first_lock_that_needs_a_secret_is_over_a_fresh_root_key(path):
-    """The root key of before lay open in the file, and in every copy of it."""
+    """The former root key was readable in the file, and in every copy of it."""
     ring = FileKeyRing.create(path, None)
     blob, before = ring.wrap(KEY, b"c"), json.loads(path.read_bytes())["ring"]
     ring.add_lock(Passphrase(b"test-one", CHEAP))

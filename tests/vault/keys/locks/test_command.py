@@ -18,7 +18,7 @@ RING = "ring:0000000000000000"
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a command in Python and give its words."""
+    """Write a command in Python and give its arguments."""
 
     def written(body: str) -> tuple[str, ...]:
         path = tmp_path / "command.py"
@@ -80,14 +80,14 @@ def test_it_gets_two_values_on_its_input_and_nothing_elsewhere(write, tmp_path, 
         (ECHO % ("A" * 43 + "="), Broken, "does not give back"),
     ],
 )
-def test_what_goes_wrong_is_a_sentence_and_no_lock(write, body, kind, sentence):
+def test_an_error_of_the_command_is_a_sentence_and_makes_no_lock(write, body, kind, sentence):
     with pytest.raises(kind, match=sentence) as error:
         NewCommand(write(body)).seal(ROOT, "command", RING)
     assert "AAECAwQ" not in str(error.value)
 
 
 @pytest.mark.slow
-def test_one_that_does_not_answer_is_ended_with_what_it_started(tmp_path):
+def test_a_command_that_does_not_answer_is_killed_with_its_children(tmp_path):
     child = tmp_path / "child"
     words = ("/bin/sh", "-c", f"sleep 600 & echo $! > {child}; wait")
     for limit in (1, 10, 60):  # long enough for its child to be there

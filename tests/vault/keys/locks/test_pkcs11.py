@@ -79,7 +79,7 @@ def test_a_key_that_was_made_before_is_used_and_one_that_is_gone_is_missed(path,
         ({"pin": "1"}, Locked, "PIN does not open the token"),
     ],
 )
-def test_what_is_not_there_is_named(path, token, other, kind, sentence):
+def test_a_missing_module_token_or_key_is_named(path, token, other, kind, sentence):
     ring = FileKeyRing.create(path, None)
     with pytest.raises(kind, match=sentence):
         ring.add_lock(replace(NewPkcs11(MODULE, token, "quarterturn", PIN), **other))

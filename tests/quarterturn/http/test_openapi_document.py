@@ -23,7 +23,7 @@ def described():
     return openapi_document.describe(skeleton())
 
 
-def test_what_is_written_down_is_what_runs(described):
+def test_the_description_is_that_of_the_running_application(described):
     again = "write it again: python -m quarterturn.http.openapi > docs/reference/openapi.yaml"
     assert WRITTEN.read_text(encoding="utf-8") == openapi_document.as_yaml(described), again
 

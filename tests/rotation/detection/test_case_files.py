@@ -134,7 +134,7 @@ def test_a_broken_line_is_named_with_its_file_and_number(line, what, tmp_path):
     assert what in str(refused.value)
 
 
-def test_what_is_not_utf_8_is_named_with_its_line(tmp_path):
+def test_invalid_utf_8_is_named_with_its_line(tmp_path):
     path = file(tmp_path, ROW)
     path.write_bytes(path.read_bytes() + b"\xff\n")
     with pytest.raises(Malformed, match="line 2: it is not UTF-8"):
@@ -143,7 +143,7 @@ def test_what_is_not_utf_8_is_named_with_its_line(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", [1, case_files.BLOCK, case_files.BLOCK + 1, case_files.BLOCK + 3])
-def test_of_many_lines_the_broken_one_is_named(line, tmp_path):
+def test_the_malformed_line_of_many_is_named(line, tmp_path):
     lines = [json.dumps({**ROW, "task_id": f"t{number}"}) for number in range(case_files.BLOCK + 3)]
     lines[line - 1] = lines[line - 1].replace("true", "1")
     with pytest.raises(Malformed, match=f"line {line}: 'passed' has to be true or false"):
@@ -171,7 +171,7 @@ def test_a_folder_without_cases_and_a_file_that_is_not_there_are_refused(tmp_pat
         case_files.read(tmp_path / "nothing.jsonl")
 
 
-def test_where_the_flags_go_is_no_case(tmp_path):
+def test_the_output_file_is_not_read_as_a_case(tmp_path):
     for name in ("a.jsonl", "flags.jsonl"):
         (tmp_path / name).write_text("")
     assert list(case_files.cases([tmp_path], tmp_path / "flags.jsonl")) == ["a"]

@@ -27,7 +27,7 @@ RUNNING, DONE, FAILED = ExitFacts(running=True), ExitFacts(False, 0), ExitFacts(
 
 @pytest.fixture
 def places(authority, sender):
-    """Make places whose callbacks are heard in this very network."""
+    """Make places whose callbacks are served in this network."""
 
     def make(callbacks, address="203.0.113.10"):
         pinned = Pinned(parse(URL), ip_address(address))

@@ -20,7 +20,7 @@ def _quick(monkeypatch):
 
 
 class Rows:
-    """What is looked at, and what was asked of it."""
+    """The watched rows, and the queries that were made of them."""
 
     def __init__(self):
         self.state, self.asked, self.broken = "queued", [], False
@@ -33,7 +33,7 @@ class Rows:
 
 
 def found(condition):
-    """Wait for what the watchers' thread does, and let this one hear of it."""
+    """Wait for what the watchers' thread does, and let the event loop see it."""
     return asyncio.to_thread(until, condition, "a look")
 
 
@@ -67,7 +67,7 @@ def test_without_watchers_nothing_is_queried():
     async def story():
         rows, others = Rows(), set(threading.enumerate())
         watchers = Watchers(rows)
-        for _ in range(2):  # whoever comes after that is told again
+        for _ in range(2):  # who comes after that gets the event again
             rows.state = "queued"
             with watchers.watching("a", 1, ("queued", b"a queued")) as heard:
                 rows.state = "done"

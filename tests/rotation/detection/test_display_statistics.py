@@ -9,7 +9,7 @@ from rotation.detection.statistics.table import Bools, Floats
 
 
 def runs(seed: int, count: int = 2000, tasks: int = 60) -> tuple[Bools, Floats]:
-    """Play honest runs; give their results and the chances at the abilities that are estimated from them."""
+    """Simulate honest runs; give their results and the probabilities at the estimated abilities."""
     dice = np.random.default_rng(seed)
     difficulty, ability = dice.normal(0, 1.3, tasks), dice.normal(0, 1, count)
     passed = dice.random((count, tasks)) < expit(ability[:, None] - difficulty)
@@ -39,7 +39,7 @@ def test_honest_runs_fit_like_a_standard_normal_although_their_ability_was_estim
     assert (fit < -2.326).mean() < 0.025
 
 
-def test_who_passes_what_is_hard_and_fails_what_is_easy_fits_badly():
+def test_passing_hard_tasks_and_failing_easy_ones_is_a_bad_fit():
     chance = np.linspace(0.05, 0.95, 40)[None, :]
     backwards, usual = chance < 0.5, chance >= 0.5
     everything = np.ones(chance.shape, dtype=bool)

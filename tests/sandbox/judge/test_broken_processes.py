@@ -50,7 +50,7 @@ THERE = {"filesystem.fileExists": {"path": "a.txt"}}
 
 
 def outside() -> bytes:
-    """Write a state that leads out of itself."""
+    """Write a state with paths that lead out of it."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("../../etc/passwd"))
@@ -70,7 +70,7 @@ DEATHS = {
 
 @pytest.fixture
 def fake():
-    """Make a fork server of children that misbehave."""
+    """Make a fork server whose children misbehave."""
     made = []
 
     def fake(module="reader", deed="pass", mark=MARK):
@@ -129,7 +129,7 @@ def test_a_normal_form_that_no_judge_understands_counts_against_the_agent(fake, 
     assert judging.verdict(asked, state, None, lambda: left(filesystem=SEED)).verdict is Verdict.FALSE
 
 
-def test_one_that_was_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left):
+def test_a_reader_killed_in_the_middle_is_asked_again_and_nobody_is_blamed(fake, asked, left):
     judging = StateJudge(fake(deed="if not MET[0]: MET[0] = 1; os._exit(1)", mark=b""), JUDGE, PATIENCE)
     judged = judging.verdict(asked, left(filesystem=SEED), None, left)
     assert (judged.verdict, judged.again) == (Verdict.TRUE, True)
@@ -155,7 +155,7 @@ def test_a_judge_that_lies_about_one_state_counts_against_it_and_one_that_always
 
 
 @pytest.mark.parametrize("tar", [b"", b"x" * 2000, outside()], ids=["nothing", "text", "a path that leads out"])
-def test_what_is_no_state_is_said_to_be_none(judging, asked, left, tar):
+def test_bytes_that_are_no_state_are_refused(judging, asked, left, tar):
     state = FrozenState(tar)
     with pytest.raises(Malformed):
         judging.check(state, left)
@@ -170,7 +170,7 @@ def test_one_folder_is_cut_out_as_the_seed_of_a_fresh_world(judging, left):
     assert dict(content(FrozenState(tar))) == {"git": Node("directory", mode=0o755), **MARKED.under("git")}
 
 
-def test_what_backends_wrote_is_a_document_or_none(judging):
+def test_a_backends_output_is_a_document_or_none(judging):
     assert judging.is_document(b'{"keys": {}}')
     deep = b"[" * 200_000
     assert not any(map(judging.is_document, (b"", b"[]", b"{", b"\xff", deep, b'{"a": ' + b"1" * 5000 + b"}")))
@@ -197,7 +197,7 @@ LIES = [
 ]
 
 
-def test_what_a_judge_says_in_its_shape_is_taken():
+def test_a_well_formed_verdict_of_a_judge_is_accepted():
     assert evidence.parsed(json.dumps(RIGHT).encode(), parse(THERE)).evidence.verdict is Verdict.TRUE
 
 
@@ -209,7 +209,7 @@ def test_nothing_that_a_judge_says_is_believed_beyond_its_shape(lie):
         evidence.parsed_mutants(lie)
 
 
-def test_what_connects_the_probes_is_worked_out_by_the_runner():
+def test_the_runner_evaluates_the_connectives_between_probes():
     document = {"all": [{"not": THERE}, {"any": [THERE, {"not": {"not": THERE}}]}]}
     lines = [["false", "not there", False], ["true", "there", False], ["unknown", "", True]]
     said = evidence.parsed(evidence.written(probes=lines, spent=0.5, unreadable=False), parse(document))

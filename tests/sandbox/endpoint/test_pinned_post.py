@@ -52,7 +52,7 @@ def answer(status, body=b"", **fields):
     return behave
 
 
-def test_what_goes_out_is_exactly_the_request(served, authority, context, monkeypatch):
+def test_exactly_the_request_is_sent(served, authority, context, monkeypatch):
     monkeypatch.setenv("https_proxy", "http://203.0.113.66:3128")
     monkeypatch.setenv("SSLKEYLOGFILE", "/nowhere/keys")
     with served(answer(200, b"thanks"), context) as heard:
@@ -84,7 +84,7 @@ def test_the_name_in_the_url_must_be_proven_at_the_pinned_address(served, author
 
 
 def test_a_name_that_is_bound_anew_leads_nowhere_else(served, authority, context):
-    """The name leads here once, and from then on to a server inside; nobody asks again."""
+    """The name resolves here once, and later to an internal server; it is not resolved again."""
     answers = [["203.0.113.10"], ["198.51.100.10"], ["198.51.100.10"]]
     pinned = pin(parse(URL), authority.exceptions, resolver=lambda *_: answers.pop(0))
     with served(answer(200), context) as heard, served(answer(200), context, "198.51.100.10") as inside:
@@ -138,13 +138,13 @@ def nothing(handler, _):
 
 
 def no_record(handler, _):
-    """Break TLS, after the task was read: the library's error has the number that EPERM has."""
+    """Break TLS after the task was read: the library's error number equals EPERM."""
     with socket.socket(fileno=os.dup(handler.connection.fileno())) as bare:
         bare.sendall(b"\x17\x03\x03\x00\x20" + b"z" * 32)
 
 
 @pytest.mark.parametrize("behave", [endless_head, early_hints, no_http, nothing, no_record])
-def test_what_is_no_answer_is_their_failure(served, authority, context, behave):
+def test_a_malformed_response_is_the_endpoints_failure(served, authority, context, behave):
     with served(behave, context):
         outcome = post(at(), authority.exceptions)
     assert (outcome.status, outcome.ours) == (None, False)
@@ -228,6 +228,6 @@ sys.exit(sum(1 << bit for bit, error in enumerate((errno.ENETUNREACH, errno.EPER
 @pytest.mark.needs("netns")
 @pytest.mark.parametrize(("network", "ours"), [(ROUTED, 0b100), ("true", 0b101)])
 def test_an_address_without_a_route_is_theirs_where_this_machine_has_one(network, ours):
-    """Whoever names an address that cannot be reached, or that a rule forbids, has chosen it."""
+    """An address that is unreachable, or that a firewall rule forbids, is the endpoint's choice."""
     words = ["unshare", "--net", "sh", "-ec", f'{network}; exec "$0" -c "$1"', sys.executable, ASKED]
     assert subprocess.run(words, check=False, cwd=Path(__file__).parents[3]).returncode == ours
