@@ -30,6 +30,7 @@ class ReleaseSteps:
     ) -> None:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._run_ledger, self._withdrawals, self._folder = run_ledger, withdrawals, folder
+        self._collected: BundleContent | None = None  # what step 4 collected, for step 5
 
     def retire(self, turn: Turn) -> None:
         """Bind the manifest of everything that will be published, before any of it is readable (step 4)."""
@@ -57,6 +58,7 @@ class ReleaseSteps:
                 self._vault.advance(task_id, "retire", session=session)
             self._months.move(session, cohort.id, "retired")
             self._months.step_done(session, turn.month, "retire", {})
+        self._collected = content
         return None
 
     def publish(self, turn: Turn) -> None:
@@ -65,7 +67,10 @@ class ReleaseSteps:
         if cohort is None:
             return self._months.note_step(turn.month, "publish")
         self._ledger.publish()
-        self._write(self.content(turn, cohort))
+        content, self._collected = self._collected, None
+        if content is None or content.month != str(turn.month):  # another process did step 4
+            content = self.content(turn, cohort)
+        self._write(content)
         with self._months.transaction() as session:
             for task_id in cohort.tasks:
                 self._vault.advance(task_id, "publish", session=session)

@@ -12,6 +12,7 @@ from rotation.errors import NotAllowed, Refused
 from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
 from rotation.turn import promise
+from rotation.turn.release_steps import ReleaseSteps
 from rotation.turn.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.runs.store import RunState
@@ -98,6 +99,30 @@ def test_a_turn_killed_at_any_step_is_finished_once(begun_home, monkeypatch, ste
     assert begun_home.log.fsck() == []
     begun_home.audited(FIRST)
     assert len(list((begun_home.public / "months" / str(FIRST)).iterdir())) == 3
+
+
+@pytest.fixture
+def collected(monkeypatch):
+    calls, real = [], ReleaseSteps.content
+    monkeypatch.setattr(ReleaseSteps, "content", lambda *args: calls.append(args) or real(*args))
+    return calls
+
+
+def test_what_a_turn_publishes_is_collected_once(begun_home, collected):
+    begun_home.rotation.run(FIRST)
+    assert len(collected) == 1
+    begun_home.audited(FIRST)
+
+
+def test_what_another_process_collected_is_collected_again(begun_home, collected, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setitem(begun_home.rotation._steps, "publish", killed)
+        with pytest.raises(Killed):
+            begun_home.rotation.run(FIRST)
+    begun_home.reopen()
+    begun_home.rotation.run(FIRST)
+    assert len(collected) == 2
+    begun_home.audited(FIRST)
 
 
 @pytest.mark.both_databases
