@@ -13,81 +13,23 @@ from typing import TYPE_CHECKING, Any, cast
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
 
-from grammars.admission.store import Drafts
-from grammars.language.grammar import Grammar
-from grammars.language.imported import Imported
-from quarterturn import migrations, settings, wall_clock
-from quarterturn.accounts.store import Accounts, Caller
-from quarterturn.approvals import approvals
-from quarterturn.approvals.approvals import Approvals
-from quarterturn.approvals.store import ApprovalStore
-from quarterturn.boxes import choose_box
+from quarterturn import settings, wall_clock
 from quarterturn.choices import BoxName, WorkerClass
-from quarterturn.home import policies
-from quarterturn.home.home import HomePaths, endpoint_sender, month_key
-from quarterturn.month.turn_calendar import TurnCalendar
-from quarterturn.progress import NullProgress
-from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter, dev_set
-from quarterturn.redactor import REDACTOR
-from quarterturn.runs.dev_runs import dev
-from quarterturn.runs.hosted_endpoint import Hosting
-from quarterturn.runs.jobs import JobWorker, RunKinds
-from quarterturn.runs.private_runs import AfterRun, PrivateRuns, RunPlayer
-from quarterturn.runs.request import Facilities, RunControl, RunRequest
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import Settings
-from quarterturn.submissions.service import OwnerView, SubmissionPolicy, SubmissionService
-from quarterturn.submissions.store.queue import Executor, Queue
-from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
-from quarterturn.submissions.store.traces import TraceStore
-from quarterturn.submissions.traces import TraceRelease, Traces
 from rotation.calendar import Month
-from rotation.detection.leak_trace import LeakTracer
-from rotation.detection.sealed_results import SealedResults
-from rotation.exposure.store import ExposureLimits, Exposures
-from rotation.findings.store import Findings
-from rotation.generation import dev_sets
-from rotation.leaderboard.caveats import Caveats
-from rotation.leaderboard.leaderboard import Leaderboard
-from rotation.leaderboard.scorekeeper import Scorekeeper
-from rotation.leaderboard.store import ScoreStore
-from rotation.month.sets import SetSpec, named
-from rotation.month.store import MonthStore
-from rotation.runs.official import OfficialRuns
-from rotation.runs.run_ledger import RunLedger
-from rotation.runs.run_tasks import RunTasks
-from rotation.runs.withdrawal import Withdrawals
-from rotation.turn.activation_steps import ActivationSteps
-from rotation.turn.attestation import Attester
-from rotation.turn.closing_steps import ClosingSteps
-from rotation.turn.plan import Plan, Planner
-from rotation.turn.promise import Promises
-from rotation.turn.release_steps import ReleaseSteps
-from rotation.turn.spot_check import SpotChecks
-from rotation.turn.turn import Rotation
-from sandbox.boxes.box import Box
-from sandbox.endpoint import Sender
-from sandbox.isolation.run_classes import RunClass
-from sandbox.runs.rejudge import JudgeAgain
-from sandbox.runs.store import Runs, RunState
-from sandbox.servers.registry import tool_table
-from vault.database import open_engine
-from vault.keys import signing
 from vault.keys.locks import Opener
 from vault.keys.locks.command import Command
 from vault.keys.locks.file_mode import FileMode
 from vault.keys.locks.passphrase import Passphrase
-from vault.keys.ring import FileKeyRing
-from vault.ledger.signatures.note import Signer
-from vault.ledger.signatures.policy import Policy
-from vault.ledger.write.append import LogWriter
-from vault.ledger.write.cosigning import Witnesses
-from vault.store.public_log import PublicLog
-from vault.store.tasks import Vault
-from vault.task.lifecycle import TaskState
-from verifiers.language.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
+    from grammars.admission.store import Drafts
+    from grammars.language.grammar import Grammar
+    from grammars.language.imported import Imported
     from quarterturn.accounts.oidc import Provider
+    from quarterturn.accounts.store import Accounts, Caller
+    from quarterturn.approvals.approvals import Approvals
     from quarterturn.backup.backup import Backups
     from quarterturn.findings.detection import Detection
     from quarterturn.findings.detection_report import DetectionReports
@@ -98,15 +40,52 @@ if TYPE_CHECKING:
     from quarterturn.keys.rekeying import KeyRotation
     from quarterturn.month.automatic_turn import MonthlyClock
     from quarterturn.month.monthly_turn import MonthlyTurns
+    from quarterturn.month.turn_calendar import TurnCalendar
     from quarterturn.month.turn_preview import TurnPreview
     from quarterturn.month.withdraw_task import ApprovedWithdrawals
     from quarterturn.notices.outbox import Outbox
+    from quarterturn.public_view import PublicViewWriter
+    from quarterturn.runs.jobs import JobWorker
+    from quarterturn.runs.private_runs import PrivateRuns, RunPlayer
+    from quarterturn.runs.request import Facilities, RunControl, RunRequest
+    from quarterturn.submissions.service import OwnerView, SubmissionService
+    from quarterturn.submissions.store.queue import Executor, Queue
+    from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
+    from quarterturn.submissions.store.traces import TraceStore
+    from quarterturn.submissions.traces import TraceRelease, Traces
     from quarterturn.tasks.review import TaskReviews
+    from rotation.detection.leak_trace import LeakTracer
     from rotation.detection.scan_results import Scanner
+    from rotation.detection.sealed_results import SealedResults
+    from rotation.exposure.store import Exposures
+    from rotation.findings.store import Findings
     from rotation.generation.generate import TaskGenerator
     from rotation.generation.import_tasks import TaskImport
     from rotation.generation.known_tasks import KnownTasks
     from rotation.generation.replenish import Replenishment
+    from rotation.leaderboard.caveats import Caveats
+    from rotation.leaderboard.leaderboard import Leaderboard
+    from rotation.leaderboard.scorekeeper import Scorekeeper
+    from rotation.leaderboard.store import ScoreStore
+    from rotation.month.sets import SetSpec
+    from rotation.month.store import MonthStore
+    from rotation.runs.official import OfficialRuns
+    from rotation.runs.run_ledger import RunLedger
+    from rotation.runs.run_tasks import RunTasks
+    from rotation.runs.withdrawal import Withdrawals
+    from rotation.turn.plan import Plan
+    from rotation.turn.turn import Rotation
+    from sandbox.boxes.box import Box
+    from sandbox.endpoint import Sender
+    from sandbox.isolation.run_classes import RunClass
+    from sandbox.runs.rejudge import JudgeAgain
+    from sandbox.runs.store import Runs
+    from vault.keys.ring import FileKeyRing
+    from vault.ledger.signatures.policy import Policy
+    from vault.ledger.write.append import LogWriter
+    from vault.ledger.write.cosigning import Witnesses
+    from vault.store.public_log import PublicLog
+    from vault.store.tasks import Vault
 
 
 class Application:
@@ -160,11 +139,16 @@ class Application:
     @cached_property
     def ring(self) -> FileKeyRing:
         """The key ring, unlocked."""
+        from vault.keys.ring import FileKeyRing
+
         return FileKeyRing.open_by(self.places.ring, self._openers)
 
     @cached_property
     def engine(self) -> Engine:
         """The database, with its migrations applied."""
+        from quarterturn import migrations
+        from vault.database import open_engine
+
         engine = open_engine(self.places.database_url(self.settings, self._database))
         migrations.upgrade(engine)
         return engine
@@ -172,6 +156,9 @@ class Application:
     @cached_property
     def vault(self) -> Vault:
         """The sealed tasks."""
+        from quarterturn.redactor import REDACTOR
+        from vault.store.tasks import Vault
+
         return Vault(self.engine, self.ring, self.now, seen=REDACTOR.learn)
 
     @cached_property
@@ -213,6 +200,10 @@ class Application:
     @cached_property
     def writer(self) -> LogWriter:
         """The public log's writer."""
+        from vault.keys import signing
+        from vault.ledger.signatures.note import Signer
+        from vault.ledger.write.append import LogWriter
+
         origin = self.settings.benchmark.origin
         signer = Signer(origin, signing.load(self.places.log_key, self.ring))
         former = [key for key in self.places.log_keys if key != signer.verifier]
@@ -221,17 +212,24 @@ class Application:
     @cached_property
     def ledger(self) -> PublicLog:
         """The rows and tiles of the log."""
+        from vault.store.public_log import PublicLog
+
         return PublicLog(self.engine, self.writer, self.now, self.witnesses)
 
     @cached_property
     def approvals(self) -> Approvals:
         """The acts that need two maintainers; while there are no rules, no key ring is opened."""
+        from quarterturn.approvals.approvals import Approvals
+        from quarterturn.approvals.store import ApprovalStore
+
         store = ApprovalStore(self.engine, lambda: self.vault, self.places.log_vkey, self.now)
         return Approvals(store, self.home, self.now)
 
     @cached_property
     def policy(self) -> Policy | None:
         """Who has to cosign the log's heads, and how many of them; None where the settings name nobody."""
+        from quarterturn.home import policies
+
         return policies.of(self.places, self.settings.ledger.policy)
 
     @cached_property
@@ -260,6 +258,10 @@ class Application:
     @cached_property
     def imported(self) -> Imported:
         """The grammars of its own."""
+        from grammars.language.imported import Imported
+        from sandbox.servers.registry import tool_table
+        from verifiers.language.catalogue import CATALOGUE
+
         return Imported(self.vault, tool_table(), CATALOGUE)
 
     def drawn_grammars(self, who: str) -> Mapping[str, Grammar]:
@@ -269,20 +271,28 @@ class Application:
     @cached_property
     def drafts(self) -> Drafts:
         """Admissions and reviews."""
+        from grammars.admission.store import Drafts
+
         return Drafts(self.engine, self.vault, self.now)
 
     @cached_property
     def runs(self) -> Runs:
         """Runs and their sealed results."""
+        from sandbox.runs.store import Runs
+
         return Runs(self.engine, self.vault, self.now)
 
     def box(self, name: BoxName | None = None, run_class: RunClass = "sealed") -> Box:
         """Give the box that was asked for, else the one that the settings name, for a class of runs."""
+        from quarterturn.boxes import choose_box
+
         return choose_box(name or self.settings.run.box, self.settings.run.runtime, run_class)
 
     @cached_property
     def sender(self) -> Sender:
         """The signer of requests to hosted endpoints."""
+        from quarterturn.home.home import endpoint_sender
+
         return endpoint_sender(self.places, self.ring)
 
     # -- rotation -----------------------------------------------------------------------------------------------------
@@ -290,53 +300,72 @@ class Application:
     @cached_property
     def spec(self) -> SetSpec:
         """The set's composition."""
+        from rotation.month.sets import named
+
         return named(self.settings.benchmark.set)
 
     @cached_property
     def months(self) -> MonthStore:
         """Cohorts and turns."""
+        from rotation.month.store import MonthStore
+
         return MonthStore(self.engine, self.now)
 
     @cached_property
     def exposures(self) -> Exposures:
         """The record of who was served which task."""
+        from rotation.exposure.store import Exposures
+
         return Exposures(self.engine, self.now)
 
     @cached_property
     def findings(self) -> Findings:
         """Detection results and their reviews."""
+        from rotation.findings.store import Findings
+
         return Findings(self.engine, self.now)
 
     @cached_property
     def withdrawals(self) -> Withdrawals:
         """Withdrawn tasks and their replacements."""
+        from rotation.runs.withdrawal import Withdrawals
+
         return Withdrawals(self.vault, self.ledger, self.months, self.findings)
 
     @cached_property
     def run_ledger(self) -> RunLedger:
         """What the ledger says of official runs."""
+        from rotation.runs.run_ledger import RunLedger
+
         return RunLedger(self.vault, self.ledger, self.runs, self.entropy)
 
     @cached_property
     def run_tasks(self) -> RunTasks:
         """The tasks of open runs, as they are served."""
+        from rotation.runs.run_tasks import RunTasks
+
         return RunTasks(self.vault, self.ledger, self.months, self.runs, self.exposures)
 
     @cached_property
     def official(self) -> OfficialRuns:
         """Runs that are bound to the ledger."""
+        from rotation.runs.official import OfficialRuns
+
         scored = self.scorekeeper.close
         return OfficialRuns(self.months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, scored=scored)
 
     @cached_property
     def sealed_results(self) -> SealedResults:
         """Results of finished runs, for the detectors."""
+        from rotation.detection.sealed_results import SealedResults
+
         return SealedResults(self.vault, self.months, self.runs, self.exposures, self.withdrawals)
 
     @cached_property
     def scanner(self) -> Scanner:
         """The detection scan."""
         from rotation.detection.scan_results import Scanner
+        from rotation.exposure.store import ExposureLimits
 
         limits = ExposureLimits(servings=self.settings.findings.servings, readers=self.settings.findings.readers)
         return Scanner(self.sealed_results, self.months, self.exposures, self.findings, limits=limits, clock=self.now)
@@ -344,6 +373,8 @@ class Application:
     @cached_property
     def leak_tracer(self) -> LeakTracer:
         """The tracing of leaked texts."""
+        from rotation.detection.leak_trace import LeakTracer
+
         return LeakTracer(self.vault, self.months, self.runs, self.run_ledger, self.withdrawals)
 
     # -- the leaderboard ----------------------------------------------------------------------------------------------
@@ -351,26 +382,36 @@ class Application:
     @cached_property
     def scores(self) -> ScoreStore:
         """The figures of closed runs, and what was disclosed of them."""
+        from rotation.leaderboard.store import ScoreStore
+
         return ScoreStore(self.engine)
 
     @cached_property
     def scorekeeper(self) -> Scorekeeper:
         """What makes and discloses the figures of a run when it is closed."""
+        from rotation.leaderboard.scorekeeper import Scorekeeper
+
         return Scorekeeper(self.scores, self.months, self.withdrawals, self.accounts.party)
 
     @cached_property
     def leaderboard(self) -> Leaderboard:
         """The leaderboards."""
+        from rotation.leaderboard.leaderboard import Leaderboard
+
         return Leaderboard(self.scores, self.runs, self.exposures, self.accounts.parties)
 
     @cached_property
     def caveats(self) -> Caveats:
         """What makes a score say less."""
+        from rotation.leaderboard.caveats import Caveats
+
         return Caveats(self.engine, self.months)
 
     @cached_property
     def public_view(self) -> PublicViewWriter:
         """The writer of the public view."""
+        from quarterturn.public_view import HomeFacts, PublicDocuments, PublicViewWriter
+
         benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month"})
         facts = HomeFacts(benchmark, self.places.releases, self.places.log, self.turn_calendar.next)
         documents = PublicDocuments(facts, self.months, self.leaderboard, self.caveats, self.findings)
@@ -378,6 +419,7 @@ class Application:
 
     def refresh_public_view(self) -> None:
         """Write the whole public view, the dev set included."""
+        from quarterturn.public_view import dev_set
         from rotation.generation.grammars import shipped_among
 
         self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.servers)))
@@ -389,6 +431,8 @@ class Application:
         return linked_scores(self.sealed_results, self.months, self.withdrawals, month)
 
     def _recount(self, month: Month) -> None:
+        from sandbox.runs.store import RunState
+
         closed = self.runs.list(month=str(month), state=RunState.DONE)
         opened = lambda record: self.run_ledger.closed(record, why=f"figures of run {record.number}")  # noqa: E731
         self.scorekeeper.recount(month, closed, opened)
@@ -396,11 +440,22 @@ class Application:
     @cached_property
     def month_key(self) -> Ed25519PrivateKey:
         """The key that signs the result of each turn."""
+        from quarterturn.home.home import month_key
+
         return month_key(self.places, self.ring)
 
     @cached_property
     def rotation(self) -> Rotation:
         """The turn."""
+        from rotation.turn.activation_steps import ActivationSteps
+        from rotation.turn.attestation import Attester
+        from rotation.turn.closing_steps import ClosingSteps
+        from rotation.turn.plan import Planner
+        from rotation.turn.promise import Promises
+        from rotation.turn.release_steps import ReleaseSteps
+        from rotation.turn.spot_check import SpotChecks
+        from rotation.turn.turn import Rotation
+
         vault, ledger, months = self.vault, self.ledger, self.months
         planner = Planner(vault, months, self.spec, self._agreed)
         checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
@@ -412,12 +467,18 @@ class Application:
         return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
 
     def _judge_again(self) -> JudgeAgain:
+        from sandbox.runs.rejudge import JudgeAgain
+
         return JudgeAgain(cache(self._box_of_run))
 
     def _box_of_run(self, name: str) -> Box:
+        from quarterturn.boxes import choose_box
+
         return choose_box(cast("BoxName", name), self.settings.run.runtime)
 
     def _agreed(self, plan: Plan) -> None:
+        from quarterturn.approvals import approvals
+
         self.approvals.require("activate", *approvals.turn(plan))
 
     # -- tasks, detection and the month -------------------------------------------------------------------------------
@@ -487,6 +548,8 @@ class Application:
     @cached_property
     def turn_calendar(self) -> TurnCalendar:
         """Which turn comes next, and when."""
+        from quarterturn.month.turn_calendar import TurnCalendar
+
         first = Month.parse(self.settings.benchmark.first_month)
         return TurnCalendar(self.months, first, self.settings.clock, self.now)
 
@@ -498,6 +561,8 @@ class Application:
         return TurnPreview(self.turn_calendar, self.rotation, self.vault, self.runs, self._unsigned)
 
     def _unsigned(self, plan: Plan) -> str | None:
+        from quarterturn.approvals import approvals
+
         return self.approvals.waiting("activate", *approvals.turn(plan))
 
     @cached_property
@@ -536,6 +601,8 @@ class Application:
     @cached_property
     def accounts(self) -> Accounts:
         """The accounts and API tokens."""
+        from quarterturn.accounts.store import Accounts
+
         return Accounts(self.engine, self.now)
 
     @cached_property
@@ -562,38 +629,52 @@ class Application:
     @cached_property
     def submissions(self) -> Submissions:
         """The submissions through the service."""
+        from quarterturn.submissions.store.requests import Submissions
+
         return Submissions(self.engine, self.exposures, self.settings.service, self.now)
 
     @cached_property
     def queue(self) -> Queue:
         """The job queue."""
+        from quarterturn.submissions.store.queue import Queue
+
         return Queue(self.engine, self.now, self.settings.service.at_once)
 
     @cached_property
     def submission_service(self) -> SubmissionService:
         """What takes and cancels submissions."""
+        from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
+
         policy = SubmissionPolicy(self.settings.service.images, self.settings.models)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property
     def owner_view(self) -> OwnerView:
         """What shows submissions to their owners."""
+        from quarterturn.submissions.service import OwnerView
+
         at_once = self.settings.service.at_once
         return OwnerView(self.queue, self.scores.disclosed, self._running_of, self.now, at_once)
 
     @cached_property
     def trace_store(self) -> TraceStore:
         """Where traces are kept."""
+        from quarterturn.submissions.store.traces import TraceStore
+
         return TraceStore(self.engine)
 
     @cached_property
     def traces(self) -> Traces:
         """What shows traces."""
+        from quarterturn.submissions.traces import Traces
+
         return Traces(self.trace_store, self.submissions, self.now)
 
     @cached_property
     def trace_release(self) -> TraceRelease:
         """What adds the retired tasks of private runs to their traces."""
+        from quarterturn.submissions.traces import TraceRelease
+
         return TraceRelease(self.trace_store, self.runs, self.vault, self._retired)
 
     # -- runs ---------------------------------------------------------------------------------------------------------
@@ -601,22 +682,30 @@ class Application:
     @cached_property
     def facilities(self) -> Facilities:
         """What runs are given."""
+        from quarterturn.runs.request import Facilities
+
         return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway)
 
     @cached_property
     def run_player(self) -> RunPlayer:
         """What plays official runs."""
+        from quarterturn.runs.private_runs import AfterRun, RunPlayer
+
         after = AfterRun(self._after_closed, self.public_view.update)
         return RunPlayer(self.official, self.run_tasks, self.runs, self.settings.run, after)
 
     @cached_property
     def private_runs(self) -> PrivateRuns:
         """What runs submissions on the private set."""
+        from quarterturn.runs.private_runs import PrivateRuns
+
         return PrivateRuns(self.run_player, self.official, self.runs, self.facilities, self.submissions.unfinished)
 
     @cached_property
     def job_worker(self) -> JobWorker:
         """What runs claimed submissions."""
+        from quarterturn.runs.jobs import JobWorker, RunKinds
+
         kinds = RunKinds(self.private_runs, self._run_public, self.run_request, self._settle)
         return JobWorker(self.submissions, self.queue, self.runs, kinds)
 
@@ -628,6 +717,9 @@ class Application:
 
     def run_request(self, submission: SubmissionRecord) -> RunRequest:
         """Give what a submission asks to be run."""
+        from quarterturn.runs.hosted_endpoint import Hosting
+        from quarterturn.runs.request import RunRequest
+
         service, endpoint = self.settings.service, submission.kind == "endpoint"
         hosting = Hosting(submission.reference, service.callbacks, service.callbacks_url or None) if endpoint else None
         image = submission.reference if submission.kind == "image" else None
@@ -635,6 +727,9 @@ class Application:
         return RunRequest(image, None, submission.account, box, hosting, submission.model)
 
     def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
+        from quarterturn.progress import NullProgress
+        from quarterturn.runs.dev_runs import dev
+        from rotation.generation import dev_sets
         from rotation.generation.grammars import shipped_grammars
 
         tasks = dev_sets.tasks(shipped_grammars(), self.spec, first=1 if submission.tasks == "check" else None)
@@ -654,6 +749,8 @@ class Application:
         return sum(one.state == "running" and one.account in party for one in self.submissions.unfinished())
 
     def _retired(self, tasks: Collection[str]) -> list[str]:
+        from vault.task.lifecycle import TaskState
+
         released = {cohort.id for cohort in self.months.cohorts("published")}
         gone = {task.task for task in self.withdrawals.listed() if task.cohort in released}
         return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]

@@ -29,7 +29,7 @@ from sqlalchemy import Engine
 
 from quarterturn.backup import rows
 from quarterturn.errors import Refused, Unavailable
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
 from vault.keys import private_files, ring_file

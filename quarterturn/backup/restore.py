@@ -22,7 +22,7 @@ from quarterturn import settings
 from quarterturn.backup import rows
 from quarterturn.backup.backup import FORMAT, MANIFEST, ROWS, digest, head_of, sync, whole
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
-from quarterturn.home.home import SQLITE, HomePaths
+from quarterturn.home.paths import SQLITE, HomePaths
 from vault.database import open_engine
 from vault.errors import Broken
 from vault.errors import Malformed as NotUnderstood

@@ -1,12 +1,4 @@
-"""A home: the folder that holds all data of one benchmark, its layout, and its creation.
-
-    quarterturn.toml   settings
-    quarterturn.db     rows (SQLite)
-    keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
-                       the result of each turn, and endpoint.key, which signs requests to hosted endpoints
-    head/signed        the last head that was signed, outside the database
-    public/            what a web server may serve: log/, log.vkey, releases/, months/ and the keys of those who signed
-                       them (allowed_signers), endpoint.pem, view/
+"""Creation of a home (`quarterturn.home.paths`).
 
 `create` works in an order that lets it resume after a crash at any point:
 
@@ -20,7 +12,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -29,128 +20,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import Engine
 
 from quarterturn import migrations, settings
-from quarterturn.errors import NotFound, Refused, Unavailable
+from quarterturn.errors import Refused, Unavailable
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
-from vault.database import open_engine, with_password
+from vault.database import open_engine
 from vault.errors import Refused as AlreadyThere
 from vault.file_lock import locked
 from vault.files import make_folder, write_atomically
 from vault.keys import private_files, signing
 from vault.keys.ring import FileKeyRing, KeyRing
-from vault.ledger.audit.command import read_keys
-from vault.ledger.signatures.note import Signer, Verifier
+from vault.ledger.signatures.note import Signer
 from vault.store.tasks import in_use
 
-SQLITE = "sqlite:///"
 _PATIENCE = 10.0  # seconds to wait for another who makes the same home
-
-
-@dataclass(frozen=True, slots=True)
-class HomePaths:
-    """The paths of a home's files and folders."""
-
-    home: Path
-
-    @property
-    def settings(self) -> Path:
-        """The settings' file."""
-        return self.home / settings.FILE
-
-    @property
-    def ring(self) -> Path:
-        """The key ring's file."""
-        return self.home / "keys" / "ring.json"
-
-    @property
-    def log_key(self) -> Path:
-        """The sealed signing key of the log."""
-        return self.home / "keys" / "log.key"
-
-    @property
-    def next_log_key(self) -> Path:
-        """The log's next signing key, while the key is being changed."""
-        return self.home / "keys" / "log.next.key"
-
-    @property
-    def month_key(self) -> Path:
-        """The sealed key that signs the result of each turn."""
-        return self.home / "keys" / "month.key"
-
-    @property
-    def endpoint_key(self) -> Path:
-        """The sealed key that signs requests to hosted endpoints."""
-        return self.home / "keys" / "endpoint.key"
-
-    @property
-    def model_keys(self) -> Path:
-        """The sealed keys of language models, one a model and kind of run."""
-        return self.home / "keys" / "models"
-
-    @property
-    def head(self) -> Path:
-        """The last head that was signed."""
-        return self.home / "head" / "signed"
-
-    @property
-    def public(self) -> Path:
-        """The folder that may be served to anybody."""
-        return self.home / "public"
-
-    @property
-    def log(self) -> Path:
-        """The public log."""
-        return self.public / "log"
-
-    @property
-    def log_vkey(self) -> Path:
-        """The log's public key; where it had others before, those stand on lines above it."""
-        return self.public / "log.vkey"
-
-    @property
-    def log_keys(self) -> list[Verifier]:
-        """The log's public keys, its own last."""
-        return [Verifier.parse(key) for key in read_keys(self.log_vkey)]
-
-    @property
-    def endpoint_pem(self) -> Path:
-        """The public key of `endpoint_key`."""
-        return self.public / "endpoint.pem"
-
-    @property
-    def releases(self) -> Path:
-        """The published months."""
-        return self.public / "releases"
-
-    @property
-    def view(self) -> Path:
-        """The public view, as files (`quarterturn.public_view`)."""
-        return self.public / "view"
-
-    def require(self) -> None:
-        """Refuse a folder that is no home.
-
-        Raises:
-            NotFound: there is none, or it was never finished.
-        """
-        if not self.settings.is_file():
-            raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
-
-    def database_url(self, chosen: Settings, named: str | None = None) -> str:
-        """Give the database's address with its password; a relative SQLite path lies in the home.
-
-        Args:
-            chosen: the settings.
-            named: an address from outside, which wins over theirs, or None.
-
-        Raises:
-            Locked: the password's file is missing, or open to others.
-        """
-        url, file = named or chosen.database.url, chosen.database.password_file
-        if url.startswith(SQLITE):
-            relative = not url.startswith(f"{SQLITE}/")
-            return f"{SQLITE}{self.home}/{url.removeprefix(SQLITE)}" if relative else url
-        return with_password(url, private_files.read(self.home / file, "password of the database")) if file else url
 
 
 def create(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quarterturn.errors import Malformed, NotFound
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import may_be_sent_to
 from vault.errors import Broken
 from vault.errors import Malformed as NoPolicy

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quarterturn.backup.backup import whole
 from quarterturn.errors import NotFound, Refused
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from vault.errors import VaultError
 from vault.keys import private_files, ring_file
 from vault.keys.locks import Maker, Opener
@@ -92,6 +91,8 @@ class KeyLocks:
 
         def deliver(files: Mapping[str, bytes]) -> None:
             folder.parent.mkdir(parents=True, exist_ok=True)
+            from quarterturn.backup.backup import whole  # noqa: PLC0415 - opening a ring needs no backup
+
             with whole(folder, f"the shares' folder {folder}") as writing:
                 for custodian, data in files.items():
                     private_files.create(writing / f"{custodian}.age", data, "share")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from vault.files import sync_folder, write_atomically
 from vault.keys import private_files, signing
 from vault.keys.ring import KeyRing

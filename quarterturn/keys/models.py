@@ -13,7 +13,7 @@ from pathlib import Path
 
 from quarterturn.choices import TaskSet
 from quarterturn.errors import NotFound, Refused
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import ModelSettings
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.model_gateway.spec import UpstreamSpec, require_key

@@ -18,7 +18,7 @@ from sqlmodel import Session
 
 from quarterturn.backup.backup import files
 from quarterturn.errors import Refused
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from quarterturn.keys import models
 from quarterturn.progress import Progress
 from vault.errors import Malformed

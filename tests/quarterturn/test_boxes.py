@@ -98,6 +98,7 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
         "witnesses": True,
         "approvals": True,
         "clock": True,
+        "public view": True,
     }
     assert said.data["docker box"]["detail"] == (
         "no engine (without it, images cannot be run, and no score can be official)"

@@ -11,7 +11,8 @@ import pytest
 
 from quarterturn.app import Application
 from quarterturn.cli.terminal.output import Output
-from quarterturn.home.home import HomePaths, create, month_key
+from quarterturn.home.home import create, month_key
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
 from vault.errors import Broken

@@ -54,7 +54,7 @@ def audit(
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     """Print the log's latest published checkpoint."""
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from vault.ledger.audit.command import read_text
 
     places = HomePaths(home)

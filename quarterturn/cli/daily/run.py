@@ -85,7 +85,7 @@ def run(
 def _dev_tasks(home: Path, name: str | None) -> list[Task]:
     """Give the dev tasks of the set that was named, else of the home's, else of the demo."""
     from quarterturn import settings
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from rotation.generation import dev_sets
     from rotation.generation.grammars import shipped_grammars
     from rotation.month.sets import DEMO, named
@@ -99,7 +99,7 @@ def _dev_tasks(home: Path, name: str | None) -> list[Task]:
 def _sender(home: Path, out: Output) -> Sender:
     """Give the home's request signer, or without a home a temporary one, whose public key is printed."""
     from quarterturn.cli.terminal.secrets import open_app
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from quarterturn.runs.hosted_endpoint import ephemeral
 
     if HomePaths(home).settings.is_file():

@@ -19,7 +19,7 @@ from quarterturn.cli.daily.approval import rules_lines
 from quarterturn.cli.terminal.report import Report
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from quarterturn.keys import key_locks
 from quarterturn.progress import Progress
 from sandbox import attacks

@@ -49,7 +49,8 @@ def init(
     from grammars.language.load import library
     from quarterturn import settings, wall_clock
     from quarterturn.cli.terminal.secrets import database, new_passphrase
-    from quarterturn.home.home import HomePaths, create
+    from quarterturn.home.home import create
+    from quarterturn.home.paths import HomePaths
     from rotation.calendar import Month
     from rotation.month.sets import named
 

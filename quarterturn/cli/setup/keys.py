@@ -198,7 +198,7 @@ def restore_from_shares(
 ) -> None:
     """Restore access from custodians' shares: adds a new passphrase (QUARTERTURN_NEW_PASSPHRASE, or a prompt)."""
     from quarterturn.cli.terminal.secrets import next_passphrase, open_app
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from quarterturn.keys import key_locks
     from vault.keys.locks.custodians import Custodians
     from vault.keys.locks.passphrase import Passphrase
@@ -221,7 +221,7 @@ def keys_backup(
     as_json: Json = False,
 ) -> None:
     """Copy the ring's file, which custodians need besides their shares; needs no passphrase."""
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from quarterturn.keys import key_locks
     from vault.keys.unlocking import protected
 

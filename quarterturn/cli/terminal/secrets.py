@@ -21,7 +21,7 @@ from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
     from quarterturn.app import Application
-    from quarterturn.home.home import HomePaths
+    from quarterturn.home.paths import HomePaths
     from vault.keys.locks import Opener
 
 PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
@@ -92,12 +92,13 @@ def open_app(home: Path, by: Sequence[Opener] | None = None) -> Iterator[Applica
         Locked: what opens it is missing or wrong.
         Unavailable: what opens it cannot be reached.
     """
-    from quarterturn.app import Application
-    from quarterturn.home.home import HomePaths
-    from vault.errors import Locked, Unavailable
+    from quarterturn.home.paths import HomePaths
 
     places = HomePaths(home.resolve())
     places.require()
+    from quarterturn.app import Application  # only now: where there is no home, this is said at once
+    from vault.errors import Locked, Unavailable
+
     house = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
         _ = house.ring

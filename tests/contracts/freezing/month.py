@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.app import Application
 from quarterturn.findings.finding_list import listed
-from quarterturn.home.home import HomePaths, create
+from quarterturn.home.home import create
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import ApprovalSettings, BenchmarkSettings, ModelSettings, Settings
 from rotation.calendar import Month
 from rotation.month.sets import DEMO, Stratum

@@ -15,7 +15,8 @@ from quarterturn import migrations
 from quarterturn.app import Application
 from quarterturn.errors import NotFound, Refused
 from quarterturn.home import home as homes
-from quarterturn.home.home import HomePaths, create
+from quarterturn.home.home import create
+from quarterturn.home.paths import HomePaths
 from quarterturn.settings import BenchmarkSettings, DatabaseSettings, Settings
 from rotation.month.sets import MCPBENCH
 from vault.errors import Locked

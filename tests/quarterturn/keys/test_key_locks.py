@@ -16,7 +16,7 @@ import pytest
 from quarterturn.cli.setup import doctor_checks
 from quarterturn.cli.setup.keys import SHUT
 from quarterturn.cli.terminal.secrets import NEXT_PASSPHRASE, PASSPHRASE, PIN
-from quarterturn.home.home import HomePaths
+from quarterturn.home.paths import HomePaths
 from vault.keys.locks.command import NewCommand
 from vault.keys.locks.custodians import decrypted
 from vault.keys.locks.passphrase import Cost, Passphrase

@@ -13,7 +13,8 @@ from mcp.client import Client
 
 from quarterturn.app import Application
 from quarterturn.errors import Refused
-from quarterturn.home.home import HomePaths, create, endpoint_sender
+from quarterturn.home.home import create, endpoint_sender
+from quarterturn.home.paths import HomePaths
 from quarterturn.runs.hosted_endpoint import Hosting
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
