@@ -1,1 +1,1 @@
-"""Running submissions: the submission service, jobs and the executors that take them."""
+"""Runs on public tasks and on the private set, worker jobs, and the executors that take them."""

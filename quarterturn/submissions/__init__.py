@@ -1,1 +1,1 @@
-"""Submissions as rows: requests, quotas, the queue and its leases."""
+"""Submissions: what submitters can ask for, what they are told, and the traces of their runs."""

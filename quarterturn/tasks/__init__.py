@@ -1,1 +1,1 @@
-"""Tasks on their way into a set: generated, imported, reviewed, replenished."""
+"""Review of tasks, the report on a grammar, and states given as files."""
