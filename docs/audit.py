@@ -3376,14 +3376,14 @@ def vault_ledger_audit_evidence():
         tree: TileTree = field(init=False)  # 3 root
         leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
         history: History = field(init=False)  # 4 statements
-        reigns: KeyEpochs = field(init=False)  # 4 statements
+        epochs: KeyEpochs = field(init=False)  # 4 statements
         retired: LoggedStatement = field(init=False)  # 6 retirement
         tasks: dict[str, AuditedTask] = field(init=False)  # 7 commitments
         withdrawn: dict[str, AuditedTask] = field(init=False)  # 7 commitments
         runs: list[OpenedRun] = field(init=False)  # 10 runs
         counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
         witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
-        strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
+        unchecked: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
         pending: str | None = None  # 14 full score
 
         @property
@@ -3420,19 +3420,19 @@ def vault_ledger_audit_report():
     _COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
 
 
-    def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
+    def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
         """List what an audit does not prove.
 
     Args:
         witnesses: who cosigned the head, as the caller's policy names them.
-        strangers: who else signed it, whom the caller did not name.
+        unchecked: who else signed it, whom the caller did not name.
     """
         if witnesses:
             order = (
                 f"order and time against the operator and these witnesses together: {', '.join(witnesses)}. Each says that "
                 "the log which it saw only grew, and when it saw this head; who they are is your policy's word"
             )
-        elif strangers:
+        elif unchecked:
             order = (
                 "order and time against the operator: who else signed these checkpoints was not checked, because no policy "
                 f"names them (--policy), so when they were made is the operator's word; {_COMPARE}"
@@ -3576,7 +3576,7 @@ def vault_ledger_audit_trusted_keys():
             raise error.with_message(str(error), what) from None
         except Broken as error:
             size = Checkpoint.parse(take_apart(data)[0]).size
-            wanted = case.reigns.of(size)
+            wanted = case.epochs.of(size)
             if wanted in (verifier.vkey for verifier in case.verifiers):
                 raise error.with_message(str(error), what) from None
             message = f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)"
@@ -3686,12 +3686,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         except VaultError as error:
             raise error.with_message(str(error), f"log/{contents.HEAD}") from None
         known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
-        case.strangers = open_note(data, known).ignored
+        case.unchecked = open_note(data, known).ignored
         summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
         if case.witnesses:
             summary += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
-        if case.strangers:
-            summary += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+        if case.unchecked:
+            summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
         return "proved", summary
 
 
@@ -3730,12 +3730,12 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves
         )
         case.leaves = []  # their statements are what counts from here on
-        case.reigns = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
-        case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
+        case.epochs = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
+        case.epochs.require(case.signed, case.head.size, f"log/{contents.HEAD}")
         kinds = [entry.statement.kind for entry in case.history.entries]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
         handovers = "".join(
-            f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later
+            f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.epochs.later
         )
         return "proved", f"{len(kinds)} statements were read: {counts}{handovers}"
 
@@ -3755,9 +3755,9 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
             _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
             sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
         present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
-        if strangers := sorted(present ^ sizes.keys()):
-            state = "named by no run" if strangers[0] in present else "missing"
-            raise Malformed(f"{'log/' + strangers[0]!r} is {state}", where=f"log/{strangers[0]}")
+        if misplaced := sorted(present ^ sizes.keys()):
+            state = "named by no run" if misplaced[0] in present else "missing"
+            raise Malformed(f"{'log/' + misplaced[0]!r} is {state}", where=f"log/{misplaced[0]}")
         for name, (size, index) in sizes.items():
             _require_named(case, name, size, index)
         signing = "signed and cosigned" if case.witnesses else "signed"
@@ -3820,7 +3820,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
                 expected=f"0 to {case.head.size}",
                 found=older.size,
             )
-        case.reigns.require(signed, older.size, "the older checkpoint")
+        case.epochs.require(signed, older.size, "the older checkpoint")
         _require_root(case, older.size, older.root, "the older checkpoint")
         return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {older.size}"
 
@@ -3836,7 +3836,7 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
                 expected=[case.head.origin, size],
                 found=[older.origin, older.size],
             )
-        case.reigns.require(signed, size, f"log/{name}")
+        case.epochs.require(signed, size, f"log/{name}")
         _require_root(case, size, older.root, f"log/{name}")
         if case.policy:
             require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
@@ -3874,11 +3874,11 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
         wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
         wanted |= {entries_path(*item) for item in bundles_of(size, first)}
         present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
-        if strangers := sorted(present ^ wanted):
-            state = "is no file of this log" if strangers[0] in present else "is missing"
+        if misplaced := sorted(present ^ wanted):
+            state = "is no file of this log" if misplaced[0] in present else "is missing"
             raise Malformed(
-                f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
-                where=f"log/{strangers[0]}",
+                f"{'log/' + misplaced[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
+                where=f"log/{misplaced[0]}",
             )
 
 
@@ -4996,7 +4996,7 @@ beneath the step. The first failure ends the argument, because later steps rest 
                 steps.append(Step(number, name, ok=False, proved="", state="not reached"))
             else:
                 steps.append(_step(number, name, case))
-        remarks = caveats(case.witnesses, case.strangers)
+        remarks = caveats(case.witnesses, case.unchecked)
         return AuditReport(all(step.ok for step in steps), steps, case.pending, remarks)
 
 

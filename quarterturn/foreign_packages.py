@@ -10,7 +10,7 @@ from quarterturn.errors import Unavailable
 ROOMS = ("grammars", "rotation", "sandbox", "vault", "verifiers")
 
 
-def strangers() -> list[str]:
+def foreign_packages() -> list[str]:
     """Name each of our packages that would be imported from a foreign place, with that place."""
     root = Path(__file__).resolve().parents[1]
     specs = {room: find_spec(room) for room in ROOMS}
@@ -28,7 +28,7 @@ def require_ours() -> None:
     Raises:
         Unavailable: the message names them and where they lie.
     """
-    if foreign := strangers():
+    if foreign := foreign_packages():
         raise Unavailable(
             f"not ours: {'; '.join(foreign)}. Another distribution stands before this one on the path; start "
             "quarterturn from its own environment, without PYTHONPATH"

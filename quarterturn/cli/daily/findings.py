@@ -29,8 +29,8 @@ def list_findings(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings.finding_list import listed
 
-    with open_app(home) as house:
-        shown = listed(house.findings, month, everything=everything)
+    with open_app(home) as app:
+        shown = listed(app.findings, month, everything=everything)
     lines = list(findings_text.of_list(shown))
     Output(as_json=as_json).result(
         shown.as_json(), *(lines or ["no detector has run yet: they run after each run and each turn"])
@@ -50,8 +50,8 @@ def review(
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.findings.finding_list import described
 
-    with open_app(home) as house:
-        reviewed = house.findings.review(finding, state, who=who, note=note)
+    with open_app(home) as app:
+        reviewed = app.findings.review(finding, state, who=who, note=note)
     Output(as_json=as_json).result(described(reviewed), *findings_text.of_finding(reviewed))
 
 
@@ -65,8 +65,8 @@ def exposure(
     from quarterturn.cli.terminal.secrets import open_app
     from rotation.exposure.store import exposure_summaries
 
-    with open_app(home) as house:
-        servings = house.exposures.servings(task)
+    with open_app(home) as app:
+        servings = app.exposures.servings(task)
     tasks = exposure_summaries(servings, lambda serving: serving.task).values()
     data: dict[str, Any] = {"tasks": [exposure_row(summary) for summary in tasks]}
     if task is None:

@@ -60,14 +60,14 @@ def grammar_check(
 
     out, chosen = Output(as_json=as_json), _source(source)
     with ExitStack() as stack:
-        house = stack.enter_context(open_app(home)) if home else None
+        app = stack.enter_context(open_app(home)) if home else None
 
         def made() -> grammar_report.GrammarReport:
             grammar = read(chosen)
-            if house is None:
+            if app is None:
                 return grammar_report.report(grammar)
-            monthly = grammar_report.monthly(house.spec, grammar.server)
-            return grammar_report.report(grammar, house.known_tasks.used(grammar), monthly)
+            monthly = grammar_report.monthly(app.spec, grammar.server)
+            return grammar_report.report(grammar, app.known_tasks.used(grammar), monthly)
 
         for _ in grammar_report.changes(Path(chosen)) if watch else ():
             try:
@@ -91,8 +91,8 @@ def grammar_import(
     from quarterturn.cli.terminal.secrets import open_app
 
     read = GrammarSource(*texts(source))
-    with open_app(home) as house:
-        grammar = house.imported.keep(read, who=who)
+    with open_app(home) as app:
+        grammar = app.imported.keep(read, who=who)
     data = {"server": grammar.server, "version": grammar.version, "templates": len(grammar.templates)}
     Output(as_json=as_json).result(
         data,

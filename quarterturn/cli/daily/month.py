@@ -27,8 +27,8 @@ def turn_plan(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.daily import month_text
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        planned = house.turn_preview.plan()
+    with open_app(home) as app:
+        planned = app.turn_preview.plan()
     Output(as_json=as_json).result(month_text.planned_row(planned), *month_text.planned_lines(planned))
 
 
@@ -43,16 +43,16 @@ def turn_run(
     from rotation.turn import spot_check
 
     out = Output(as_json=as_json)
-    with open_app(home) as house:
-        turn = house.monthly_turns.run(month, out)
-        live = sum(len(cohort.tasks) for cohort in house.months.cohorts("live"))
+    with open_app(home) as app:
+        turn = app.monthly_turns.run(month, out)
+        live = sum(len(cohort.tasks) for cohort in app.months.cohorts("live"))
         data = {"month": str(turn.month), "steps": list(turn.done), "live": live}
         lines = [f"The turn of {turn.month} is done; {live} tasks are live."]
-        release = house.places.releases / turn.month.release
+        release = app.places.releases / turn.month.release
         if release.exists():
             data["release"] = str(release)
             lines.append(f"Published: {release}")
-        lines += [*spot_check.summary_lines(turn), *findings_text.waiting(house.findings)]
+        lines += [*spot_check.summary_lines(turn), *findings_text.waiting(app.findings)]
     out.result(data, *lines)
 
 
@@ -62,9 +62,9 @@ def turn_status(home: Home = HOME, as_json: Json = False) -> None:
     from quarterturn.cli.terminal.secrets import open_app
     from quarterturn.month import turn_status
 
-    with open_app(home) as house:
-        data = turn_status.status(house.months)
-        lines = [*month_text.status_lines(data, house.months.turns()), *findings_text.waiting(house.findings)]
+    with open_app(home) as app:
+        data = turn_status.status(app.months)
+        lines = [*month_text.status_lines(data, app.months.turns()), *findings_text.waiting(app.findings)]
     Output(as_json=as_json).result(data, *lines)
 
 
@@ -76,8 +76,8 @@ def release_path(
     from rotation.calendar import Month
 
     parsed = Month.parse(month)
-    with open_app(home) as house:
-        release, signed = house.rotation.republish(parsed)
+    with open_app(home) as app:
+        release, signed = app.rotation.republish(parsed)
     folders = {"release": release, "signed": signed}
     lines = [f"{word}: {folder}" for word, folder in (("Published", release), ("Signed", signed)) if folder]
     Output(as_json=as_json).result({name: folder and str(folder) for name, folder in folders.items()}, *lines)

@@ -26,8 +26,8 @@ def report(
     """Write a month's findings report for maintainers as one HTML file; it names live tasks by their ids only."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        made = house.detection_reports.write(month, html, figures)
+    with open_app(home) as app:
+        made = app.detection_reports.write(month, html, figures)
     results = made["report"]
     few = f"; too few peers for a verdict about leaks, which takes {made['fewest']}" if results["too_few_peers"] else ""
     count, submitters = len(made["findings"]), results["submitters"]

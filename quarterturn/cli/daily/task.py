@@ -49,8 +49,8 @@ def task_list(
     """List tasks without opening any."""
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        records = house.vault.records(state)
+    with open_app(home) as app:
+        records = app.vault.records(state)
     data = [
         {
             "id": r.id,
@@ -74,9 +74,9 @@ def task_show(task_id: TaskId, who: Who, home: Home = HOME, as_json: Json = Fals
     from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        house.reviews.require_export(task_id, who)
-        opened = house.vault.open(task_id, who=who, why="task show")
+    with open_app(home) as app:
+        app.reviews.require_export(task_id, who)
+        opened = app.vault.open(task_id, who=who, why="task show")
     data = {"task": opened.task.document, "provenance": dict(opened.provenance)}
     Output(as_json=as_json).result(data, *task_text.task(opened))
 
@@ -87,10 +87,10 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
     from quarterturn.cli.terminal.secrets import open_app
 
     out = Output(as_json=as_json)
-    with open_app(home) as house:
-        wanted = house.replenishment.wanted()
+    with open_app(home) as app:
+        wanted = app.replenishment.wanted()
         with out.progress("proving drafts", sum(wanted.values())) as advance:
-            tally = house.replenishment.fill(wanted, box=house.box(box), author=who, on_done=lambda: advance(1))
+            tally = app.replenishment.fill(wanted, box=app.box(box), author=who, on_done=lambda: advance(1))
     out.result(
         tally.as_json(),
         *task_text.yield_lines(tally),
@@ -112,9 +112,9 @@ def task_import(
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
     drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
-    with open_app(home) as house:
-        house.task_import.refuse_known(drafts)
-        records = house.task_import.take_in(drafts, box=house.box(box), author=who)
+    with open_app(home) as app:
+        app.task_import.refuse_known(drafts)
+        records = app.task_import.take_in(drafts, box=app.box(box), author=who)
     data = _states(records)
     Output(as_json=as_json).result(data, *_state_lines(data))
 
@@ -147,16 +147,16 @@ def task_review(
     if one_by_one and (decided or batch or task_id or as_json):
         raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
     data: Any
-    with open_app(home) as house:
-        chosen = [task_id] if task_id else house.reviews.waiting()
+    with open_app(home) as app:
+        chosen = [task_id] if task_id else app.reviews.waiting()
         if decided:
-            data = _states(house.reviews.decide_all(chosen, who, reject))
+            data = _states(app.reviews.decide_all(chosen, who, reject))
             lines = _state_lines(data)
         elif one_by_one:
-            data = _states(_one_by_one(house.reviews, who))
+            data = _states(_one_by_one(app.reviews, who))
             lines = _state_lines(data)
         elif task_id or batch:
-            tasks = [house.reviews.open(name, who) for name in chosen]
+            tasks = [app.reviews.open(name, who) for name in chosen]
             data = [
                 {
                     "task": task.opened.task.document,
@@ -182,8 +182,8 @@ def task_withdraw(
     from quarterturn.cli.daily.task_text import withdrawal_line, withdrawal_row
     from quarterturn.cli.terminal.secrets import open_app
 
-    with open_app(home) as house:
-        withdrawn = house.approved_withdrawals.withdraw(task_ids, reason, who=who)
+    with open_app(home) as app:
+        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, who=who)
     rows = [withdrawal_row(*entry) for entry in withdrawn.items()]
     Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 

@@ -41,8 +41,8 @@ def trace(
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
-    with open_app(home) as house:
-        report = house.leak_tracer.trace(file.read_bytes(), who=who)
+    with open_app(home) as app:
+        report = app.leak_tracer.trace(file.read_bytes(), who=who)
     Output(as_json=as_json).result(_row(report), *_lines(report))
 
 

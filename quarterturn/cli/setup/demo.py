@@ -89,7 +89,7 @@ class _Play:
             Settings(benchmark=BenchmarkSettings(first_month=str(self.month)), run=RunSettings(box=_known(box))),
             None,
         )
-        self.house = Application(home, None)
+        self.app = Application(home, None)
 
     def all(self) -> Played:
         """Play all steps."""
@@ -102,7 +102,7 @@ class _Play:
         good, bad = self.audits()
         data = self.data(scores, egress, good, bad)
         ok = good.ok and not bad.ok and not data["egress"]["escaped"]
-        where = f"Everything is in {self.house.home}." if self.kept else "Nothing was kept; --home DIR keeps it."
+        where = f"Everything is in {self.app.home}." if self.kept else "Nothing was kept; --home DIR keeps it."
         return Played(ok, data, [f"Done in {time.monotonic() - self.started:.0f} s. {where}"])
 
     def say(self, title: str, meaning: str) -> None:
@@ -123,13 +123,13 @@ class _Play:
         return attempts
 
     def supply(self) -> None:
-        missing = self.house.replenishment.wanted()
+        missing = self.app.replenishment.wanted()
         count = sum(missing.values())
         self.say(f"{count} tasks", "Drawn from public grammars; each is proven by execution before a person sees it.")
         with self.out.progress("drawn and admitted", count) as advance:
-            tally = self.house.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
+            tally = self.app.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
         for task_id in tally.admitted:
-            self.house.reviews.decide(task_id, REVIEWER, None)
+            self.app.reviews.decide(task_id, REVIEWER, None)
         self.out.say(f"  {tally.drawn} drawn, {len(tally.admitted)} admitted, reviewed by {REVIEWER} and sealed")
 
     def turn(self, month: Month) -> None:
@@ -142,8 +142,8 @@ class _Play:
             else "The oldest quarter retires and is published; a new one, drawn from a committed seed, enters.",
         )
         with self.out.progress("steps of the turn", len(STEPS)) as advance:
-            self.house.rotation.run(month, lambda _: advance(1))
-        head = self.house.writer.checkpoint()
+            self.app.rotation.run(month, lambda _: advance(1))
+        head = self.app.writer.checkpoint()
         self.out.say(f"  the log has {head.size} leaves, root {head.root.hex()[:16]}…")
 
     def agents(self) -> dict[str, Score]:
@@ -152,18 +152,18 @@ class _Play:
         leaderboard = []
         for name in ("null", "rulebook"):
             submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
-            opened, results = self.house.run_player.play(submitted, self.box, self.out)
+            opened, results = self.app.run_player.play(submitted, self.box, self.out)
             scores[name] = score(results)
             leaderboard.append((opened.record, of_results(results, self.month.cohort)))
         oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
         answers = reference(
-            self.house.vault,
-            self.house.months,
+            self.app.vault,
+            self.app.months,
             oracle,
             self.box,
             self.out,
-            terms=self.house.run_player.terms(),
-            workers=self.house.settings.run.workers,
+            terms=self.app.run_player.terms(),
+            workers=self.app.settings.run.workers,
         )
         scores["oracle"] = score(answers)
         self.say("The leaderboard", "Every figure has its interval; runs in a box that is not official have no rank.")
@@ -171,13 +171,13 @@ class _Play:
         lines.append(standings.reference_line("oracle", answers))
         for line in (
             *leaderboard_text.table(lines),
-            *leaderboard_text.public_grammar(self.house.caveats.public_cohorts(self.month)),
+            *leaderboard_text.public_grammar(self.app.caveats.public_cohorts(self.month)),
         ):
             self.out.say(f"  {line}")
         return scores
 
     def audits(self) -> tuple[AuditReport, AuditReport]:
-        release = self.house.public / "releases" / self.month.release
+        release = self.app.public / "releases" / self.month.release
         self.say(f"Audit of {release.name}", "Offline, with the folder and the log's key: nobody is trusted.")
         good = audit(release, [self._key()])
         self._report(good)
@@ -199,15 +199,15 @@ class _Play:
         self.out.say(f"  The answer is {'yes' if report.ok else 'NO'}.")
 
     def _key(self) -> str:
-        return (self.house.public / "log.vkey").read_text(encoding="utf-8").strip()
+        return (self.app.public / "log.vkey").read_text(encoding="utf-8").strip()
 
     # -- the object that --json prints --------------------------------------------------------------------------------
 
     def data(
         self, scores: Mapping[str, Score], egress: Sequence[Attempt], good: AuditReport, bad: AuditReport
     ) -> dict[str, Any]:
-        records = self.house.vault.records()
-        months = self.house.months
+        records = self.app.vault.records()
+        months = self.app.months
         entered = [c for c in months.cohorts("live") if c.entered == self.month.plus(1)]
         failed = next((step for step in bad.steps if not step.ok), None)
         return {
@@ -219,8 +219,8 @@ class _Play:
             "egress": {"attempts": len(egress), "escaped": sum(a.outcome == "escaped" for a in egress)},
             "audit": {
                 "ok": good.ok,
-                "bundle": str(self.house.public / "releases" / self.month.release),
-                "key": str(self.house.public / "log.vkey"),
+                "bundle": str(self.app.public / "releases" / self.month.release),
+                "key": str(self.app.public / "log.vkey"),
             },
             "tampered_audit": {"ok": bad.ok, "step": failed.number if failed else None},
             "seconds": round(time.monotonic() - self.started, 1),

@@ -156,8 +156,8 @@ def _judging() -> Finding:
 
 
 def _rooms() -> Finding:
-    strangers = foreign_packages.strangers()
-    return not strangers, "; ".join(strangers) or "all of them are ours"
+    foreign = foreign_packages.foreign_packages()
+    return not foreign, "; ".join(foreign) or "all of them are ours"
 
 
 def _of(home: Path, database: str | None, passphrase: bytes | None, look: Callable[[Application], Finding]) -> Finding:

@@ -99,19 +99,19 @@ def open_app(home: Path, by: Sequence[Opener] | None = None) -> Iterator[Applica
     from quarterturn.app import Application  # only now: where there is no home, this is said at once
     from vault.errors import Locked, Unavailable
 
-    house = Application(home, None, database=_database.get(), openers=by or openers(places))
+    app = Application(home, None, database=_database.get(), openers=by or openers(places))
     try:
-        _ = house.ring
+        _ = app.ring
     except (Locked, Unavailable) as shut:
         if by or _given.get() is not None or _pin.get() is not None:
             raise
         _ask(places, shut)
-        house = Application(home, None, database=_database.get(), openers=openers(places))
-        _ = house.ring
+        app = Application(home, None, database=_database.get(), openers=openers(places))
+        _ = app.ring
     try:
-        yield house
+        yield app
     finally:
-        house.close()
+        app.close()
 
 
 def openers(places: HomePaths) -> list[Opener]:

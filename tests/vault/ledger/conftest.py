@@ -55,7 +55,7 @@ SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
 class PermissiveWriter(LogWriter):
     """A writer without the rules on keys: a dishonest operator who holds the keys."""
 
-    def _require_reign(self, head: object, fresh: object) -> None:
+    def _require_epoch(self, head: object, fresh: object) -> None:
         pass
 
 

@@ -54,14 +54,14 @@ class AuditState:
     tree: TileTree = field(init=False)  # 3 root
     leaves: list[tuple[int, bytes]] = field(init=False)  # 3 root
     history: History = field(init=False)  # 4 statements
-    reigns: KeyEpochs = field(init=False)  # 4 statements
+    epochs: KeyEpochs = field(init=False)  # 4 statements
     retired: LoggedStatement = field(init=False)  # 6 retirement
     tasks: dict[str, AuditedTask] = field(init=False)  # 7 commitments
     withdrawn: dict[str, AuditedTask] = field(init=False)  # 7 commitments
     runs: list[OpenedRun] = field(init=False)  # 10 runs
     counted: list[Mapping[str, Any]] = field(init=False)  # 11 results: the totals of each scored run, as they count
     witnesses: dict[str, int] = field(default_factory=dict)  # 2 checkpoint: when each says that it saw the head
-    strangers: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
+    unchecked: tuple[str, ...] = ()  # 2 checkpoint: who else signed the head, which was not checked
     pending: str | None = None  # 14 full score
 
     @property

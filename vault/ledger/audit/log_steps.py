@@ -61,12 +61,12 @@ def checkpoint(case: AuditState) -> Outcome:
     except VaultError as error:
         raise error.with_message(str(error), f"log/{contents.HEAD}") from None
     known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
-    case.strangers = open_note(data, known).ignored
+    case.unchecked = open_note(data, known).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if case.witnesses:
         summary += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
-    if case.strangers:
-        summary += f"; signatures by {', '.join(map(repr, case.strangers))} were not checked"
+    if case.unchecked:
+        summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
     return "proved", summary
 
 
@@ -105,12 +105,12 @@ def statements(case: AuditState) -> Outcome:
         LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves
     )
     case.leaves = []  # their statements are what counts from here on
-    case.reigns = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
-    case.reigns.require(case.signed, case.head.size, f"log/{contents.HEAD}")
+    case.epochs = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
+    case.epochs.require(case.signed, case.head.size, f"log/{contents.HEAD}")
     kinds = [entry.statement.kind for entry in case.history.entries]
     counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     handovers = "".join(
-        f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.reigns.later
+        f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.epochs.later
     )
     return "proved", f"{len(kinds)} statements were read: {counts}{handovers}"
 
@@ -130,9 +130,9 @@ def named(case: AuditState) -> Outcome:
         _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
         sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
     present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
-    if strangers := sorted(present ^ sizes.keys()):
-        state = "named by no run" if strangers[0] in present else "missing"
-        raise Malformed(f"{'log/' + strangers[0]!r} is {state}", where=f"log/{strangers[0]}")
+    if misplaced := sorted(present ^ sizes.keys()):
+        state = "named by no run" if misplaced[0] in present else "missing"
+        raise Malformed(f"{'log/' + misplaced[0]!r} is {state}", where=f"log/{misplaced[0]}")
     for name, (size, index) in sizes.items():
         _require_named(case, name, size, index)
     signing = "signed and cosigned" if case.witnesses else "signed"
@@ -195,7 +195,7 @@ def consistency(case: AuditState) -> Outcome:
             expected=f"0 to {case.head.size}",
             found=older.size,
         )
-    case.reigns.require(signed, older.size, "the older checkpoint")
+    case.epochs.require(signed, older.size, "the older checkpoint")
     _require_root(case, older.size, older.root, "the older checkpoint")
     return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {older.size}"
 
@@ -211,7 +211,7 @@ def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
             expected=[case.head.origin, size],
             found=[older.origin, older.size],
         )
-    case.reigns.require(signed, size, f"log/{name}")
+    case.epochs.require(signed, size, f"log/{name}")
     _require_root(case, size, older.root, f"log/{name}")
     if case.policy:
         require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
@@ -249,11 +249,11 @@ def _require_log_files(case: AuditState, first: int) -> None:
     wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size, first)}
     present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
-    if strangers := sorted(present ^ wanted):
-        state = "is no file of this log" if strangers[0] in present else "is missing"
+    if misplaced := sorted(present ^ wanted):
+        state = "is no file of this log" if misplaced[0] in present else "is missing"
         raise Malformed(
-            f"{'log/' + strangers[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
-            where=f"log/{strangers[0]}",
+            f"{'log/' + misplaced[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
+            where=f"log/{misplaced[0]}",
         )
 
 

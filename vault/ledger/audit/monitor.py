@@ -86,16 +86,16 @@ def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState 
         alarm = f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"
         return MonitorReport(previous, head.size, [alarm], [], fork.evidence)
     history = _history(read, head)
-    reigns = KeyEpochs.read(head.origin, history.of(KIND), signed)
-    reigns.require(signed, head.size, "the head")
+    epochs = KeyEpochs.read(head.origin, history.of(KIND), signed)
+    epochs.require(signed, head.size, "the head")
     if before and signed_before:
-        reigns.require(signed_before, before.size, "the head that was kept")
+        epochs.require(signed_before, before.size, "the head that was kept")
     since, size = _open_since(history, previous, now), before.size if before else 0
     return MonitorReport(
         MonitorState(note, since),
         head.size,
         [*_overdue(history, now), *_unclosed(since, now)],
-        [*_withdrawn(history, size), *_handed_over(reigns, size)],
+        [*_withdrawn(history, size), *_handed_over(epochs, size)],
     )
 
 
@@ -215,9 +215,9 @@ def _withdrawn(history: History, size: int) -> list[str]:
     ]
 
 
-def _handed_over(reigns: KeyEpochs, size: int) -> list[str]:
+def _handed_over(epochs: KeyEpochs, size: int) -> list[str]:
     return [
         f"the log was handed over at leaf {index} to {new}, as both keys say"
-        for index, new in reigns.later
+        for index, new in epochs.later
         if index >= size
     ]

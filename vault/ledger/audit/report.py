@@ -19,19 +19,19 @@ _MEASURED = (
 _COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
 
 
-def caveats(witnesses: Collection[str] = (), strangers: Collection[str] = ()) -> tuple[str, ...]:
+def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
     """List what an audit does not prove.
 
     Args:
         witnesses: who cosigned the head, as the caller's policy names them.
-        strangers: who else signed it, whom the caller did not name.
+        unchecked: who else signed it, whom the caller did not name.
     """
     if witnesses:
         order = (
             f"order and time against the operator and these witnesses together: {', '.join(witnesses)}. Each says that "
             "the log which it saw only grew, and when it saw this head; who they are is your policy's word"
         )
-    elif strangers:
+    elif unchecked:
         order = (
             "order and time against the operator: who else signed these checkpoints was not checked, because no policy "
             f"names them (--policy), so when they were made is the operator's word; {_COMPARE}"

@@ -32,7 +32,7 @@ def open_older(case: AuditState, data: str | bytes, what: str) -> tuple[Checkpoi
         raise error.with_message(str(error), what) from None
     except Broken as error:
         size = Checkpoint.parse(take_apart(data)[0]).size
-        wanted = case.reigns.of(size)
+        wanted = case.epochs.of(size)
         if wanted in (verifier.vkey for verifier in case.verifiers):
             raise error.with_message(str(error), what) from None
         message = f"{what}: {error}; at {size} leaves the log's key was {wanted}: give it too (--key)"

@@ -70,7 +70,7 @@ def audit(folder: Path, keys: Sequence[str], previous: str | None = None, policy
             steps.append(Step(number, name, ok=False, proved="", state="not reached"))
         else:
             steps.append(_step(number, name, case))
-    remarks = caveats(case.witnesses, case.strangers)
+    remarks = caveats(case.witnesses, case.unchecked)
     return AuditReport(all(step.ok for step in steps), steps, case.pending, remarks)
 
 

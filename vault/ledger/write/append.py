@@ -156,7 +156,7 @@ class LogWriter:
         with self._alone():
             head = self._finish()
             fresh = self._fresh(head, leaves, start)
-            self._require_reign(head, fresh)
+            self._require_epoch(head, fresh)
             return self._grow(head, fresh) if fresh else head
 
     def recover(self) -> Checkpoint:
@@ -269,7 +269,7 @@ class LogWriter:
                 )
         return leaves[len(known) :]
 
-    def _require_reign(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
+    def _require_epoch(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
         """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
         handed, note = list(successors(self.origin, fresh, head.size)), self.note()
         signed = open_checkpoint(note, self.verifiers)[1].verified if note else (self.verifier.vkey,)
