@@ -143,7 +143,7 @@ def play(house: Application, passes: int, submitter: str = "ada", says: str = ""
     """Record a run of the live set in the ledger, with so many passes."""
     submitted = submissions.Submission("image", "agent", submitter, submissions.Program(), "sha256:" + "0" * 64)
     opened = house.official.open(submitted, Box())  # type: ignore[arg-type]
-    for place, task in enumerate(serve_tasks(house.official, opened)):
+    for place, task in enumerate(serve_tasks(house.run_tasks, opened)):
         house.run_tasks.record(opened, outcome(task, passed=place < passes, says=says))
     house.official.close(opened)
     house.refresh_public_view()
