@@ -4,6 +4,7 @@
     public/view/rotations.json    turns, cohorts with their sizes, and when the next turn is due
     public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
+    public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
 
 1. What is written here is public from then on, so each file is made by the service that the command line uses too.
 2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,11 +36,12 @@ from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.month import draw
 from rotation.month.sets import COHORTS, SetSpec
 from rotation.month.store import MonthStore
-from vault.canonical import canonical
+from vault.canonical import canonical, digest
 from vault.file_lock import locked
 from vault.files import write_atomically
+from vault.ledger.release.contents import TASKS
 
-DEV, ROTATIONS, FINDINGS, LEADERBOARDS = "dev.json", "rotations.json", "findings.json", "board"
+DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
@@ -113,6 +115,16 @@ class PublicDocuments:
             }
         )
 
+    def releases(self) -> list[str]:
+        """Name the releases that were published."""
+        turns = [turn.month.release for turn in self._months.turns()]
+        return [name for name in turns if (self._facts.releases / name).is_dir()]
+
+    def release_tasks(self, release: str) -> bytes:
+        """List the tasks of a release."""
+        lines = (self._facts.releases / release / TASKS).read_bytes().splitlines()
+        return task_list(release, ((json.loads(line), hashlib.sha256(line).hexdigest()) for line in lines))
+
     def findings(self) -> bytes:
         """Count the findings of the months whose turn was made; the live month is left out."""
         over = [turn.month for turn in self._months.turns() if turn.finished]
@@ -132,6 +144,14 @@ class PublicDocuments:
                 "changes": changelog.of_month(self._facts.log, month),
             }
         )
+
+
+def task_list(of: str, tasks: Iterable[tuple[Mapping[str, Any], str]]) -> bytes:
+    """List public tasks of a set, each given with the SHA-256 of its canonical bytes."""
+    mix = ("server", "category", "difficulty", "max_steps")
+    return _plain(
+        [{"id": task["id"], "set": of, "sha256": sha256} | {k: task[k] for k in mix} for task, sha256 in tasks]
+    )
 
 
 class PublicViewWriter:
@@ -158,7 +178,10 @@ class PublicViewWriter:
 
     def refresh(self, dev_set: Callable[[Path], bytes]) -> None:
         """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
-        _write(self._folder / DEV, dev_set(self._folder / DEV))
+        drawn = dev_set(self._folder / DEV)
+        _write(self._folder / DEV, drawn)
+        listed = task_list("dev", ((task, digest(task)) for task in json.loads(drawn)["tasks"]))
+        _write(self._folder / TASK_LISTS / DEV, listed)
         self._write(withdrawn=True)
 
     def behind(self) -> list[str]:
@@ -183,6 +206,11 @@ class PublicViewWriter:
         yield self._folder / FINDINGS, self._documents.findings()
         for month in self._open_months(back):
             yield self._path(month), self._documents.leaderboard(month)
+        for release, path in (
+            (name, self._folder / TASK_LISTS / f"{name}.json") for name in self._documents.releases()
+        ):
+            if not path.exists():  # a release never changes
+                yield path, self._documents.release_tasks(release)
 
     def _open_months(self, back: int) -> list[Month]:
         """Give the months whose leaderboard may still change, or is missing."""

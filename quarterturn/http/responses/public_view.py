@@ -3,7 +3,7 @@
 It has no database, no key and no home. So a private task's id is as unknown as one that never existed: neither is among
 the published tasks, and both are answered from the same line.
 
-Files are cached in memory until they change, which a release never does; so are answers that are made of them.
+It reads a few small files for each answer and keeps nothing: whole answers are cached before it (`response_cache`).
 """
 
 from __future__ import annotations
@@ -11,22 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS
+from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS, TASK_LISTS
 from rotation.turn.attestation import MONTHS, SIGNERS
-from vault.canonical import digest
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES
 from vault.ledger.tree.tiles import KEPT
 
 RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
-MOST_MADE = 256  # answers that are kept
-KEY = "log.vkey"
+KEY, DEV_SET = "log.vkey", "dev"
 MONTH = re.compile(r"2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -43,60 +40,18 @@ class Document:
         return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
-@dataclass(frozen=True, slots=True)
-class PublicTask:
-    """A public task: retired and published, or of the dev set.
-
-    Attributes:
-        id: its id.
-        of: `dev`, or the release that published it.
-        task: the document.
-        sha256: of its canonical bytes.
-        opening: of a released one what its commitment is opened with.
-    """
-
-    id: str
-    of: str
-    task: Mapping[str, Any] = field(repr=False)
-    sha256: str
-    opening: Mapping[str, Any] | None = field(default=None, repr=False)
-
-    def item(self) -> dict[str, Any]:
-        """Give its line of the list."""
-        mix = ("server", "category", "difficulty", "max_steps")
-        return {"id": self.id, "set": self.of, "sha256": self.sha256} | {name: self.task[name] for name in mix}
-
-    def whole(self) -> dict[str, Any]:
-        """Give all of it."""
-        return {"id": self.id, "set": self.of, "sha256": self.sha256, "task": self.task, "opening": self.opening}
-
-
 class PublicView:
     """The published files below one folder."""
 
     def __init__(self, public: Path) -> None:
         self._public, self.log = public, public / "log"
         self._view, self._releases, self._months = public / "view", public / "releases", public / MONTHS
-        self._kept: dict[Path, tuple[tuple[int, int], Document]] = {}
-        self._of_release: dict[str, tuple[PublicTask, ...]] = {}
-        self._tasks: tuple[Hashable, tuple[PublicTask, ...], Mapping[str, PublicTask]] = (None, (), {})
-        self._made: dict[tuple[Hashable, Hashable], Document] = {}
-        self._lock = threading.Lock()
 
     @property
     def folders(self) -> Sequence[Path]:
         """The folders in which a name appears or is replaced whenever anything here changes."""
-        ours = [self._view, self._view / LEADERBOARDS, self._releases, self._months]
+        ours = [self._view, self._view / LEADERBOARDS, self._view / TASK_LISTS, self._releases, self._months]
         return [self._public, *ours, self.log, self.log / KEPT]
-
-    def made(self, of: Hashable, key: Hashable, make: Callable[[], bytes]) -> Document:
-        """Give the cached answer made of the version `of` of the published files, or make it."""
-        document = self._made.get((of, key))
-        if document is None:
-            if len(self._made) >= MOST_MADE:
-                self._made = {}
-            document = self._made[of, key] = Document.of(make())
-        return document
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -135,34 +90,31 @@ class PublicView:
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 
-    def tasks(self) -> Sequence[PublicTask]:
-        """List the dev set, and then every released task, the oldest release first."""
-        return self._all()[0]
+    def tasks(self, of: str | None = None) -> list[dict[str, Any]]:
+        """List the dev set and then every released task, the oldest release first; or one of these sets."""
+        lists = [self._listed(name) for name in (DEV_SET, *self.releases()) if of in (None, name)]
+        return [item for listed in lists if listed is not None for item in json.loads(listed)]
 
-    def task(self, name: str) -> PublicTask | None:
-        """Give a published task."""
-        return self._all()[1].get(name)
+    def task(self, name: str) -> dict[str, Any] | None:
+        """Give a published task whole, with what its commitment is opened with where it was released."""
+        for of in (DEV_SET, *self.releases()):
+            listed = self._listed(of)
+            if listed is not None and name.encode() in listed:
+                for item in json.loads(listed):
+                    if item["id"] == name:
+                        task, opening = self._whole(of, name)
+                        return {"id": name, "set": of, "sha256": item["sha256"], "task": task, "opening": opening}
+        return None
 
-    def version(self) -> Hashable:
-        """Give a version that changes whenever a task is published."""
-        self._all()
-        return self._tasks[0]
+    def _listed(self, of: str) -> bytes | None:
+        document = self._document(self._view / TASK_LISTS / f"{of}.json")
+        return document.body if document else None
 
-    def _all(self) -> tuple[Sequence[PublicTask], Mapping[str, PublicTask]]:
-        dev, releases = self._document(self._view / DEV), self.releases()
-        version = (dev.etag if dev else None, tuple(releases))
-        if self._tasks[0] != version:
-            all_tasks = [
-                *(_dev_tasks(dev.body) if dev else ()),
-                *(t for name in releases for t in self._released(name)),
-            ]
-            self._tasks = (version, tuple(all_tasks), {task.id: task for task in all_tasks})
-        return self._tasks[1], self._tasks[2]
-
-    def _released(self, name: str) -> tuple[PublicTask, ...]:
-        if name not in self._of_release:
-            self._of_release[name] = tuple(_released_tasks(self._releases / name, name))
-        return self._of_release[name]
+    def _whole(self, of: str, name: str) -> tuple[Any, Any]:
+        if of == DEV_SET:
+            tasks = json.loads((self._view / DEV).read_bytes())["tasks"]
+            return next(task for task in tasks if task["id"] == name), None
+        return tuple(_line_of(self._releases / of / file, name) for file in (TASKS, OPENINGS))
 
     # -- releases -----------------------------------------------------------------------------------------------------
 
@@ -188,28 +140,15 @@ class PublicView:
         """Give the statement of which tasks a release published."""
         return self._document(self._releases / release / ATTESTATION) if RELEASE.fullmatch(release) else None
 
-    def _document(self, path: Path) -> Document | None:
-        """Read a file, if it is not the one that was read before."""
+    @staticmethod
+    def _document(path: Path) -> Document | None:
         try:
-            status = path.stat()
+            return Document.of(path.read_bytes())
         except OSError:
             return None
-        version = (status.st_mtime_ns, status.st_ino)
-        with self._lock:
-            known = self._kept.get(path)
-            if known is None or known[0] != version:
-                known = self._kept[path] = (version, Document.of(path.read_bytes()))
-            return known[1]
 
 
-def _dev_tasks(data: bytes) -> Iterator[PublicTask]:
-    for task in json.loads(data)["tasks"]:
-        yield PublicTask(task["id"], "dev", task, digest(task))
-
-
-def _released_tasks(folder: Path, name: str) -> Iterator[PublicTask]:
-    lines = (folder / TASKS).read_bytes().splitlines()
-    openings = (json.loads(line) for line in (folder / OPENINGS).read_bytes().splitlines())
-    for line, opening in zip(lines, openings, strict=True):
-        task = json.loads(line)
-        yield PublicTask(task["id"], name, task, hashlib.sha256(line).hexdigest(), opening)
+def _line_of(path: Path, name: str) -> Any:
+    """Give the line of a task in a file of a release."""
+    candidates = (json.loads(line) for line in path.read_bytes().splitlines() if name.encode() in line)
+    return next(line for line in candidates if line["id"] == name)

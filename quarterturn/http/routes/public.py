@@ -35,22 +35,15 @@ def tasks(
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the public tasks: the dev set, and every set that has retired."""
-
-    def make() -> bytes:
-        chosen = [task for task in view.tasks() if of in (None, task.of)]
-        part, more = json_responses.page(chosen, lambda task: task.id, cursor, limit)
-        return json_responses.written({"tasks": [task.item() for task in part], "next": more})
-
-    return json_responses.published(request, view.made(view.version(), ("tasks", of, cursor, limit), make))
+    listed, more = json_responses.page(view.tasks(of), lambda item: item["id"], cursor, limit)
+    return json_responses.published(request, Document.of(json_responses.written({"tasks": listed, "next": more})))
 
 
 @router.get("/tasks/{id}", response_model=models.TaskDetail, name="get_task")
 def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
     """Give a public task. The answer for a private task is the same as for an id that does not exist."""
-    public_task = view.task(id)
-    return json_responses.published(
-        request, Document.of(json_responses.written(public_task.whole())) if public_task else None
-    )
+    found = view.task(id)
+    return json_responses.published(request, Document.of(json_responses.written(found)) if found else None)
 
 
 @router.get("/leaderboard", response_model=dict[str, Any], name="leaderboard")
@@ -66,8 +59,7 @@ def leaderboard(
     months = view.months()
     document = view.leaderboard(month or (months[-1] if months else ""))
     if document is not None and track is not None:
-        body = document.body
-        document = view.made(document.etag, ("leaderboard", track), lambda: _of_track(body, track))
+        document = Document.of(_of_track(document.body, track))
     return json_responses.published(request, document)
 
 

@@ -212,7 +212,7 @@ def test_missing_and_malformed_log_paths_give_the_right_status(site, path, statu
 
 def test_an_empty_home_serves_nothing(home):
     view = PublicView(home / "public")
-    assert (list(view.tasks()), view.task("t-aaaaaaaaaaaaaaaa"), view.leaderboard("2026-12")) == ([], None, None)
+    assert (view.tasks(), view.task("t-aaaaaaaaaaaaaaaa"), view.leaderboard("2026-12")) == ([], None, None)
     assert (list(view.releases()), view.months(), view.rotations()) == ([], [], None)
 
 

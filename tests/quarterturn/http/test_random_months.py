@@ -29,8 +29,7 @@ from hypothesis.stateful import (
 )
 from sqlmodel import Session, select
 
-from quarterturn import app
-from quarterturn.runs import jobs, private_runs
+from quarterturn.runs import dev_runs, jobs, private_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.queue import LEASE
 from rotation.calendar import Month
@@ -389,7 +388,7 @@ def homes(templates, tmp_path, monkeypatch):
 def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(private_runs, "run_set", nothing_happens)
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(app, "dev", lambda *_, **__: DevRun("memory", [], []))
+    monkeypatch.setattr(dev_runs, "dev", lambda *_, **__: DevRun("memory", [], []))
     machine = type("Story", (Months,), {"homes": homes})
     one_that_has_everything(machine)
     run_state_machine_as_test(

@@ -156,7 +156,7 @@ def test_the_first_error_is_the_one_that_is_reported(house, monkeypatch):
 def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
     hole = Attempt("egress-canary", "network", "a namespace", "escaped", "it answered")
     monkeypatch.setattr(private_runs, "selfcheck", lambda box: [hole])
-    monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
+    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 8
     assert "lets these out: egress-canary" in said.data["error"]
@@ -165,7 +165,7 @@ def test_a_box_with_a_hole_lets_no_run_begin(house, say, monkeypatch):
 
 def test_a_private_run_tells_figures_and_nothing_of_a_task(house, say, monkeypatch):
     monkeypatch.setattr(private_runs, "selfcheck", lambda box: [])
-    monkeypatch.setattr("quarterturn.app.choose_box", lambda *_: NoWorld())
+    monkeypatch.setattr("quarterturn.boxes.choose_box", lambda *_: NoWorld())
     said = say("run", "--as", "me", "--set", "private", "--agent", "true", "--home", house.home, "--json")
     assert said.code == 0
     figures = {"whole", "sealed", "ranked_on"}
