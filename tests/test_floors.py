@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import graphlib
 import json
 import re
@@ -304,3 +305,24 @@ def test_a_light_module_stays_light(module: str, kept_out: set[str]) -> None:
 
 def test_no_test_folder_is_a_package() -> None:
     assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def test_every_exception_that_a_docstring_names_exists() -> None:
+    known = {node.name for tree in modules().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    known |= {item.name.rpartition(".")[2] for item in imports()} | set(dir(builtins))
+    for tree in modules().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                known |= {alias.asname or alias.name for alias in node.names}
+    gone = [
+        f"{module}: {name}"
+        for module, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for line in re.findall(
+            r"^    ([A-Z]\w*(?:, [A-Z]\w*)*):", (ast.get_docstring(node) or "").partition("Raises:")[2], re.M
+        )
+        for name in line.split(", ")
+        if name not in known
+    ]
+    assert not gone

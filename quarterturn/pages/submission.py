@@ -28,6 +28,7 @@ WAITS = {
     "next": "Waiting: first in the queue. It starts when a worker for its class of runs is free.",
     "before": "Waiting: {} before it. The one with the fewest of its own party ahead of it is next.",
     "again": "Waiting: our machine cannot run it now. Next try within minutes. Refunded if it never starts.",
+    "named": "Waiting: the private run that your party named to count goes first.",
     "own": "Waiting: your party already has as many submissions running as may run at a time.",
 }
 QUOTAS = {

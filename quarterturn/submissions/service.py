@@ -26,7 +26,7 @@ from vault.errors import Unavailable
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
 Enqueue = Callable[[Session, int], None]
-Waits = Literal["next", "before", "own", "again"] | None
+Waits = Literal["next", "before", "own", "named", "again"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,16 @@ class OwnerView:
     def waits(self, submission: SubmissionRecord) -> Waits:
         """Say why a submission waits, or None where it does not.
 
-        The causes: no free worker, others before it, another run of its party, or a retry after a failure of ours.
+        The causes: no free worker, others before it, as many of its party running as may, one that its party named to
+        count, or a retry after a failure of ours.
         """
         line = self._queue.waiting()
         if submission.number not in line:
             return None
         if submission.not_before is not None and submission.not_before > self._now():
             return "again"
+        if self._queue.awaits_named(submission.number):
+            return "named"
         if self._running(submission.account) >= self._at_once:
             return "own"
         return "before" if line.index(submission.number) else "next"

@@ -87,7 +87,7 @@ class Upstream:
         """Send a request, and give the answer whose head has come in.
 
         Raises:
-            Failed: there is none, also after the pauses.
+            UpstreamFailed: there is none, also after the pauses.
         """
         for pause in (*pauses, None):
             try:
@@ -154,7 +154,7 @@ class UpstreamResponse:
         """Read it as one JSON object.
 
         Raises:
-            Failed: it is none, breaks off, or is longer than MAX_ANSWER.
+            UpstreamFailed: it is none, breaks off, or is longer than MAX_ANSWER.
         """
         data = bytearray()
         async for chunk in self._chunks():
@@ -165,7 +165,7 @@ class UpstreamResponse:
         """Read it as a stream of events, each a JSON object; None stands for the line [DONE].
 
         Raises:
-            Failed: an event is none, the stream breaks off inside one, or is longer than MAX_ANSWER.
+            UpstreamFailed: an event is none, the stream breaks off inside one, or is longer than MAX_ANSWER.
         """
         parser = Parser()
         async for chunk in self._chunks():

@@ -16,7 +16,7 @@ def parsed(data: bytes, budget: ReadingBudget | None = None) -> dict[str, Any]:
     """Parse a snapshot document.
 
     Raises:
-        Spoiled: it is not one, says that the state cannot be read, or costs more than the budget has.
+        CorruptState: it is not one, says that the state cannot be read, or costs more than the budget has.
     """
     (budget or ReadingBudget()).parse_json(data)
     try:
@@ -35,8 +35,8 @@ def document_in(tree: FileTree, namespace: str, budget: ReadingBudget) -> dict[s
     """Give the snapshot document of a namespace's state.
 
     Raises:
-        Spoiled: see `parsed`.
-        Unreadable: it was not read out.
+        CorruptState: see `parsed`.
+        StateUnavailable: it was not read out.
     """
     node = tree.get(FILE)
     if node is None or node.kind != "file":

@@ -37,8 +37,8 @@ class Context:
         """Give a namespace's normal form, which has a document.
 
         Raises:
-            Spoiled: nobody can read what was left.
-            Unreadable: it was not read out.
+            CorruptState: nobody can read what was left.
+            StateUnavailable: it was not read out.
         """
         state = self._states.get(namespace)
         if state is None:

@@ -97,6 +97,12 @@ class Queue:
         )
         return session.exec(backlog).one()
 
+    def awaits_named(self, number: int) -> bool:
+        """Say whether a row waits until one has ended that its party named before it, or in its place."""
+        row = select(SubmissionRow.number).join(AccountRow, col(AccountRow.name) == col(SubmissionRow.account))
+        with Session(self._engine) as session:
+            return session.exec(row.where(SubmissionRow.number == number, _waits_for_named())).first() is not None
+
     def claimable(self, session: Session, only: WorkerClass | None = None) -> list[tuple[int, int]]:
         """Give what may be claimed now, as (number, place in its party's own backlog), the next one first.
 

@@ -1,4 +1,4 @@
-"""Prediction of a month's results from earlier months, task by task; used by task.py and family.py. Pure.
+"""Prediction of a month's results from earlier months, task by task; used by broken_task.py and leaked_family.py. Pure.
 
 Difficulties come from earlier rotations alone; abilities are this month's, on tasks with a past, so that everybody may
 get better at once. A submitter's earlier results on the same task, and on others of its family, give a bias on the
@@ -80,7 +80,7 @@ _latest: list[tuple[ResultTable, int, Expected]] = []
 def expected(table: ResultTable, rotation: int) -> Expected:
     """Predict a rotation; every submitter counts once, by the first of their runs.
 
-    The latest result is cached, since task.py and family.py need the same one, and a table does not change.
+    The latest result is cached, since broken_task.py and leaked_family.py need the same one, and a table does not change.
     """
     if not (_latest and _latest[0][0] is table and _latest[0][1] == rotation):
         _latest[:] = [(table, rotation, _expected(table, rotation))]

@@ -29,8 +29,8 @@ def open_calendars(context: Context) -> tuple[CalendarEntry, ...]:
     """Give every item of every calendar, parsed once for each evaluation.
 
     Raises:
-        Spoiled: a file is not a calendar item.
-        Unreadable: there is no state.
+        CorruptState: a file is not a calendar item.
+        StateUnavailable: there is no state.
     """
     return context.once("calendar", lambda: entries_from(context.state("calendar").document))
 

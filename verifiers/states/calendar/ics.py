@@ -36,7 +36,7 @@ def read_item(data: bytes, budget: ReadingBudget | None = None) -> Item:
     """Read a calendar file.
 
     Raises:
-        Spoiled: it holds no event or task, or it costs more than the budget has.
+        CorruptState: it holds no event or task, or it costs more than the budget has.
     """
     budget = budget or ReadingBudget()
     budget.parse(len(data))

@@ -369,7 +369,7 @@ def _clashes(spans: Sequence[Span], budget: ReadingBudget) -> int:
     """Count the pairs of overlapping spans.
 
     Raises:
-        Spoiled: too many begin before others end to look at each pair, or the budget ends.
+        CorruptState: too many begin before others end to look at each pair, or the budget ends.
     """
     clashes = looked_at = 0
     ordered = sorted(spans)

@@ -18,7 +18,7 @@ def read_calendars(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every calendar item into the normal form.
 
     Raises:
-        Spoiled: see `entries_of`.
+        CorruptState: see `entries_of`.
     """
     return NormalState(document_of(entries_of(tree, budget).values()))
 
@@ -27,7 +27,7 @@ def entries_of(tree: FileTree, budget: ReadingBudget | None = None) -> Mapping[s
     """Give every item of every calendar by the path of its file.
 
     Raises:
-        Spoiled: a file is no calendar's, or there is more than the budget allows.
+        CorruptState: a file is no calendar's, or there is more than the budget allows.
     """
     budget = budget or ReadingBudget()
     out: dict[str, CalendarEntry] = {}

@@ -11,8 +11,8 @@ def open_files(context: Context, namespace: str = "filesystem") -> FileTree:
     """Give the files of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: nobody can read them.
-        Unreadable: there is no state.
+        CorruptState: nobody can read them.
+        StateUnavailable: there is no state.
     """
     return context.once(namespace, lambda: tree_from(context.state(namespace)))
 

@@ -11,7 +11,7 @@ def read_files(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """List every entry, with the bytes of the files as blobs.
 
     Raises:
-        Spoiled: there is more than the budget allows.
+        CorruptState: there is more than the budget allows.
     """
     entries: list[list[object]] = []
     blobs: list[bytes] = []

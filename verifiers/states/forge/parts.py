@@ -63,8 +63,8 @@ def git_of(context: Context, repository: str) -> GitRepository:
     """Open a repository of the forge.
 
     Raises:
-        Lacking: there is none.
-        Spoiled: its git repository is missing.
+        TargetMissing: there is none.
+        CorruptState: its git repository is missing.
     """
     name = open_forge(context).name(repository)
     return context.once(
@@ -76,7 +76,7 @@ def tip_of(repo: GitRepository, branch: str) -> str:
     """Give the commit at the tip of a branch.
 
     Raises:
-        Lacking: there is no such branch.
+        TargetMissing: there is no such branch.
     """
     commit = repo.commit(branch)
     if commit is None:
@@ -88,8 +88,8 @@ def has(repo: GitRepository, branch: str, commit: str | None) -> bool:
     """Say whether a branch's history contains a commit.
 
     Raises:
-        Lacking: the branch is gone.
-        Spoiled: the commit is.
+        TargetMissing: the branch is gone.
+        CorruptState: the commit is.
     """
     if commit is None:
         raise CorruptState("a pull request is merged, and no commit came of it")

@@ -66,7 +66,7 @@ def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the forge into the normal form.
 
     Raises:
-        Spoiled: the file is not there or not what the twin writes, or it all costs more than the budget has.
+        CorruptState: the file is not there or not what the twin writes, or it all costs more than the budget has.
     """
     budget.step(len(tree))
     state = _state_in(tree, budget)

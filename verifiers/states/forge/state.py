@@ -41,7 +41,7 @@ class ParsedForge:
         """Give a repository's name as it is spelt.
 
         Raises:
-            Lacking: there is none.
+            TargetMissing: there is none.
         """
         self.budget.step(len(self.repositories))
         for name in self.repositories:
@@ -53,7 +53,7 @@ class ParsedForge:
         """Give a repository.
 
         Raises:
-            Lacking: there is none.
+            TargetMissing: there is none.
         """
         return self.repositories[self.name(name)]
 
@@ -61,7 +61,7 @@ class ParsedForge:
         """Give the issue of a number, or those of a title. A pull request has a number of the same row, but no title.
 
         Raises:
-            Lacking: there is none.
+            TargetMissing: there is none.
         """
         numbered = self.repository(repository)["issues"].get(str(issue)) if isinstance(issue, int) else None
         matches = (
@@ -82,7 +82,7 @@ class ParsedForge:
         """Give the pull request of a number, or those from a branch (`branch`, or `owner:branch` of a fork).
 
         Raises:
-            Lacking: there is none.
+            TargetMissing: there is none.
         """
         name = self.name(repository)
         issues = self.repositories[name]["issues"]
@@ -116,7 +116,7 @@ def open_forge(context: Context) -> ParsedForge:
     """Give the forge of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: it is not there, or not what the twin writes.
-        Unreadable: there is no state.
+        CorruptState: it is not there, or not what the twin writes.
+        StateUnavailable: there is no state.
     """
     return context.once("github", lambda: ParsedForge(context.state("github").document["forge"], context.budget))

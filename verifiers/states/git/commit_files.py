@@ -16,7 +16,7 @@ def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: 
         at: how the evidence names the commit.
 
     Raises:
-        Lacking: the commit has no regular file there.
+        TargetMissing: the commit has no regular file there.
     """
     entry = repo.entries(commit).get(path)
     if entry is None or not entry.mode.startswith("100"):

@@ -56,7 +56,7 @@ class GitRepository:
         """Map each ref's full name to the object that it leads to, with annotated tags peeled.
 
         Raises:
-            Spoiled: the refs are corrupt.
+            CorruptState: the refs are corrupt.
         """
         refs: Mapping[str, str] = self.document["refs"]
         if "spoiled" in refs:
@@ -114,7 +114,7 @@ class GitRepository:
         """Name every commit that can be reached from one, itself included.
 
         Raises:
-            Spoiled: one of them is missing or broken.
+            CorruptState: one of them is missing or broken.
         """
         if commit in self._histories:
             self.budget.step(1 + len(self._histories[commit]) // A_COMMIT)
@@ -135,7 +135,7 @@ class GitRepository:
         """Map every file of a commit to its entry.
 
         Raises:
-            Spoiled: a folder of it is missing or broken, or there are more than `MAX_ENTRIES`.
+            CorruptState: a folder of it is missing or broken, or there are more than `MAX_ENTRIES`.
         """
         if commit not in self._entries:
             self._entries[commit] = self._walked(self._commit(commit)[0])
@@ -166,7 +166,7 @@ class GitRepository:
         """Map every file of the index to its entry.
 
         Raises:
-            Spoiled: a merge is under way in it, or it is none.
+            CorruptState: a merge is under way in it, or it is none.
         """
         index = self.document["index"]
         if "spoiled" in index:
@@ -185,7 +185,7 @@ class GitRepository:
         """Give the content of a file.
 
         Raises:
-            Spoiled: it is missing, or not what its name says.
+            CorruptState: it is missing, or not what its name says.
         """
         blob: int | None = self.document["blobs"].get(name)
         if blob is None:
@@ -200,8 +200,8 @@ def open_repository(context: Context, name: str) -> GitRepository:
     """Give the repository at this path of the git server's state, built once for each evaluation.
 
     Raises:
-        Spoiled: there is none, or nobody can read it.
-        Unreadable: there is no state.
+        CorruptState: there is none, or nobody can read it.
+        StateUnavailable: there is no state.
     """
     return context.once(("git", name), lambda: repository_in(context.state("git"), name, context.budget))
 
@@ -210,7 +210,7 @@ def repository_in(state: NormalState, name: str, budget: ReadingBudget) -> GitRe
     """Give one of the repositories in a normal form.
 
     Raises:
-        Spoiled: there is none, or nobody can read it.
+        CorruptState: there is none, or nobody can read it.
     """
     document = state.document["repositories"].get(name)
     if document is None:

@@ -21,7 +21,7 @@ def index_of(data: bytes, budget: ReadingBudget) -> list[list[str]]:
 
     Raises:
         UnfinishedMerge: an entry is one side of a conflict.
-        Spoiled: it is no index that git would read, or costs more than the budget has.
+        CorruptState: it is no index that git would read, or costs more than the budget has.
     """
     try:
         return _entries(data, budget)

@@ -65,7 +65,7 @@ class ObjectStore:
         """Give an object, or None where no object matches this name.
 
         Raises:
-            Spoiled: it costs more than the budget has.
+            CorruptState: it costs more than the budget has.
         """
         if name not in self._read:
             self._read[name] = self._loose(name) or self._in_packs().get(name)

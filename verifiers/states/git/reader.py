@@ -42,7 +42,7 @@ def read_repositories(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every repository of a namespace: `{"repositories": {path: repository}}`, as in `history`.
 
     Raises:
-        Spoiled: they cost more than the budget has.
+        CorruptState: they cost more than the budget has.
     """
     blobs: list[bytes] = []
     paths = sorted(tree)
@@ -62,7 +62,7 @@ def read_repository(tree: Mapping[str, Node], budget: ReadingBudget, blobs: list
     Gives None where there is no HEAD.
 
     Raises:
-        Spoiled: it costs more than the budget has.
+        CorruptState: it costs more than the budget has.
     """
     budget.step(3 * len(tree))
     inner = {path.removeprefix(".git/"): node for path, node in tree.items() if path.startswith(".git/")}

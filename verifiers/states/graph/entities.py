@@ -40,8 +40,8 @@ def open_graph(context: Context) -> Graph:
     """Give the graph of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: the file is no graph.
-        Unreadable: there is no state.
+        CorruptState: the file is no graph.
+        StateUnavailable: there is no state.
     """
     return context.once("memory", lambda: graph_from(context.state("memory").document))
 

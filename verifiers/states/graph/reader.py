@@ -21,7 +21,7 @@ def read_graph(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the file into the normal form.
 
     Raises:
-        Spoiled: see `graph_of`.
+        CorruptState: see `graph_of`.
     """
     return NormalState(document_of(graph_of(tree, budget)))
 
@@ -30,7 +30,7 @@ def graph_of(tree: FileTree, budget: ReadingBudget | None = None) -> Graph:
     """Parse the file; one that is not there is an empty graph.
 
     Raises:
-        Spoiled: it is no graph, or it costs more than the budget has.
+        CorruptState: it is no graph, or it costs more than the budget has.
     """
     node = tree.get(FILE)
     if node is None:

@@ -59,8 +59,8 @@ def open_mail(context: Context) -> MailState:
     """Give the mail of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: there is more than the caps allow, or an invalid message.
-        Unreadable: there is no state.
+        CorruptState: there is more than the caps allow, or an invalid message.
+        StateUnavailable: there is no state.
     """
     return context.once("email", lambda: mail_from(context.state("email")))
 

@@ -71,7 +71,7 @@ def read_mail(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read all mail into the normal form.
 
     Raises:
-        Spoiled: see `mail_of`.
+        CorruptState: see `mail_of`.
     """
     return state_of(mail_of(tree, budget))
 
@@ -80,7 +80,7 @@ def mail_of(tree: FileTree, budget: ReadingBudget | None = None) -> MailState:
     """Read a mail folder tree.
 
     Raises:
-        Spoiled: there is more than the caps or the budget allow, or an invalid message.
+        CorruptState: there is more than the caps or the budget allow, or an invalid message.
     """
     budget = budget or ReadingBudget()
     budget.step(len(tree))
@@ -151,7 +151,7 @@ def _must_be_bounded(data: bytes, budget: ReadingBudget) -> None:
     """Charge the budget for parsing a message, and refuse one that would cost more than linear time.
 
     Raises:
-        Spoiled: it is more than a message has, or than the budget.
+        CorruptState: it is more than a message has, or than the budget.
     """
     budget.step(A_MESSAGE)
     budget.parse(LOOKS * len(data))

@@ -15,8 +15,8 @@ def read_tables(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every table into the normal form.
 
     Raises:
-        Spoiled: the document tells of no database, or costs more than the budget has.
-        Unreadable: the state was not read out.
+        CorruptState: the document tells of no database, or costs more than the budget has.
+        StateUnavailable: the state was not read out.
     """
     base = database_of(document_in(tree, "postgres", budget))
     for table in base.tables:

@@ -100,8 +100,8 @@ class PostgresTable:
         """Give the cells of a column, row by row.
 
         Raises:
-            Lacking: there is no such column, or it is computed.
-            Spoiled: its type is one that nobody here reads, or it costs more than the budget has.
+            TargetMissing: there is no such column, or it is computed.
+            CorruptState: its type is one that nobody here reads, or it costs more than the budget has.
         """
         self._must_be_readable(name)
         stored = [column for column in self.columns if column.readable]
@@ -137,8 +137,8 @@ def open_database(context: Context) -> PostgresDatabase:
     """Give the database of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: it cannot be read.
-        Unreadable: it was not read out.
+        CorruptState: it cannot be read.
+        StateUnavailable: it was not read out.
     """
     return context.once("postgres", lambda: database_of(context.state("postgres").document))
 
@@ -147,7 +147,7 @@ def database_of(document: dict[str, Any]) -> PostgresDatabase:
     """Build the database from a document.
 
     Raises:
-        Spoiled: it tells of none.
+        CorruptState: it tells of none.
     """
     try:
         return PostgresDatabase(_texts(document["schemas"]), tuple(_table(table) for table in document["tables"]))

@@ -35,8 +35,8 @@ def open_keys(context: Context) -> Mapping[str, RedisKey]:
     """Give the keys of a state, built once for each evaluation.
 
     Raises:
-        Spoiled: it cannot be read.
-        Unreadable: it was not read out.
+        CorruptState: it cannot be read.
+        StateUnavailable: it was not read out.
     """
     return context.once("redis", lambda: keys_of(context.state("redis").document))
 
@@ -45,7 +45,7 @@ def keys_of(document: Mapping[str, Any]) -> Mapping[str, RedisKey]:
     """Build the keys from a document.
 
     Raises:
-        Spoiled: it tells of none.
+        CorruptState: it tells of none.
     """
     try:
         keys = {

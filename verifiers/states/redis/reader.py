@@ -15,8 +15,8 @@ def read_keys(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every key into the normal form.
 
     Raises:
-        Spoiled: the document tells of no keys, or costs more than the budget has.
-        Unreadable: the state was not read out.
+        CorruptState: the document tells of no keys, or costs more than the budget has.
+        StateUnavailable: the state was not read out.
     """
     document = document_in(tree, "redis", budget)
     keys = document.get("keys")

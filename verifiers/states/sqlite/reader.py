@@ -51,7 +51,7 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every base table into the normal form.
 
     Raises:
-        Spoiled: it is missing or no database, or costs more than the budget has.
+        CorruptState: it is missing or no database, or costs more than the budget has.
     """
     node = tree.get(FILE)
     if node is None or node.kind != "file":

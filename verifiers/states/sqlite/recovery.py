@@ -36,7 +36,7 @@ def recovered(data: bytes, journal: bytes, log: bytes, budget: ReadingBudget) ->
         budget: what it may cost.
 
     Raises:
-        Spoiled: the log cannot belong to the file, or it costs more than the budget has.
+        CorruptState: the log cannot belong to the file, or it costs more than the budget has.
     """
     if not data:  # SQLite removes both where there is no database
         return data

@@ -60,7 +60,7 @@ class SQLiteDatabase:
         """Give a base table's columns, or None if there is no such base table.
 
         Raises:
-            Spoiled: nobody can read them.
+            CorruptState: nobody can read them.
         """
         record = self._found.get(fold(table))
         if record is None:
@@ -73,7 +73,7 @@ class SQLiteDatabase:
         """Give these columns of a base table, row by row; both have to be there, and the columns are stored.
 
         Raises:
-            Spoiled: nobody can read the rows, or they are more than the budget has.
+            CorruptState: nobody can read the rows, or they are more than the budget has.
         """
         rows = self._found[fold(table)]["rows"]
         if isinstance(rows, dict):
@@ -101,8 +101,8 @@ def open_database(context: Context) -> SQLiteDatabase:
     """Give the SQLite server's database, built once for each evaluation.
 
     Raises:
-        Spoiled: it is missing or not a database.
-        Unreadable: there is no state.
+        CorruptState: it is missing or not a database.
+        StateUnavailable: there is no state.
     """
     return context.once("sqlite", lambda: SQLiteDatabase(context.state("sqlite")))
 

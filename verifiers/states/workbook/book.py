@@ -57,8 +57,8 @@ def open_paths(context: Context) -> dict[str, str]:
     """Give what there is: path to kind (`file`, `directory`, `symlink`, `other`).
 
     Raises:
-        Spoiled: nobody can read it.
-        Unreadable: there is no state.
+        CorruptState: nobody can read it.
+        StateUnavailable: there is no state.
     """
     return context.once("spreadsheet", lambda: dict(context.state("spreadsheet").document["paths"]))
 
@@ -67,9 +67,9 @@ def open_book(context: Context, path: str) -> CalculatedWorkbook:
     """Give the workbook at a path, built once for each evaluation.
 
     Raises:
-        Lacking: there is no file.
-        Spoiled: it is no workbook.
-        Unreadable: there is no state.
+        TargetMissing: there is no file.
+        CorruptState: it is no workbook.
+        StateUnavailable: there is no state.
     """
     paths = open_paths(context)
     if paths.get(path) != "file":
@@ -82,7 +82,7 @@ def book_from(document: dict[str, Any]) -> CalculatedWorkbook:
     """Build the workbook from a normal form.
 
     Raises:
-        Spoiled: it is none.
+        CorruptState: it is none.
     """
     if "spoiled" in document:
         raise CorruptState(str(document["spoiled"]))

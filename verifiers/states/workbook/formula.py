@@ -115,7 +115,7 @@ class Calculator:
 
         Raises:
             Unknown: it is more than we look at in one workbook.
-            Spoiled: it is more than the budget has.
+            CorruptState: it is more than the budget has.
         """
         self._left -= number
         if self._left < 0:

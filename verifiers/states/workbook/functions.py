@@ -38,7 +38,7 @@ def cost(name: str, given: Sequence[Any]) -> int:
     """Give the steps of a function: a value is one, and so are some letters of a text that is joined or compared.
 
     Raises:
-        Fault: a text that would be made is longer than a cell takes.
+        CellError: a text that would be made is longer than a cell takes.
     """
     letters = sum(len(value) for value in flat(*given) if isinstance(value, str))
     if name in {"CONCAT", "CONCATENATE"} and letters > MAX_TEXT:

@@ -35,7 +35,7 @@ def held(value: Operand) -> Operand:
     """Limit a value to what a cell may hold: a text has a maximum length, and a number is a double.
 
     Raises:
-        Fault: a text is longer than a cell takes.
+        CellError: a text is longer than a cell takes.
         OverflowError: a number is larger than a double.
     """
     if isinstance(value, str) and len(value) > MAX_TEXT:
@@ -87,7 +87,7 @@ def refuse() -> NoReturn:
     """Raise the error for a value of the wrong type.
 
     Raises:
-        Fault: always.
+        CellError: always.
     """
     raise CellError("#VALUE!")
 

@@ -76,7 +76,7 @@ def read_workbooks(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read every file as a workbook, and calculate its formulas.
 
     Raises:
-        Spoiled: there is more than the budget allows; a file that is no workbook says so in its own place.
+        CorruptState: there is more than the budget allows; a file that is no workbook says so in its own place.
     """
     books: dict[str, Any] = {}
     for path, node in tree.items():
@@ -115,8 +115,8 @@ def read_workbook(data: bytes, budget: ReadingBudget | None = None) -> Workbook:
     """Read one workbook file.
 
     Raises:
-        WorkbookSpoiled: it is not a workbook that this reader supports.
-        Spoiled: it costs more than the budget has.
+        CorruptState: it is not a workbook that this reader supports.
+        CorruptState: it costs more than the budget has.
     """
     if data.count(b"PK\x01\x02") > 2 * MAX_PARTS:  # each entry of a zip begins so, and zipfile reads them all
         raise CorruptWorkbook(f"the workbook has more than {MAX_PARTS} parts or {MAX_BYTES} bytes")

@@ -1,0 +1,59 @@
+"""Tests of the reasons why a submission waits, as its owner is told them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from quarterturn.app import Application
+from quarterturn.settings import ServiceSettings
+from quarterturn.submissions.store.requests import SubmissionRequest
+
+NOW, MONTH = datetime(2026, 12, 5, 10, tzinfo=UTC), "2026-12"
+PLAIN = SubmissionRequest("private", image="agent:1")
+
+
+@pytest.fixture
+def house(home):
+    house = Application(home, None, lambda: NOW)
+    house.settings = house.settings.model_copy(update={"service": ServiceSettings(images=("",), at_once=2)})
+    for name in ("ada", "bob"):
+        house.accounts.create(name, "submitter")
+    yield house
+    house.close()
+
+
+def taken(house, account="ada", *, counts=False):
+    return house.submissions.take(account, replace(PLAIN, counts=counts), month=MONTH)[0]
+
+
+def reason(house, submission):
+    return house.owner_view.waits(house.submissions.get(submission.id))
+
+
+def test_the_first_waits_for_a_worker_and_the_next_for_those_before_it(house):
+    first, second = taken(house), taken(house, "bob")
+    assert (reason(house, first), reason(house, second)) == ("next", "before")
+    house.queue.claim("w")
+    assert (reason(house, first), reason(house, second)) == (None, "next")
+
+
+def test_one_waits_for_the_run_that_its_party_named_to_count(house):
+    named, plain = taken(house, counts=True), taken(house)
+    assert house.queue.claim("w").number == named.number
+    assert house.queue.claim("w") is None
+    assert reason(house, plain) == "named"
+
+
+def test_one_waits_for_as_many_of_its_party_as_may_run(house):
+    running = [taken(house), taken(house)]
+    assert [house.queue.claim("w").number for _ in running] == [one.number for one in running]
+    assert reason(house, taken(house)) == "own"
+
+
+def test_one_that_was_given_back_waits_for_its_pause(house):
+    submission = taken(house)
+    house.queue.give_back(house.queue.claim("w"), timedelta(minutes=1))
+    assert reason(house, submission) == "again"
