@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -542,7 +542,7 @@ class Application:
             self.vault,
             require=self.approvals.require,
             withdrawals=self.withdrawals,
-            after=partial(self.public_view.update, withdrawn=True),
+            after=self.public_view.update,
         )
 
     @cached_property
@@ -576,7 +576,7 @@ class Application:
     def after_turn(self, why: str) -> None:
         """Do what follows a turn: as after a run, and owners see the traces of the tasks that retired."""
         self.after_results(why)
-        self.trace_release.release_all(self.submissions.played())
+        self.trace_release.release_all(self.submissions.played)
 
     def after_results(self, why: str) -> None:
         """Look at the results of a run or a turn, and rewrite what is public of them; an error stops nothing."""
@@ -668,7 +668,7 @@ class Application:
         """What shows traces."""
         from quarterturn.submissions.traces import Traces
 
-        return Traces(self.trace_store, self.submissions, self.now)
+        return Traces(self.trace_store, self.submissions, self.trace_release, self.now)
 
     @cached_property
     def trace_release(self) -> TraceRelease:
@@ -740,20 +740,26 @@ class Application:
     def _after_closed(self, number: int) -> None:
         self.after_results(f"results of run {number}")
 
-    def _settle(self) -> None:
+    def _settle(self, submission: SubmissionRecord) -> None:
         self.ledger.publish()
         self.public_view.update()
+        self.trace_release.release_all(lambda: [submission])
+
+    def _catch_up(self) -> None:
+        """Write what a process that died may have left: the public view, and the traces of retired tasks."""
+        self.refresh_public_view()
+        self.trace_release.release_all(self.submissions.played)
 
     def _running_of(self, account: str) -> int:
         party = self.accounts.party(account)
         return sum(one.state == "running" and one.account in party for one in self.submissions.unfinished())
 
-    def _retired(self, tasks: Collection[str]) -> list[str]:
+    def _retired(self) -> set[str]:
         from vault.task.lifecycle import TaskState
 
         released = {cohort.id for cohort in self.months.cohorts("published")}
-        gone = {task.task for task in self.withdrawals.listed() if task.cohort in released}
-        return [task for task in tasks if task in gone or self.vault.record(task).state is TaskState.PUBLISHED]
+        withdrawn = {entry.task for entry in self.withdrawals.listed() if entry.cohort in released}
+        return withdrawn | {record.id for record in self.vault.records(TaskState.PUBLISHED)}
 
     # -- HTTP ---------------------------------------------------------------------------------------------------------
 
@@ -779,4 +785,4 @@ class Application:
             health=ServiceHealth(self.engine, self.writer, self.public_view),
         )
         view, log = PublicView(self.public), LogView(self.places.log, self.policy)
-        return create(services, view, log, self.settings.service, refresh=self.refresh_public_view, clock=clock)
+        return create(services, view, log, self.settings.service, refresh=self._catch_up, clock=clock)

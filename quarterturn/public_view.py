@@ -18,9 +18,10 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class PublicDocuments:
     def rotations(self) -> bytes:
         """Give the turns that were made, the cohorts, and when the next turn is due."""
         turns, cohorts = self._months.turns(), self._months.cohorts()
-        public = {name for cohort in cohorts for name in self._caveats.public_cohorts(cohort.entered)}
+        public = self._caveats.all_public_cohorts()
         coming, due = self._facts.next_turn()
         releases = self._facts.releases
         return _plain(
@@ -169,53 +170,46 @@ class PublicViewWriter:
     ) -> None:
         self._folder, self._documents, self._months, self._recount = folder, documents, months, recount
 
-    def update(self, *, withdrawn: bool = False) -> None:
-        """Write what a run, a turn or a withdrawal changes; an error is logged, and does not undo what was done."""
-        try:
-            self._write(withdrawn=withdrawn)
-        except Exception as error:
-            log.error("the public view is behind: %s", where(error))  # noqa: TRY400 - its words may quote a task
+    def update(self) -> None:
+        """Write what has changed; an error is logged, and does not undo what was done."""
+        with _logged("the public view"):
+            self._write()
 
     def refresh(self, dev_set: Callable[[Path], bytes]) -> None:
         """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
         drawn = dev_set(self._folder / DEV)
-        _write(self._folder / DEV, drawn)
-        listed = task_list("dev", ((task, digest(task)) for task in json.loads(drawn)["tasks"]))
-        _write(self._folder / TASK_LISTS / DEV, listed)
-        self._write(withdrawn=True)
+        _write(self._folder / DEV, lambda: drawn)
+        tasks = ((task, digest(task)) for task in json.loads(drawn)["tasks"])
+        _write(self._folder / TASK_LISTS / DEV, lambda: task_list("dev", tasks))
+        self._write()
 
     def behind(self) -> list[str]:
         """Name the files whose bytes are not what the home's rows say."""
-        current = self._current(COHORTS - 1)
+        current = ((path, make()) for path, make in self._current())
         return [path.relative_to(self._folder).as_posix() for path, data in current if not _is(path, data)]
 
-    def _write(self, *, withdrawn: bool) -> None:
-        """Write all but the dev set.
+    def _write(self) -> None:
+        """Write all but the dev set; of leaderboards those of months with a live cohort, and missing ones."""
+        for month in self._open_months():
+            with _logged(f"the figures of {month}"):
+                self._recount(month)
+        for path, make in self._current():
+            _write(path, make)
 
-        A leaderboard is written until the turn after its month is made, and where it is missing. Where a task was
-        withdrawn, those of all months are written in which a live cohort was served.
-        """
-        back = COHORTS - 1 if withdrawn else 1
-        for month in self._open_months(back):
-            self._recount(month)
-        for path, data in self._current(back):
-            _write(path, data)
-
-    def _current(self, back: int) -> Iterator[tuple[Path, bytes]]:
-        yield self._folder / ROTATIONS, self._documents.rotations()
-        yield self._folder / FINDINGS, self._documents.findings()
-        for month in self._open_months(back):
-            yield self._path(month), self._documents.leaderboard(month)
-        for release, path in (
-            (name, self._folder / TASK_LISTS / f"{name}.json") for name in self._documents.releases()
-        ):
+    def _current(self) -> Iterator[tuple[Path, Callable[[], bytes]]]:
+        yield self._folder / ROTATIONS, self._documents.rotations
+        yield self._folder / FINDINGS, self._documents.findings
+        for month in self._open_months():
+            yield self._path(month), partial(self._documents.leaderboard, month)
+        for release in self._documents.releases():
+            path = self._folder / TASK_LISTS / f"{release}.json"
             if not path.exists():  # a release never changes
-                yield path, self._documents.release_tasks(release)
+                yield path, partial(self._documents.release_tasks, release)
 
-    def _open_months(self, back: int) -> list[Month]:
+    def _open_months(self) -> list[Month]:
         """Give the months whose leaderboard may still change, or is missing."""
         turns = self._months.turns()
-        oldest = turns[-1].month.plus(-back) if turns else None
+        oldest = turns[-1].month.plus(1 - COHORTS) if turns else None
         months = [turn.month.plus(1) for turn in turns]
         return [month for month in months if (oldest and month > oldest) or not self._path(month).exists()]
 
@@ -251,8 +245,17 @@ def _is(path: Path, data: bytes) -> bool:
     return path.is_file() and path.read_bytes() == data
 
 
-def _write(path: Path, data: bytes) -> None:
-    if not _is(path, data):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path.parent, _PATIENCE, "drawing the view", folder=True):
+def _write(path: Path, make: Callable[[], bytes]) -> None:
+    """Write a file where it differs; it is made with the lock held, so that of two writers the later knows more."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.parent, _PATIENCE, "drawing the view", folder=True):
+        if not _is(path, data := make()):
             write_atomically(path, data, path.with_name(".new"))
+
+
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        log.error("%s cannot be brought up to date: %s", what, where(error))  # noqa: TRY400 - its words may quote a task

@@ -87,13 +87,13 @@ class RunKinds(NamedTuple):
         private: the private set.
         public: public tasks; keeps the trace.
         request: makes the request of a submission.
-        settle: publishes what an ended run left unpublished, if the disk failed or too few witnesses were there.
+        settle: publishes what a run that has ended left unpublished: the disk failed, or the turn ended it.
     """
 
     private: PrivateRuns
     public: Callable[[RunRequest, SubmissionRecord, RunControl], None]
     request: Callable[[SubmissionRecord], RunRequest]
-    settle: Callable[[], None]
+    settle: Callable[[SubmissionRecord], None]
 
 
 class JobWorker:
@@ -137,7 +137,7 @@ class JobWorker:
     def _play(self, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
         chosen = self._kinds.request(submission)
         if submission.run is not None and self._runs.get(submission.run).state is RunState.DONE:
-            self._kinds.settle()
+            self._kinds.settle(submission)
         elif submission.tasks == "private":
             hold = RunControl(submission.run, partial(self._opened, submission, claim), beat.status, again=True)
             self._kinds.private.run(chosen, NullProgress(), hold)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -25,11 +26,14 @@ class Traces:
     Args:
         store: where they are kept.
         submissions: whose they are.
+        release: adds what has retired of private runs.
         now: the present moment.
     """
 
-    def __init__(self, store: TraceStore, submissions: Submissions, now: Callable[[], datetime]) -> None:
-        self._store, self._submissions, self._now = store, submissions, now
+    def __init__(
+        self, store: TraceStore, submissions: Submissions, release: TraceRelease, now: Callable[[], datetime]
+    ) -> None:
+        self._store, self._submissions, self._release, self._now = store, submissions, release, now
 
     def published(self, name: str) -> dict[str, Any] | None:
         """Give a run that its owner has published; None for any other, whether it exists or not."""
@@ -57,7 +61,9 @@ class Traces:
             NotFound: it is not theirs.
             NotAllowed: nothing of it can be shown yet.
         """
-        self._submissions.get(name, account)
+        submission = self._submissions.get(name, account)
+        if public and submission.tasks == "private":
+            self._release.release(submission, published=True)
         try:
             run = self.own(name, account)
         except NotFound:
@@ -67,35 +73,49 @@ class Traces:
 
 
 class TraceRelease:
-    """Adds to the traces of private runs their results on tasks that have retired; runs after each turn.
+    """Adds to the traces of private runs their results on tasks that have retired.
+
+    It runs after each turn, when the service starts, and for one submission when its job ends or its owner publishes
+    it. A published trace says what its owner published: it grows only when they publish it again.
 
     Args:
         store: where traces are kept.
         runs: the runs and their sealed results.
         vault: opens these.
-        retired: gives the ids of the tasks that were published, among some.
+        retired: gives the ids of all tasks that were published.
     """
 
-    def __init__(
-        self, store: TraceStore, runs: Runs, vault: Vault, retired: Callable[[Collection[str]], Collection[str]]
-    ) -> None:
+    def __init__(self, store: TraceStore, runs: Runs, vault: Vault, retired: Callable[[], Collection[str]]) -> None:
         self._store, self._runs, self._vault, self._retired = store, runs, vault, retired
 
-    def release_all(self, submissions: Iterable[SubmissionRecord]) -> None:
-        """Add what has retired since to each trace; an error is logged, and the next turn tries again."""
-        for submission in submissions:
-            try:
-                self.release(submission)
-            except Exception as error:
-                log.error("the trace of %s is incomplete: %s", submission.id, where(error))  # noqa: TRY400 - its words may quote a task
+    def release_all(self, played: Callable[[], Iterable[SubmissionRecord]]) -> None:
+        """Add what has retired since to each unpublished trace; an error is logged, and the next turn tries again."""
+        with _logged("the traces of retired tasks"):
+            retired = set(self._retired())
+            for submission in played():
+                with _logged(f"the trace of {submission.id}"):
+                    self._add(submission, retired)
 
-    def release(self, submission: SubmissionRecord) -> None:
-        """Add what has retired since; a trace that has all of it stays as it is."""
+    def release(self, submission: SubmissionRecord, *, published: bool = False) -> None:
+        """Add what has retired since to the trace of one; with `published`, also where it was published already."""
+        self._add(submission, set(self._retired()), published=published)
+
+    def _add(self, submission: SubmissionRecord, retired: Collection[str], *, published: bool = False) -> None:
         if submission.run is None or self._runs.get(submission.run).state is not RunState.DONE:
             return
-        retired, trace = self._retired(self._runs.finished(submission.run)), self._store.get(submission.id)
-        if len(trace.document["tasks"] if trace else []) == len(retired):
+        trace, tasks = self._store.get(submission.id), sorted(self._runs.finished(submission.run) & set(retired))
+        if trace is not None and (len(trace.document["tasks"]) == len(tasks) or (trace.published_at and not published)):
+            return
+        if not tasks:
             return
         why = f"trace of retired tasks for the submitter of run {submission.run}"
-        blobs = (self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why) for task in sorted(retired))
+        blobs = (self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why) for task in tasks)
         self._store.keep(submission.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})
+
+
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        log.error("%s cannot be completed now: %s", what, where(error))  # noqa: TRY400 - its words may quote a task

@@ -43,6 +43,11 @@ class Caveats:
         ]
         return [cohort.id for cohort in cohorts if public & set(cohort.tasks)]
 
+    def all_public_cohorts(self) -> set[str]:
+        """Name every cohort that ever held a task of a public grammar."""
+        public = from_public_grammars(self._engine)
+        return {cohort.id for cohort in self._months.cohorts() if public & set(cohort.tasks)}
+
     def untraceable(self) -> Untraceable:
         """Count the private tasks whose leak could not be traced."""
         live = {task for cohort in self._months.cohorts("live") for task in cohort.tasks}

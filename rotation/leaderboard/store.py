@@ -47,12 +47,14 @@ class ScoreStore:
             return row.figures if row else None
 
     def disclosed_before(self, session: Session, record: RunRecord, party: Collection[str]) -> Mapping[str, Any] | None:
-        """Give the figures disclosed last of a party's earlier runs in the month and track of a run; None for none."""
+        """Give the figures disclosed to a party of its newest run in the month and track of a run; None for none.
+
+        The newest run need not be an earlier one: of two that are played at once, the later may end first.
+        """
         query = select(DisclosedScore).where(
             DisclosedScore.month == record.month,
             DisclosedScore.track == record.track,
             col(DisclosedScore.submitter).in_(party),
-            col(DisclosedScore.run) < record.number,
         )
         row = session.exec(query.order_by(col(DisclosedScore.run).desc())).first()
         return row.figures if row else None

@@ -79,6 +79,10 @@ class ReleaseSteps:
             self._months.step_done(session, turn.month, "publish", {})
         return None
 
+    def forget(self) -> None:
+        """Drop what was collected and not written: another process may go on with the turn."""
+        self._collected = None
+
     def written(self, turn: Turn) -> Path | None:
         """Give the folder of a turn's release, or None if there is none yet; a missing folder is written again."""
         cohort = self._months.cohort_retiring(turn.month)

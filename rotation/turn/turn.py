@@ -79,11 +79,14 @@ class Rotation:
         """
         self._refuse_out_of_order(month)
         turn = self._begin(month)
-        for step in STEPS:
-            if step not in turn.done:
-                self._steps[step](turn)
-                turn = self._months.turn(month)
-            on_step(step)
+        try:
+            for step in STEPS:
+                if step not in turn.done:
+                    self._steps[step](turn)
+                    turn = self._months.turn(month)
+                on_step(step)
+        finally:
+            self._release.forget()
         return turn
 
     def republish(self, month: Month) -> tuple[Path | None, Path | None]:

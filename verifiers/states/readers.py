@@ -97,7 +97,8 @@ def _weigh(state: NormalState, budget: ReadingBudget) -> None:
     """Charge the budget for encoding and decoding a normal form.
 
     Raises:
-        CorruptState: it is more than the budget has, or longer than a document may be, or has a number that is not finite
+        CorruptState: it is more than the budget has, or longer than a document may be, or has a number that is not
+        finite
             or that no format has.
     """
     budget.step(A_VALUE * len(state.blobs))

@@ -76,6 +76,7 @@ def link(
 
     with open_app(home) as app:
         app.accounts.link(account, party)
+        app.public_view.update()  # which runs count is said of parties
     Output(as_json=as_json).result({"account": account, "party": party}, f"{account} shares the quotas of {party}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -23,6 +25,8 @@ from rotation.findings.store import Findings as FindingStore
 from rotation.month.store import MonthStore
 from vault.ledger.write.append import LogWriter
 
+PATIENCE = 60.0  # seconds between two comparisons of the public view with the rows
+
 
 class ServiceHealth:
     """Checks what the service stands on.
@@ -31,10 +35,15 @@ class ServiceHealth:
         engine: the database.
         log: the public log's writer.
         view: the public view.
+        clock: seconds that only grow.
     """
 
-    def __init__(self, engine: Engine, log: LogWriter, view: PublicViewWriter) -> None:
-        self._engine, self._log, self._view = engine, log, view
+    def __init__(
+        self, engine: Engine, log: LogWriter, view: PublicViewWriter, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._engine, self._log, self._view, self._clock = engine, log, view, clock
+        self._looked_at: float | None = None
+        self._behind, self._lock = False, threading.Lock()
 
     def require(self) -> None:
         """Check that the database and the log can be used.
@@ -46,9 +55,12 @@ class ServiceHealth:
             session.connection().execute(text("SELECT 1"))
         self._log.checkpoint()
 
-    def behind(self) -> list[str]:
-        """Name the files of the public view that are not what the rows say."""
-        return self._view.behind()
+    def is_view_behind(self) -> bool:
+        """Whether the public view is not what the rows say, as of the last minute; anybody may ask at any rate."""
+        with self._lock:
+            if self._looked_at is None or self._clock() - self._looked_at > PATIENCE:
+                self._looked_at, self._behind = self._clock(), bool(self._view.behind())
+            return self._behind
 
     @property
     def leaves(self) -> int:

@@ -257,6 +257,6 @@ class State(BaseModel):
 
 
 class Readiness(State):
-    """Whether it works, and which files of the public view are behind what the home's rows say."""
+    """Whether it works, and whether the public view is behind what the home's rows say."""
 
-    behind: list[str]
+    behind: bool

@@ -25,10 +25,10 @@ def healthz() -> Response:
 
 @router.get("/readyz", response_model=models.Readiness, name="readyz")
 def readyz(health: Health) -> Response:
-    """Check that the database and the log can be used, and say which files of the public view are behind."""
+    """Check that the database and the log can be used, and say whether the public view is behind what they hold."""
     try:
         health.require()
-        behind = health.behind()
+        behind = health.is_view_behind()
     except (VaultError, OSError):
         raise Problem("unavailable") from None
     return json_responses.plain({"ok": True, "behind": behind})

@@ -241,11 +241,10 @@ class Submissions:
             return self._all(session, query.order_by(col(SubmissionRow.number)))
 
     def played(self) -> Sequence[SubmissionRecord]:
-        """List the submissions on the private set that have a run and have ended, the oldest first."""
+        """List the submissions on the private set that have a run, the oldest first."""
         query = select(SubmissionRow).where(
             SubmissionRow.tasks == "private",
             col(SubmissionRow.run).is_not(None),
-            col(SubmissionRow.ended_at).is_not(None),
         )
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number)))

@@ -3,10 +3,10 @@
 The statistic is a Bayes factor. Under the leak hypothesis some submitters know the family and pass each of its tasks
 with probability 93 %, while the others pass as predicted from earlier months (past.py); the share of submitters who
 know it is 30 %, 60 % or 100 %. Under the other hypothesis all pass as predicted, or one of the tasks is broken, which
-is the finding of broken_task.py. Both leave open how difficult the tasks are (fresh ones above all), how they change together,
-and whom the family suits; difficulties are integrated by Laplace's approximation (L. Tierney and J. Kadane, *J. Amer.
-Statist. Assoc.* 81, 1986, 82-86). Who passes counts, not only how many: easy tasks pass for able submitters, a leaked
-family for those who know it.
+is the finding of broken_task.py. Both leave open how difficult the tasks are (fresh ones above all), how they change
+together, and whom the family suits; difficulties are integrated by Laplace's approximation (L. Tierney and J. Kadane,
+*J. Amer. Statist. Assoc.* 81, 1986, 82-86). Who passes counts, not only how many: easy tasks pass for able submitters,
+a leaked family for those who know it.
 
 By Markov's inequality 1/factor bounds the p-value (G. Shafer et al., *Statist. Sci.* 26, 2011, 84-101). If the factor
 is large enough, the tail itself is computed by importance sampling from the leak hypothesis (D. Siegmund, *Ann.

@@ -80,7 +80,8 @@ _latest: list[tuple[ResultTable, int, Expected]] = []
 def expected(table: ResultTable, rotation: int) -> Expected:
     """Predict a rotation; every submitter counts once, by the first of their runs.
 
-    The latest result is cached, since broken_task.py and leaked_family.py need the same one, and a table does not change.
+    The latest result is cached, since broken_task.py and leaked_family.py need the same one, and a table does not
+    change.
     """
     if not (_latest and _latest[0][0] is table and _latest[0][1] == rotation):
         _latest[:] = [(table, rotation, _expected(table, rotation))]

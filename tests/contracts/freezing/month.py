@@ -199,7 +199,7 @@ class Played:
         self.clock.forward(hours=1)
         task = self.streamed.months.cohorts("live")[-1].tasks[0]
         self.streamed.withdrawals.withdraw([task], "it was read aloud in a talk", who="test-ada")
-        self.house.public_view.update(withdrawn=True)
+        self.house.public_view.update()
 
     def look(self, why: str) -> None:
         """Scan the results, and write the public view again."""

@@ -128,7 +128,7 @@ def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypa
 
 
 def test_a_home_that_cannot_work_says_so(site, problem, monkeypatch):
-    assert site.get("/readyz").json() == {"ok": True, "behind": []}
+    assert site.get("/readyz").json() == {"ok": True, "behind": False}
     site.house.places.head.unlink()
     site.house.places.head.mkdir()
     assert problem(site.get("/readyz")) == "unavailable"

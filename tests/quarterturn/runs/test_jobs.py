@@ -373,7 +373,7 @@ def test_a_job_cancelled_before_its_run_was_opened_opens_none(house):
 def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, monkeypatch, tasks, count):
     agent = Path(__file__).resolve().parents[3] / "examples" / "agents" / "rulebook" / "agent.py"
     chosen = RunRequest(image=None, agent=f"python3 {agent}", submitter="ada", box="bwrap")
-    monkeypatch.setattr(jobs, "_choice", lambda *_: chosen)  # over HTTP an image is named, which needs an engine
+    monkeypatch.setattr(house, "run_request", lambda _: chosen)  # over HTTP an image is named, which needs an engine
     made = submit(house, tasks)
     house.job_worker.work(house.queue.claim("w"), threading.Event())
     assert house.submissions.get(made.id).state == "done"

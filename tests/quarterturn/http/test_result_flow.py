@@ -1,0 +1,135 @@
+"""Tests of the way of a result: closed, disclosed, published; also where somebody else finishes what was begun."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from sqlalchemy import text
+
+from quarterturn import public_view
+from quarterturn.submissions.store.requests import SubmissionRequest
+from rotation.calendar import Month
+from sandbox.runs import submission as submissions
+from vault.errors import Unavailable
+
+from ...serving import serve as serve_tasks
+from .conftest import Box, outcome, play
+
+pytestmark = pytest.mark.slow
+
+ADA = submissions.Submission("image", "agent", "ada", submissions.Program(), "sha256:" + "0" * 64)
+FIRST, SECOND = Month.parse("2026-12"), Month.parse("2027-01")
+
+
+def opened(house, passes):
+    run = house.official.open(ADA, Box())
+    for place, task in enumerate(serve_tasks(house.run_tasks, run)):
+        house.run_tasks.record(run, outcome(task, passed=place < passes))
+    return run
+
+
+def submitted(house, run=None):
+    made, _ = house.submissions.take("ada", SubmissionRequest("private", image="agent:1"), month=str(FIRST))
+    claim = house.queue.claim("w")
+    if run is not None:
+        house.queue.opened(claim, run)
+        house.queue.finish(claim, None)
+    return made, claim
+
+
+def test_the_trace_of_a_run_that_the_turn_closed_is_there(site):
+    ada, house = site.account("ada"), site.house
+    made, claim = submitted(house)
+    run = house.official.open(ADA, Box(), noted=lambda session, number: house.queue.opened(claim, number, session))
+    for task in serve_tasks(house.run_tasks, run)[:20]:
+        house.run_tasks.record(run, outcome(task, passed=True))
+    house.monthly_turns.make(FIRST, lambda _: None)
+    house.queue.finish(claim, None)
+    assert site.get(f"/runs/{made.id}", ada).status_code == 200
+
+
+def test_a_published_trace_grows_only_when_its_owner_publishes_again(turned, stock):
+    house, ada = turned.house, turned.account("ada")
+    stock(house, 4, first=100)
+    made, _ = submitted(house, 1)
+    first = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
+    house.monthly_turns.make(SECOND, lambda _: None)
+    assert turned.get(f"/runs/{made.id}").json()["trace"]["tasks"] == first
+    later = turned.ask("PUT", f"/runs/{made.id}/publication", ada).json()["trace"]["tasks"]
+    assert len(later) > len(first)
+    assert turned.get(f"/runs/{made.id}").json()["trace"]["tasks"] == later
+
+
+def test_a_withdrawal_that_another_run_completes_leaves_the_figures_of_all_months(turned, monkeypatch, stock):
+    house = turned.house
+    stock(house, 4, first=100)
+    house.monthly_turns.make(SECOND, lambda _: None)
+    task = house.months.cohorts("live")[0].tasks[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(type(house.ledger), "publish", lambda _: (_ for _ in ()).throw(Unavailable("no witness")))
+        with pytest.raises(Unavailable):
+            house.approved_withdrawals.withdraw([task], "it is broken", who="grace")
+    (before,) = house.leaderboard.of_month(FIRST)
+    house.official.close(opened(house, 10))
+    house.after_results("test")
+    (after,) = house.leaderboard.of_month(FIRST)
+    assert after.whole.attempted == before.whole.attempted - 1
+    assert house.public_view.behind() == []
+
+
+def test_one_closing_that_cannot_be_opened_keeps_nothing_else_from_being_written(site, caplog):
+    house = site.house
+    site.account("ada")
+    number = play(house, 12, "ada")
+    with house.months.transaction() as session:
+        session.connection().execute(text("DELETE FROM vault_blob WHERE name = :name"), {"name": f"closing/{number}"})
+    (house.places.view / "rotations.json").unlink()
+    house.approved_withdrawals.withdraw([house.months.cohorts("live")[0].tasks[0]], "it is broken", who="grace")
+    assert (house.places.view / "rotations.json").exists()
+    assert "the figures of 2026-12 cannot be brought up to date: NotFound" in caplog.text
+
+
+def test_of_two_writers_the_later_one_writes_what_both_know(site, monkeypatch):
+    house, real, meanwhile = site.house, public_view._write, []
+    site.account("ada"), site.account("bob")
+    play(house, 12, "ada")
+
+    def write(path, make):
+        if path.parent.name == "board" and not meanwhile:
+            meanwhile.append(True)
+            play(house, 10, "bob")
+        real(path, make)
+
+    monkeypatch.setattr(public_view, "_write", write)
+    house.public_view.update()
+    assert len(json.loads((house.places.view / "board/2026-12.json").read_bytes())["lines"]) == 2
+    assert house.public_view.behind() == []
+
+
+def test_of_two_runs_at_once_the_one_that_ends_last_is_held_against_the_other(site):
+    house = site.house
+    site.account("ada")
+    first, second = opened(house, 12), opened(house, 13)
+    house.official.close(second)
+    house.official.close(first)
+    rates = [house.scores.disclosed(run.record.number)["whole"]["success_rate"]["value"] for run in (first, second)]
+    assert rates[0] == rates[1], "they differ by less than their standard error"
+
+
+def test_linked_accounts_are_one_party_on_the_leaderboard_at_once(site, say):
+    house = site.house
+    for name in ("ada", "bob"):
+        site.account(name)
+        play(house, 12, name)
+    assert say("token", "link", "bob", "ada", "--home", house.home).code == 0
+    assert house.public_view.behind() == []
+
+
+def test_a_view_that_is_behind_is_said(site, say):
+    house = site.house
+    (house.places.view / "rotations.json").write_bytes(b"{}")
+    assert house.public_view.behind() == ["rotations.json"]
+    assert site.get("/readyz").json() == {"ok": True, "behind": True}
+    found = say("doctor", "--home", house.home, "--json").data["public view"]
+    assert (found["ok"], "rotations.json" in found["detail"]) == (False, True)
