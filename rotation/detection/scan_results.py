@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rotation.detection.statistics.table import ResultTable
 
 COMPARED_FROM = 2  # the first rotation with one before it
+DIGITS = 6  # of the smallest detectable share that is stored
 
 
 class Scanner:
@@ -115,12 +116,12 @@ class Scanner:
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:
     """Give the smallest leak that could be detected in a rotation with too few submitters for a verdict."""
-    from rotation.detection.detectors.leaked_tasks import FEWEST  # noqa: PLC0415 - likewise
-    from rotation.detection.report.report import visible  # noqa: PLC0415
+    from rotation.detection.detectors.leaked_tasks import FEWEST, smallest  # noqa: PLC0415 - likewise
 
     if len(set(table.submitter[table.rotation == rotation])) >= FEWEST:
         return None
-    return min((share for share in visible(table, rotation).values() if share is not None), default=None)
+    shares = (share for share in smallest(table, rotation).values() if share is not None)
+    return min((round(share, DIGITS) for share in shares), default=None)
 
 
 def _exposure(proposal: Proposal) -> NewFinding:

@@ -1,4 +1,4 @@
-"""Applies a mutation to a PostgreSQL state: they edit the reader's document; no database is started.
+"""Applies a mutation to a PostgreSQL state by editing the document that the reader wrote; no database is started.
 
 A change names a table (`schema` is `public` where it is not given) and one thing to do to it, or a schema to drop.
 Values are written as PostgreSQL prints them; rows are chosen as a predicate chooses them (`where`; with `first` only

@@ -1,4 +1,4 @@
-"""Applies a mutation to a Redis state: they edit the reader's document; no Redis is started."""
+"""Applies a mutation to a Redis state by editing the document that the reader wrote; no Redis is started."""
 
 from __future__ import annotations
 

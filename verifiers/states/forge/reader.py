@@ -1,6 +1,6 @@
-"""Reader of the state file of the GitHub twin, and of the repositories behind it.
+"""Reader of the state file of the GitHub emulator, and of the repositories behind it.
 
-The twin writes the file atomically, so a file of another shape counts as corrupted (`CorruptState`).
+The emulator writes the file atomically, so a file of another shape counts as corrupted (`CorruptState`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def read_forge(tree: FileTree, budget: ReadingBudget) -> NormalState:
     """Read the forge into the normal form.
 
     Raises:
-        CorruptState: the file is not there or not what the twin writes, or it all costs more than the budget has.
+        CorruptState: the file is not there or not what the emulator writes, or it all costs more than the budget has.
     """
     budget.step(len(tree))
     state = _state_in(tree, budget)

@@ -1,7 +1,7 @@
 """Normal form of a forge, and lookups in its repositories, issues and pull requests.
 
 What a task asks about and is not in it is `TargetMissing`. Accounts, repositories and labels are found whatever their
-case, as on GitHub. Normal form: `{"forge": what the twin writes, as far as predicates ask for it, "repositories":
+case, as on GitHub. Normal form: `{"forge": what the emulator writes, as far as predicates ask for it, "repositories":
 {path: repository}}`, the latter as in `verifiers.states.git.history`.
 """
 
@@ -116,7 +116,7 @@ def open_forge(context: Context) -> ParsedForge:
     """Give the forge of a state, built once for each evaluation.
 
     Raises:
-        CorruptState: it is not there, or not what the twin writes.
+        CorruptState: it is not there, or not what the emulator writes.
         StateUnavailable: there is no state.
     """
     return context.once("github", lambda: ParsedForge(context.state("github").document["forge"], context.budget))
