@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -43,7 +44,8 @@ SQLModel.metadata.naming_convention = {
     "pk": "pk_%(table_name)s",
 }
 
-_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF", "secure_delete=ON")
+_PRAGMAS = ("synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF", "secure_delete=ON")
+_AGAIN = 0.02  # seconds until the next attempt to switch to the write-ahead log
 _WRITES = "quarterturn_writes"
 _writing: ContextVar[frozenset[str]] = ContextVar("writing", default=frozenset())
 _gates: WeakKeyDictionary[Engine, threading.Lock] = WeakKeyDictionary()
@@ -192,9 +194,27 @@ def _private(address: URL) -> None:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # the driver must not begin transactions behind our back
     cursor = connection.cursor()
+    _write_ahead(cursor)
     for pragma in _PRAGMAS:
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
+    """Switch to the write-ahead log, which the file keeps; wait while another process writes to a new file.
+
+    SQLite itself does not wait here: it has a read lock already, and fails at once rather than risk a deadlock.
+    """
+    deadline = time.monotonic() + WAIT
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN)
+        else:
+            return
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -54,6 +54,34 @@ def test_every_connection_is_durable_and_strict(engine, pragma, value):
             assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
 
 
+def test_a_new_database_that_another_process_writes_to_is_waited_for(tmp_path, monkeypatch):
+    other = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    waits = []
+
+    def finish(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            other.execute("COMMIT")
+
+    monkeypatch.setattr("time.sleep", finish)
+    engine = open_engine(f"sqlite:///{tmp_path / 'new.db'}")
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    engine.dispose()
+    other.close()
+    assert len(waits) == 3
+
+
+def test_a_new_database_that_stays_busy_is_given_up_after_the_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr(database, "WAIT", 0.1)
+    other = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="was busy for"):
+        open_engine(f"sqlite:///{tmp_path / 'new.db'}")
+    other.close()
+
+
 def test_a_new_database_and_its_journals_belong_to_their_owner(engine, tmp_path):
     put(engine, 0)
     files = list(tmp_path.glob("quarterturn.db*"))
