@@ -187,7 +187,8 @@ def test_a_set_goes_on_after_its_engine_was_restarted(whole, agent, monkeypatch)
             whole.start()
 
     runs = run_set([a_written_task(number) for number in range(2, 7)], agent, box, workers=2, on_done=restart)
-    assert {run.code for run in runs} <= {"finished", "agent-not-started"}
+    lost = {"agent-not-started", "not-frozen", "world-died", "gateway-lost", "relay-lost", "server-lost"}
+    assert {run.code for run in runs} <= {"finished"} | lost, "the other worker's task may be at any stage"
     assert sum(run.passed for run in runs) >= 3, "what was just being started is a fail: it may have been begun"
     assert {one.failure for run in runs for one in run.earlier} <= {"ours"}
     assert whole("ps", "--all", "--quiet").stdout == ""
