@@ -1,8 +1,11 @@
 """Tests of the confinement of readers and judges, from inside, by operations that only these tests add."""
 
+import fcntl
 import json
 import os
 import socket
+import struct
+import termios
 from pathlib import Path
 
 import pytest
@@ -18,7 +21,7 @@ from sandbox.judge.filter import NEEDED, reading_filter
 from sandbox.judge.process import ask
 from sandbox.model_gateway import confine as model
 
-from ...patience import PATIENCE
+from ...patience import PATIENCE, until
 
 pytestmark = pytest.mark.slow
 
@@ -124,7 +127,8 @@ def status_of(process):
 @pytest.mark.needs("root")
 def test_the_privileges_that_it_gave_up(kind, waiting):
     process, ours = waiting
-    settled = _until_filtered(process)
+    _until_it_waits(process, ours)
+    settled = status_of(process)
     assert settled["NoNewPrivs"].strip() == "1"
     assert settled["Seccomp"].strip() == "2"
     for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
@@ -142,14 +146,18 @@ def test_the_privileges_that_it_gave_up(kind, waiting):
     assert sorted({link.partition(":")[0] for link in links}) == ["/dev/null", "socket"], links
     assert sum(link.startswith("socket:") for link in links) == 1
     ours.send(b"!")
+    ours.settimeout(PATIENCE)
     assert message.reply(ours.recv(1 << 16))[0] == "done"
 
 
-def _until_filtered(process):
-    from ...patience import until
+def _until_it_waits(process, ours):
+    """Wait until the child has given up its privileges and read its whole request, and nothing but the request."""
 
-    until(lambda: status_of(process)["Seccomp"].strip() == "2" and len(list((process / "fd").iterdir())) == 4, "it")
-    return status_of(process)
+    def waits():
+        filtered = status_of(process)["Seccomp"].strip() == "2" and len(list((process / "fd").iterdir())) == 4
+        return filtered and not struct.unpack("i", fcntl.ioctl(ours, termios.TIOCOUTQ, b"\0" * 4))[0]
+
+    until(waits, "the child to read its request")
 
 
 def test_without_the_walls_the_same_attempts_succeed():
