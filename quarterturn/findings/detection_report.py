@@ -1,7 +1,7 @@
 """Monthly findings report: all figures as one document, and the page that is drawn from them.
 
-The figures are computed again from the results, as they were at the month's end; reviews of the findings come from the
-rows. A report changes nothing: a finding that is not yet recorded is shown as such.
+Tests and findings are the stored ones, with their reviews; no test is made again. The other figures are computed from
+the results, as they were at the month's end. A report changes nothing, and says if the scan has not read all its runs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,14 @@ from quarterturn.findings.finding_list import FEWEST, described
 from quarterturn.pages import detection_report as page
 from rotation.calendar import Month
 from rotation.detection.sealed_results import SealedResults
-from rotation.findings.store import Finding, Findings, NewFinding
+from rotation.findings.store import TESTED, Finding, Findings
 from sandbox.runs.store import Runs, RunState
 from vault.files import write_atomically
 
 Item = dict[str, Any]
 SCHEMA = "quarterturn/watch-report/v1"
 ORDER = ("review", "watching", "clean")
-KINDS = ("leak", "copy", "family", "task", "exposure")
-UNTESTED: Item = dict.fromkeys(("effect", "low", "high"))
-UNKEPT: Item = {"number": None, "state": None, "reviews": [], "detail": ""}
-SHOWN = ("kind", "subject", *UNKEPT, "status", "p_value", "p_adj", "q", *UNTESTED)
+KINDS = (*TESTED, "exposure")
 
 
 class DetectionReports:
@@ -73,23 +70,25 @@ class DetectionReports:
         """
         from rotation.detection.report.report import report  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-        if not any(run.state is RunState.DONE for run in self._runs.list(month=str(month))):
+        finished = sum(run.state is RunState.DONE for run in self._runs.list(month=str(month)))
+        if not finished:
             raise NotFound(f"no run of {month} is finished; `quarterturn leaderboard` shows the month that is live")
         start = self._results.start()
         rotation = month.since(start) + 1
-        results = report(self._results.table(f"report on {month}"), rotation)
+        findings = self._findings.all(month)
+        table = self._results.table(f"report on {month}", self._results.runs(month))
+        results = report(table, rotation, [finding for finding in findings if finding.p_value is not None])
+        scan = next((scan for scan in self._findings.scans() if scan.month == month), None)
         months = [str(start.plus(number)) for number in range(rotation)]
-        return composed(results, self._findings.all(month), months, self._origin, self._clock())
+        untested = finished if scan is None or scan.failed else finished - scan.runs
+        return composed(results, findings, months, self._origin, self._clock(), untested)
 
 
-def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime) -> Item:
-    """Merge the computed figures with the reviews of the findings."""
-    month = Month.parse(months[-1])
-    tests = [
-        test | {"status": NewFinding("", "", month, test["p_value"], test["p_adj"], test["q"]).status}
-        for test in report["tests"]
-    ]
-    report = report | {"tests": tests}
+def composed(  # noqa: PLR0917 - all of one document
+    report: Item, findings: Sequence[Finding], months: Sequence[str], benchmark: str, made: datetime, untested: int = 0
+) -> Item:
+    """Put the figures of a month and what wants attention into one document; `untested` runs were not scanned."""
+    shown = [described(finding) for finding in findings if finding.status != "clean" or finding.state]
     return {
         "schema": SCHEMA,
         "benchmark": benchmark,
@@ -97,24 +96,12 @@ def composed(report: Item, rows: Sequence[Finding], months: Sequence[str], bench
         "months": list(months),
         "made": f"{made:%Y-%m-%d %H:%M} UTC",
         "fewest": FEWEST,
+        "untested": untested,
         "report": report,
-        "findings": _findings(report, rows),
+        "findings": sorted(
+            (finding | {"smallest": report["smallest"].get(finding["subject"])} for finding in shown), key=_urgency
+        ),
     }
-
-
-def _findings(report: Item, rows: Sequence[Finding]) -> list[Item]:
-    """Give what wants attention: what was tested, with what people said of it, and what was counted."""
-    recorded_rows = {(row.kind, row.subject): described(row) for row in rows}
-    tested = {(test["kind"], test["subject"]): test for test in report["tests"]}
-    findings = []
-    for key in dict.fromkeys([*tested, *recorded_rows]):
-        figure, row = tested.get(key, UNTESTED), recorded_rows.get(key, UNKEPT)
-        finding = row | figure | {"kind": key[0], "subject": key[1]}
-        if finding["status"] != "clean" or row["state"]:
-            findings.append(
-                {name: finding[name] for name in SHOWN} | {"smallest": report["smallest"].get(finding["subject"])}
-            )
-    return sorted(findings, key=_urgency)
 
 
 def _urgency(finding: Item) -> tuple[int, bool, int, float, str]:

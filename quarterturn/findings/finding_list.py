@@ -36,7 +36,8 @@ def listed(findings: Findings, month: str | None, *, everything: bool) -> Findin
 
 def described(finding: Finding) -> dict[str, Any]:
     """Give a finding as plain JSON values."""
-    names = ("number", "kind", "subject", "status", "p_value", "p_adj", "q", "detail", "state")
+    figures = ("p_value", "p_adj", "q", "effect", "low", "high")
+    names = ("number", "kind", "subject", "status", *figures, "detail", "state")
     words = [{"state": w.state, "who": w.who, "at": w.at.isoformat(), "note": w.note} for w in finding.reviews]
     return {name: getattr(finding, name) for name in names} | {
         "month": str(finding.month),

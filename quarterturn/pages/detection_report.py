@@ -36,6 +36,7 @@ def page(figures: Item) -> str:
         month=figures["month"],
         made=figures["made"],
         fewest=figures["fewest"],
+        untested=figures["untested"],
         reference=months[min(row["rotation"] for row in report["scores"]) - 1],
         report=report,
         power=words.power(report),
@@ -107,7 +108,7 @@ def _finding(finding: Item) -> dict[str, Any]:
         "status": finding["status"],
         "standing": words.standing(finding),
         "headline": words.headline(finding),
-        "number": f"finding {finding['number']}" if finding["number"] is not None else "not yet recorded",
+        "number": f"finding {finding['number']}",
         "sentence": words.sentence(finding),
         "lines": [legible(line) for line in lines if line],
     }

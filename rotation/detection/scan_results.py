@@ -1,6 +1,6 @@
-"""Detection scan: runs the anomaly detectors over all finished runs and stores findings; it changes no score.
+"""Detection scan: runs the anomaly detectors over the finished runs and stores findings; it changes no score.
 
-    1. read      the sealed figures of every finished run are opened, as one entry in the access log
+    1. read      the sealed figures of the runs of the last six rotations are opened, as one entry in the access log
     2. expose    each result is marked as exposed if the submitter could have known the task before the run
        (`rotation.detection.sealed_results`)
     3. scan      the detectors test the newest month, and each month whose results have changed since its last scan; for
@@ -19,7 +19,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rotation.calendar import Month
-from rotation.detection.sealed_results import SealedResults, rotation_of
+from rotation.detection.sealed_results import SealedResults
+from rotation.detection.statistics.lookback import LOOKBACK
 from rotation.exposure.store import ExposureLimits, Exposures, Proposal, proposals
 from rotation.findings.store import Findings, NewFinding, ScanRecord
 from rotation.month.store import MonthStore, Unsettled
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from rotation.detection.statistics.table import ResultTable
 
 COMPARED_FROM = 2  # the first rotation with one before it
-DIGITS = 6  # of the smallest detectable share that is stored
+DIGITS = 6  # of the shares and effects that are stored
 
 
 class Scanner:
@@ -50,51 +51,35 @@ class Scanner:
         self._findings, self._limits, self._clock = findings, limits, clock
 
     def run(self, why: str) -> None:
-        """Scan all results and store the findings (steps 1 to 5); `why` goes into the access log."""
+        """Scan the results and store the findings (steps 1 to 5); `why` goes into the access log."""
         runs = self._results.runs()
         findings: list[NewFinding] = [*self._proposed(), *self._unsettled(runs)]
         smallest: dict[Month, float | None] = {}
-        if rotations := self._due(runs):
+        if months := self._due(runs):
             from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
 
-            table = self._results.table(why)
-            for rotation in rotations:
-                findings += [self._judged(result) for result in judged(table, rotation)]
-                smallest[self._month(rotation)] = _smallest(table, rotation)
+            table, start = self._results.table(why, _read(runs, months)), self._results.start()
+            for month in months:
+                rotation = month.since(start) + 1
+                findings += [tested(result, month) for result in judged(table, rotation)]
+                smallest[month] = _smallest(table, rotation)
         self._findings.keep([*self._records(runs, findings, smallest)], findings)
 
-    def _due(self, runs: Sequence[RunRecord]) -> list[int]:
-        """Give the rotations to test: the newest, and those with other runs than at their last successful scan."""
+    def _due(self, runs: Sequence[RunRecord]) -> list[Month]:
+        """Give the months to test: the newest, and those with other runs than at their last successful scan."""
         if not runs:
             return []
-        start = self._results.start()
-        counts = Counter(rotation_of(run, start) for run in runs)
+        counts = Counter(Month.parse(run.month) for run in runs)
         scanned = {scan.month: scan.runs for scan in self._findings.scans() if scan.failed is None}
-        return [
-            rotation
-            for rotation in sorted(counts)
-            if rotation >= COMPARED_FROM
-            and (rotation == max(counts) or scanned.get(self._month(rotation)) != counts[rotation])
-        ]
-
-    def _month(self, rotation: int) -> Month:
-        return self._results.start().plus(rotation - 1)
-
-    def _judged(self, result: CorrectedResult) -> NewFinding:
-        return NewFinding(
-            result.tested.kind,
-            result.tested.subject,
-            self._month(result.rotation),
-            result.p_value,
-            result.holm,
-            result.discovery,
-        )
+        compared = self._results.start().plus(COMPARED_FROM - 1)
+        due = (month for month in sorted(counts) if month == max(counts) or scanned.get(month) != counts[month])
+        return [month for month in due if month >= compared]
 
     def _proposed(self) -> list[NewFinding]:
         """Propose tasks over a limit for withdrawal, except in the cohort that retires at the next turn."""
         live = self._months.cohorts("live")
         staying = {task for cohort in live[1:] for task in cohort.tasks}
-        proposed = proposals(self._exposures.servings(), self._limits, staying)
+        proposed = proposals(self._exposures.of_same_skeletons(staying), self._limits, staying)
         return [_exposure(proposal) for proposal in proposed]
 
     def _unsettled(self, runs: Sequence[RunRecord]) -> list[NewFinding]:
@@ -112,6 +97,19 @@ class Scanner:
             yield ScanRecord(
                 month, self._clock(), len(of_month), submitters, None, smallest.get(month), month in smallest
             )
+
+
+def _read(runs: Sequence[RunRecord], months: Sequence[Month]) -> list[RunRecord]:
+    """Choose the runs that the tests of these months read."""
+    read = {str(month.plus(-ago)) for month in months for ago in range(LOOKBACK)}
+    return [run for run in runs if run.month in read]
+
+
+def tested(result: CorrectedResult, month: Month) -> NewFinding:
+    """Give a test's result as the finding that is stored of it."""
+    test, (low, high) = result.tested, result.tested.interval or (None, None)
+    effect, low, high = (None if figure is None else round(figure, DIGITS) for figure in (test.effect, low, high))
+    return NewFinding(test.kind, test.subject, month, result.p_value, result.holm, result.discovery, effect, low, high)
 
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:

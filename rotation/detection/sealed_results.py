@@ -1,4 +1,4 @@
-"""Results of all finished runs, opened for the detectors (steps 1 and 2 of `rotation.detection.scan_results`).
+"""Results of finished runs, opened for the detectors (steps 1 and 2 of `rotation.detection.scan_results`).
 
 A submitter could have known a task if it was live in an earlier month; if its skeleton was published, or served to
 somebody who reads it, in an earlier month; or if this submitter's own endpoint was sent a task of its skeleton before
@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rotation.calendar import Month
-from rotation.exposure.store import Exposures, read_before
+from rotation.errors import NotFound
+from rotation.exposure.store import Exposures
 from rotation.month.store import MonthStore
 from rotation.runs.withdrawal import Withdrawals
 from sandbox.runs.store import RunRecord, Runs, RunState
@@ -38,30 +39,38 @@ class SealedResults:
         self._vault, self._months, self._runs = vault, months, runs
         self._exposures, self._withdrawals = exposures, withdrawals
 
-    def table(self, why: str, without: Collection[str] = ()) -> ResultTable:
-        """Give the results of every finished run as a table for the detectors, `without` some tasks.
+    def table(self, why: str, runs: Collection[RunRecord], without: Collection[str] = ()) -> ResultTable:
+        """Give the results of finished runs as a table for the detectors, `without` some tasks.
 
         Args:
             why: the reason, for the access log.
+            runs: the finished runs whose results are opened.
             without: the ids of tasks to leave out.
         """
         from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-        return table_of([outcome for outcome in self._outcomes(why) if outcome.task not in without])
+        return table_of([outcome for outcome in self._outcomes(why, runs) if outcome.task not in without])
 
-    def runs(self) -> Sequence[RunRecord]:
-        """List the finished runs."""
-        return self._runs.list(state=RunState.DONE)
+    def runs(self, until: Month | None = None) -> Sequence[RunRecord]:
+        """List the finished runs, those `until` the end of a month or all."""
+        runs = self._runs.list(state=RunState.DONE)
+        return [run for run in runs if until is None or Month.parse(run.month) <= until]
 
     def start(self) -> Month:
-        """Give the month of rotation 1."""
-        return min(cohort.entered for cohort in self._months.cohorts())
+        """Give the month of rotation 1.
 
-    def _outcomes(self, why: str) -> Iterator[TaskOutcome]:
+        Raises:
+            NotFound: no cohort ever went live.
+        """
+        if (first := self._months.first()) is None:
+            raise NotFound("there is no month yet: the first turn begins one")
+        return first
+
+    def _outcomes(self, why: str, runs: Collection[RunRecord]) -> Iterator[TaskOutcome]:
         from rotation.detection.statistics.outcomes import TaskOutcome  # noqa: PLC0415 - likewise
 
-        runs = self.runs()  # first: runs that end from here on are for the next scan
-        sealed = self._vault.open_blobs("closing/", who=WHO, why=why)
+        numbers = [str(run.number) for run in runs]
+        sealed = self._vault.open_blobs("closing/", who=WHO, why=why, only=numbers)
         known, start = self._known(), self.start()
         first = {task: month.since(start) + 1 for task, month in self._withdrawals.entered().items()}
         tasks = {record.id: record for record in self._vault.records()}
@@ -85,7 +94,7 @@ class SealedResults:
 
     def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
         """Give a function that says whether a run's submitter could have known a task's skeleton."""
-        seen, read = self._months.seen_since(), read_before(self._exposures.servings())
+        seen, read = self._months.seen_since(), self._exposures.read_before()
 
         def known(run: RunRecord, task: TaskRecord) -> bool:
             since, sent = seen.get(task.skeleton_tag), read.get(run.submitter, {}).get(task.skeleton_tag)

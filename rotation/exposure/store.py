@@ -190,6 +190,28 @@ class Exposures:
         with Session(self._engine) as session:
             return [_serving(serving_row) for serving_row in session.exec(query).all()]
 
+    def of_same_skeletons(self, tasks: Collection[str]) -> list[Serving]:
+        """List the servings of all tasks that share a skeleton with one of these, in the order of the first ones."""
+        row = ExposureRow
+        tags = select(row.skeleton_tag).where(col(row.task_id).in_(tasks))
+        query = select(row).where(col(row.skeleton_tag).in_(tags)).order_by(col(row.id))
+        with Session(self._engine) as session:
+            return [_serving(serving_row) for serving_row in session.exec(query).all()]
+
+    def read_before(self) -> dict[str, dict[str, int]]:
+        """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
+        row = ExposureRow
+        query = (
+            select(row.submitter, row.skeleton_tag, func.min(row.run))
+            .where(row.channel == ENDPOINT.channel)
+            .group_by(col(row.submitter), col(row.skeleton_tag))
+        )
+        first: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        with Session(self._engine) as session:
+            for submitter, tag, run in session.exec(query).all():
+                first[submitter][tag] = run
+        return dict(first)
+
     def totals(self, task: str | None = None) -> list[tuple[str, str, str, int]]:
         """List (task, submitter, channel, times) over all runs, in the order in which they were first served."""
         times: Counter[tuple[str, str, str]] = Counter()
@@ -219,16 +241,6 @@ def proposals(servings: Collection[Serving], limits: ExposureLimits, staying: Co
         if why:
             proposed.append(Proposal(name, max(tasks[name].months), why))
     return proposed
-
-
-def read_before(servings: Iterable[Serving]) -> dict[str, dict[str, int]]:
-    """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
-    first: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    for serving in servings:
-        if serving.channel == ENDPOINT.channel:
-            runs = first[serving.submitter]
-            runs[serving.skeleton] = min(serving.run, runs.get(serving.skeleton, serving.run))
-    return dict(first)
 
 
 def _over(task: ExposureSummary, skeleton: ExposureSummary, limits: ExposureLimits) -> str:

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -29,8 +29,10 @@ Status = Literal["clean", "watching", "review"]
 State = Literal["open", "explained", "confirmed"]
 WATCHING, REVIEW = 0.05, 0.01
 WHO = "detectors"
+TESTED = ("leak", "copy", "family", "task")  # the kinds that have a p-value, in the order in which they are shown
 OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500
+_FIGURES = ("p_value", "p_adj", "q", "effect", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class NewFinding:
         p_value: the p-value of the test.
         p_adj: the p-value after Holm's correction, within kind and month.
         q: the p-value after Benjamini and Hochberg's correction, over all kinds of the month.
+        effect: the effect size, in the kind's own unit; None if it cannot be estimated.
+        low, high: the 95 % interval of the effect, if there is one.
         detail: what was counted, in a few words.
     """
 
@@ -53,6 +57,9 @@ class NewFinding:
     p_value: float | None = None
     p_adj: float | None = None
     q: float | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
     detail: str = ""
 
     @property
@@ -85,6 +92,9 @@ class Finding:
     p_value: float | None
     p_adj: float | None
     q: float | None
+    effect: float | None
+    low: float | None
+    high: float | None
     detail: str
     computed_at: datetime
     reviews: tuple[FindingReview, ...]
@@ -131,14 +141,15 @@ class Findings:
         with transaction(self._engine) as session:
             stale = {scan.month for scan in scans if not _newest(session, scan)}
             tested = {scan.month for scan in scans if scan.scanned} - stale
-            known = {(row.kind, row.subject, row.month): row for row in _rows(session, scans)}
-            for finding in findings:
-                if finding.month not in stale:
-                    row = known.pop((finding.kind, finding.subject, str(finding.month)), None)
-                    _write(session, row, finding, now)
+            fresh = [finding for finding in findings if finding.month not in stale]
+            months = tested | {finding.month for finding in fresh}
+            known = {(row.kind, row.subject, row.month): row for row in _rows(session, months)}
+            for finding in fresh:
+                row = known.pop((finding.kind, finding.subject, str(finding.month)), None)
+                _write(session, row, finding, now)
             for row in known.values():
                 if Month.parse(row.month) in tested and row.p_value is not None:
-                    row.status, row.p_value, row.p_adj, row.q, row.computed_at = "clean", None, None, None, now
+                    _set(row, dict.fromkeys(_FIGURES) | {"status": "clean"}, now)
 
     def add(self, session: Session, finding: NewFinding) -> None:
         """Store a finding that did not come from a scan, with its review; idempotent."""
@@ -236,20 +247,14 @@ def _newest(session: Session, scan: ScanRecord) -> bool:
     return True
 
 
-def _rows(session: Session, scans: Sequence[ScanRecord]) -> Sequence[FindingRow]:
-    months = [str(scan.month) for scan in scans]
-    return session.exec(select(FindingRow).where(col(FindingRow.month).in_(months))).all()
+def _rows(session: Session, months: Collection[Month]) -> Sequence[FindingRow]:
+    return session.exec(select(FindingRow).where(col(FindingRow.month).in_(map(str, months)))).all()
 
 
 def _write(session: Session, row: FindingRow | None, finding: NewFinding, now: datetime) -> None:
     """Store a finding's figures if they changed, and open its review if it needs one and has none."""
-    figures: dict[str, Any] = {
-        "status": finding.status,
-        "p_value": finding.p_value,
-        "p_adj": finding.p_adj,
-        "q": finding.q,
-        "detail": finding.detail,
-    }
+    names = ("status", *_FIGURES, "detail")
+    figures = {name: getattr(finding, name) for name in names}
     if row is None:
         row = FindingRow(
             kind=finding.kind, subject=finding.subject, month=str(finding.month), computed_at=now, **figures
@@ -257,14 +262,19 @@ def _write(session: Session, row: FindingRow | None, finding: NewFinding, now: d
         session.add(row)
         session.flush()
     elif any(getattr(row, name) != value for name, value in figures.items()):
-        for name, value in {**figures, "computed_at": now}.items():
-            setattr(row, name, value)
-    opened = session.exec(select(FindingReviewRow).where(FindingReviewRow.finding == row.id)).first()
-    if finding.status == "review" and opened is None:
+        _set(row, figures, now)
+    if finding.status != "review":
+        return
+    if session.exec(select(FindingReviewRow).where(FindingReviewRow.finding == row.id)).first() is None:
         session.add(FindingReviewRow(finding=row.id or 0, state="open", who=WHO, at=now))
 
 
+def _set(row: FindingRow, figures: Mapping[str, Any], now: datetime) -> None:
+    for name, value in {**figures, "computed_at": now}.items():
+        setattr(row, name, value)
+
+
 def _finding(row: FindingRow, words: Sequence[FindingReview]) -> Finding:
-    plain = ("kind", "subject", "status", "p_value", "p_adj", "q", "detail", "computed_at")
+    plain = ("kind", "subject", "status", *_FIGURES, "detail", "computed_at")
     columns = {name: getattr(row, name) for name in plain}
     return Finding(number=row.id or 0, month=Month.parse(row.month), reviews=tuple(words), **columns)

@@ -24,6 +24,9 @@ class FindingRow(SQLModel, table=True):
     p_value: float | None = None
     p_adj: float | None = None
     q: float | None = None
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
     detail: str = Field(default="", max_length=200)
     computed_at: datetime = Field(sa_type=UTCDateTime)
 

@@ -24,11 +24,11 @@ def linked_scores(results: SealedResults, months: MonthStore, withdrawals: Withd
     from rotation.detection.report.figures import scores  # noqa: PLC0415 - numpy is slow to load, and seldom needed
     from rotation.detection.statistics.linking import link  # noqa: PLC0415 - likewise
 
-    if not months.cohorts():
+    if (start := months.first()) is None:
         return {}
-    rotation = month.since(results.start()) + 1
+    rotation = month.since(start) + 1
     withdrawn = {entry.task for entry in withdrawals.listed()}
-    table = results.table(f"linked board of {month}", withdrawn).until(rotation)
+    table = results.table(f"linked board of {month}", results.runs(month), withdrawn)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
         for row in (scores(link(table)) if table.last == rotation else [])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, func
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
@@ -108,6 +108,12 @@ class MonthStore:
         with Session(self._engine) as session:
             rows = session.exec(select(CohortRow).order_by(col(CohortRow.retires))).all()
             return [self._cohort(session, row, at) for row in rows if not states or row.state in states]
+
+    def first(self) -> Month | None:
+        """Give the month with which the first cohorts entered, or None before there is any."""
+        with Session(self._engine) as session:
+            entered = session.exec(select(func.min(CohortRow.entered))).one()
+        return Month.parse(entered) if entered else None
 
     def cohort_retiring(self, month: Month) -> Cohort | None:
         """Give the cohort that this month's turn retires, or None if there is none."""

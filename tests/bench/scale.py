@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -78,12 +78,17 @@ def _measured(size: int) -> Iterator[dict[str, Any]]:
 
 
 def _import(house: Application, size: int) -> int:
-    for first in range(0, size, FILE):
-        drafts = [_draft(number) for number in range(first, min(size, first + FILE))]
-        admitted = [(draft, _admission(draft.id)) for draft in drafts]
-        house.drafts.keep_all(admitted, author="ada", public_grammar=False)
-        house.reviews.decide_all([draft.id for draft in drafts], "grace", None)
+    keep(house, [draft(number) for number in range(size)])
     return size
+
+
+def keep(house: Application, drafts: Sequence[Draft]) -> None:
+    """Keep drafts and their evidence, in files of 500, and review them."""
+    for first in range(0, len(drafts), FILE):
+        some = drafts[first : first + FILE]
+        admitted = [(one, _admission(one.id)) for one in some]
+        house.drafts.keep_all(admitted, author="ada", public_grammar=False)
+        house.reviews.decide_all([one.id for one in some], "grace", None)
 
 
 def _first_turn(house: Application, _: int) -> int:
@@ -119,7 +124,8 @@ PIECES: dict[str, Callable[[Application, int], int]] = {
 }
 
 
-def _draft(number: int) -> Draft:
+def draft(number: int, template: str = "bench") -> Draft:
+    """Make a small draft of its own number."""
     name = f"{number:x}".rjust(16, "0").translate(str.maketrans("0123456789abcdef", LETTERS))
     task = {
         "schema": "quarterturn/task/v1",
@@ -135,7 +141,7 @@ def _draft(number: int) -> Draft:
         "success_predicate": {"filesystem.directoryExists": {"path": f"number-{number}"}},
     }
     return Draft(
-        task, {"template": "bench", "skeleton": f"bench/{number}", "solutions": [], "mutants": [], "given": []}
+        task, {"template": template, "skeleton": f"bench/{number}", "solutions": [], "mutants": [], "given": []}
     )
 
 

@@ -242,15 +242,24 @@ class Vault:
             sealed, context = row.sealed(), blobs.context(row.name, row.created_at)
         return unseal(sealed, context, self._ring)
 
-    def open_blobs(self, prefix: str, *, who: str, why: str) -> dict[str, bytes]:
+    def open_blobs(self, prefix: str, *, who: str, why: str, only: Collection[str] | None = None) -> dict[str, bytes]:
         """Open all that is kept under names that begin with `prefix`, by the rest of their names; one entry in the log.
+
+        Args:
+            prefix: the beginning of the names.
+            who: who opens them, for the access log.
+            why: the reason, for the access log.
+            only: the rests of the names that are wanted; all that there are by default.
 
         Raises:
             NotAllowed, Locked, Broken: as for `open_blob`.
         """
         blobs.require_free(prefix)
+        query = select(BlobRow).where(self._begins(prefix))
+        if only is not None:
+            query = query.where(col(BlobRow.name).in_([prefix + name for name in only]))
         with transaction(self._engine) as session:
-            rows = session.exec(select(BlobRow).where(self._begins(prefix))).all()
+            rows = session.exec(query).all()
             access_log.append(session, self._now(), who=who, what=f"blobs/{prefix}* ({len(rows)})", why=why)
             sealed = [(row.name, row.sealed(), blobs.context(row.name, row.created_at)) for row in rows]
         return {name.removeprefix(prefix): unseal(data, context, self._ring) for name, data, context in sealed}

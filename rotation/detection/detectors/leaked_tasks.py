@@ -91,8 +91,8 @@ def smallest(table: ResultTable, rotation: int) -> dict[str, float | None]:
 
 
 def contrasts(table: ResultTable, rotation: int) -> tuple[Contrast, ...]:
-    """Make the leak test of every submitter of a rotation, however few; later rotations are ignored."""
-    study = Study(table.until(rotation))
+    """Make the leak test of every submitter of a rotation, however few; of other rotations the five before it count."""
+    study = Study(table.recent(rotation))
     present = np.unique(study.table.submitter[study.table.rotation == rotation])
     months = MONTHS if len(present) >= MANY else 1
     return tuple(_contrast(study, int(submitter), rotation, months) for submitter in present)

@@ -1,7 +1,8 @@
 """Detector runner: runs all tests of every rotation from 2 on and corrects their p-values. Pure.
 
-Each rotation is tested on the table as it was then, so that removing later results changes no line. A new detector also
-needs its kind in `quarterturn.findings.detection_report` and its texts in `quarterturn.pages.drawing.words`.
+Each rotation is tested on the results of the last six (`LOOKBACK`) as they were then, so that removing later results
+changes no line, and a test costs the same in any later month. A new detector also needs its kind in
+`rotation.findings.store.TESTED` and its texts in `quarterturn.pages.drawing.words`.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def rotations(table: ResultTable) -> range:
 
 
 def judged(table: ResultTable, rotation: int, detectors: Sequence[Detector] = DETECTORS) -> list[CorrectedResult]:
-    """Run all tests of one rotation."""
-    now = table.until(rotation)
+    """Run all tests of one rotation, on its own results and those of the five rotations before it."""
+    now = table.recent(rotation)
     if now.last < rotation:
         return []
     groups = [sorted(detector(now, rotation), key=lambda result: result.subject.encode()) for detector in detectors]

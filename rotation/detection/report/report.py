@@ -6,7 +6,8 @@ rotations have no influence on it. Tables with the same results give the same do
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,30 +15,32 @@ from scipy.special import betaincinv, expit, ndtri
 
 from rotation.detection.detectors import display_statistics
 from rotation.detection.detectors.leaked_tasks import FEWEST, smallest
-from rotation.detection.detectors.scan import FIRST, CorrectedResult, judged
+from rotation.detection.detectors.scan import FIRST
 from rotation.detection.report import figures
 from rotation.detection.report.figures import number
 from rotation.detection.statistics import ability
 from rotation.detection.statistics.linking import LinkedRuns, link
 from rotation.detection.statistics.table import ResultTable
+from rotation.findings.store import TESTED, Finding
 
 FARTHEST = 8.0  # z that is shown
 TAIL = 0.025  # on each side of a band
 MANY = (3, 5, 10, 20)  # numbers of submissions for which the report gives the expected best-of-k gain
+SHOWN = ("kind", "subject", "status", "p_value", "p_adj", "q", "effect", "low", "high")
 Item = dict[str, Any]
 
 
-def report(table: ResultTable, rotation: int, tests: Sequence[CorrectedResult] | None = None) -> Item:
+def report(table: ResultTable, rotation: int, tests: Collection[Finding]) -> Item:
     """Make the document of a rotation that has at least one run.
 
     Args:
         table: the results of all rotations.
         rotation: the rotation to report on.
-        tests: the detectors' results for it; computed if not given.
+        tests: the findings of the detectors' tests of it; their figures are shown as they were stored.
     """
     now = table.until(rotation)
     line, first = link(now), figures.firsts(now, rotation)
-    made = () if rotation < FIRST else judged(now, rotation) if tests is None else tests
+    made = sorted(tests, key=lambda test: (TESTED.index(test.kind), test.subject.encode()))
     taken, exposed = now.taken[first], now.taken[first] & now.exposed[first]
     return {
         "rotation": rotation,
@@ -48,8 +51,8 @@ def report(table: ResultTable, rotation: int, tests: Sequence[CorrectedResult] |
         "first": rotation < FIRST,
         "too_few_peers": len(first) < FEWEST,
         "smallest": visible(now, rotation),
-        "tests": [_test(result) for result in made],
-        "quantiles": {kind: _quantiles([t for t in made if t.tested.kind == kind]) for kind in _kinds(made)},
+        "tests": [{name: getattr(test, name) for name in SHOWN} for test in made],
+        "quantiles": {kind: _quantiles(list(of_kind)) for kind, of_kind in groupby(made, lambda test: test.kind)},
         "jumps": figures.jumps(line, rotation),
         "expected": figures.expected(line, rotation),
         "residuals": figures.residuals(line, rotation),
@@ -68,28 +71,10 @@ def visible(table: ResultTable, rotation: int) -> dict[str, float | None]:
     return {who: number(share) for who, share in smallest(table, rotation).items()} if rotation >= FIRST else {}
 
 
-def _test(result: CorrectedResult) -> Item:
-    low, high = result.tested.interval or (None, None)
-    return {
-        "kind": result.tested.kind,
-        "subject": result.tested.subject,
-        "p_value": result.p_value,
-        "p_adj": result.holm,
-        "q": result.discovery,
-        "z": number(result.tested.z),
-        "effect": number(result.tested.effect),
-        "low": number(low),
-        "high": number(high),
-    }
-
-
-def _kinds(tests: Sequence[CorrectedResult]) -> list[str]:
-    return list(dict.fromkeys(result.tested.kind for result in tests))
-
-
-def _quantiles(tests: Sequence[CorrectedResult]) -> list[Item]:
+def _quantiles(tests: Sequence[Finding]) -> list[Item]:
     """Give the Q-Q plot of the tests' z-scores against a standard normal, with the band of 95 % of honest ones."""
-    z = np.clip(-ndtri(np.sort([result.p_value for result in tests])[::-1]), -FARTHEST, FARTHEST)
+    p_values = np.array([test.p_value for test in tests], dtype=float)
+    z = np.clip(-ndtri(np.sort(p_values)[::-1]), -FARTHEST, FARTHEST)
     count, rank = len(z), np.arange(1, len(z) + 1)
     hoped = ndtri((rank - 0.5) / count)
     low, high = (ndtri(betaincinv(rank, count - rank + 1, side)) for side in (TAIL, 1 - TAIL))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rotation.detection.statistics.lookback import LOOKBACK
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -53,7 +55,13 @@ class ResultTable:
 
     def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
-        rows = np.flatnonzero(self.rotation <= rotation)
+        return self._of(np.flatnonzero(self.rotation <= rotation))
+
+    def recent(self, rotation: int) -> ResultTable:
+        """Give the table that a rotation is tested on: its own runs and those of the five rotations before it."""
+        return self._of(np.flatnonzero((self.rotation <= rotation) & (self.rotation > rotation - LOOKBACK)))
+
+    def _of(self, rows: Ints) -> ResultTable:
         seen = np.flatnonzero(self.taken[rows].any(axis=0))
         present, submitter = np.unique(self.submitter[rows], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)

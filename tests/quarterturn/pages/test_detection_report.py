@@ -147,22 +147,34 @@ def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(d
         FindingReview("open", "detectors", NOW, ""),
         FindingReview("explained", "grace", NOW, "one <model> under two names"),
     )
-    month, kept = Month(2027, 2), 1e-9
-    rows = (
-        Finding(7, "copy", "who000|who001", month, "review", kept, kept, kept, "", NOW, said),
-        Finding(8, "exposure", "task0009", month, "review", None, None, None, "withdraw it?", NOW, said[:1]),
+    none = dict.fromkeys(("p_value", "p_adj", "q", "effect", "low", "high"))
+    over = Finding(
+        2000,
+        "exposure",
+        "task0009",
+        Month(2027, 2),
+        "review",
+        detail="withdraw it?",
+        computed_at=NOW,
+        reviews=said[:1],
+        **none,
     )
-    figures = drawn(rows=rows)
+    figures = drawn(counted=(over,), reviews={"who000|who001": said})
     articles = [words(one) for one in section(ElementTree.fromstring(page(figures)), "findings").findall("article")]
     copy = next(one for one in articles if "near-duplicate" in one)
     assert "review, explained" in copy
-    assert "who000 and who001 finding 7" in copy
+    assert re.search(r"who000 and who001 finding \d+", copy)
     assert "explained since 2027-02-20 09:00, grace: one <model> under two names" in copy
     assert re.search(r"p (at most 10|\d).*; Holm \d.*; Benjamini-Hochberg \d", copy)
     leak = next(one for one in articles if "leaked tasks: who000" in one)
-    assert "not yet recorded" in leak
     assert re.search(r"share of the exposed tasks known: \d+.% \(\d+.% to \d+.%\)", leak)
     assert re.search(r"detected half of the time from \d+.% known on", leak)
     counted = next(one for one in articles if "task0009" in one)
     assert "counted, not tested" in counted
     assert "withdraw it?" in counted
+
+
+def test_runs_that_no_scan_has_read_are_said(drawn: Drawn, written: str) -> None:
+    sentence = "has not read 2 of its"
+    assert sentence not in written
+    assert sentence in words(ElementTree.fromstring(page(drawn() | {"untested": 2})))

@@ -63,6 +63,15 @@ def test_runs_of_one_submitter_are_never_held_against_each_other():
     assert all(subject.split("|")[0] < subject.split("|")[1] for subject in subjects)
 
 
+def test_results_of_more_than_six_months_change_nothing():
+    table = play(replace(SMALL, rotations=8), 6)
+    kept = judged(table, 8)
+    assert kept == judged(table.recent(8), 8)
+    assert (table.recent(8).rotation.min(), table.recent(8).rotation.max()) == (3, 8)
+    reversed_ = replace(table, passed=np.where((table.rotation < 3)[:, None], ~table.passed, table.passed))
+    assert kept == judged(reversed_, 8)
+
+
 def test_later_results_change_nothing():
     table = play(SMALL, 6)
     whole = [one.line("case") for one in scan(table) if one.rotation == 2]

@@ -9,14 +9,20 @@ import pytest
 
 from rotation.detection.detectors.leaked_tasks import smallest
 from rotation.detection.detectors.scan import judged
-from rotation.detection.report.report import report, visible
+from rotation.detection.report.report import report as report_on
+from rotation.detection.report.report import visible
 
-from .worlds import World, Wrong, play
+from .worlds import World, Wrong, play, stored
 
 pytestmark = pytest.mark.slow
 
 SMALL = World(submitters=8, rotations=3, cohort=20, families=16, absence=0, again=0.3)
 NAMES = [f"who{number:03}" for number in range(8)]
+
+
+def report(table, rotation):
+    """Make the report with the findings that a scan stores."""
+    return report_on(table, rotation, stored(table, rotation) if rotation > 1 else [])
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +44,7 @@ def test_it_holds_every_test_that_the_scan_makes(document):
     table = play(SMALL, 3, Wrong(start=3, known=0.5, shortcut=0.6))
     made = [(one.tested.kind, one.tested.subject, one.p_value, one.holm) for one in judged(table, 3)]
     assert [(one["kind"], one["subject"], one["p_value"], one["p_adj"]) for one in document["tests"]] == made
+    assert report_on(table, 3, [])["tests"] == [], "no test is made for a report"
     leak = next(one for one in document["tests"] if one["kind"] == "leak")
     assert 0 <= leak["low"] <= leak["effect"] <= leak["high"] <= 1
     assert {kind: len(rows) for kind, rows in document["quantiles"].items()} == {

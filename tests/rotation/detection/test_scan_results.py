@@ -41,7 +41,13 @@ def gap(table, rotation):
         fresh = ~table.exposed[runs] & table.taken[runs]
         caught = table.passed[runs][exposed].all() and not table.passed[runs][fresh].any()
         p = 0.0001 if caught and fresh.any() else 0.6
-        yield Judged(rotation, SimpleNamespace(kind="leak", subject=name), p, min(1, p * 5), min(1, p * 5))
+        yield Judged(
+            rotation,
+            SimpleNamespace(kind="leak", subject=name, effect=None, interval=None),
+            p,
+            min(1, p * 5),
+            min(1, p * 5),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +83,7 @@ def watch(monkeypatch):
 
 
 def test_tasks_live_a_month_before_are_exposed_and_fresh_ones_are_not(months):
-    table = months.sealed_results.table("test")
+    table = months.sealed_results.table("test", months.sealed_results.runs())
     assert (table.submitters, len(table.runs), len(table.tasks)) == (PEERS, 10, 30)
     assert [int(row.sum()) for row in table.taken] == [24] * 10
     assert [int(row.sum()) for row in table.exposed] == [0] * 5 + [18] * 5
@@ -87,7 +93,7 @@ def test_tasks_live_a_month_before_are_exposed_and_fresh_ones_are_not(months):
 
 
 def test_the_same_tools_in_the_same_order_are_one_sequence(months):
-    table = months.sealed_results.table("test")
+    table = months.sealed_results.table("test", months.sealed_results.runs())
     made = {}
     for record in months.runs.list():
         for one in months.runs.results(record.number, who="test", why="test"):
@@ -116,6 +122,14 @@ def test_scanning_again_changes_nothing_and_every_scan_is_one_entry_in_the_acces
     assert months.findings.all() == before
     entries = [entry for entry in months.vault.access_log() if entry.who == "watch"]
     assert [(entry.what, entry.why) for entry in entries] == [("blobs/closing/* (10)", "results of run 10")] * 3
+
+
+def test_a_scan_opens_no_result_from_before_the_months_that_its_tests_read(months, watch, monkeypatch):
+    monkeypatch.setattr("rotation.detection.scan_results.LOOKBACK", 1)
+    read = []
+    watch(months, scan=lambda table, rotation: read.append((rotation, set(table.rotation))) or []).run("test")
+    assert read == [(2, {2})]
+    assert [entry.what for entry in months.vault.access_log() if entry.who == "watch"] == ["blobs/closing/* (5)"]
 
 
 def test_in_the_first_month_there_is_nothing_to_compare_and_nothing_is_opened(begun_home, watch):
@@ -160,7 +174,7 @@ def test_tasks_sent_to_an_endpoint_are_exposed_to_its_next_run(begun_home):
     begun_home.finish(run)
     begun_home.play("host", 0.5)
     begun_home.play("ada", 0.5)
-    table = begun_home.sealed_results.table("test")
+    table = begun_home.sealed_results.table("test", begun_home.sealed_results.runs())
     exposed = {(table.submitters[table.submitter[row]], int(table.runs[row])): row for row in range(len(table.runs))}
     counts = {key: int(table.exposed[row].sum()) for key, row in exposed.items()}
     assert counts == {("host", 1): 0, ("host", 2): 0, ("host", 3): 6, ("ada", 4): 0}
@@ -172,7 +186,7 @@ def test_an_unknown_verdict_is_no_result(begun_home):
         return replace(begun_home.done(task), verdict=Verdict.TRUE if place else Verdict.UNKNOWN)
 
     run = begun_home.finish(begun_home.open("odd"), result)
-    table = begun_home.sealed_results.table("test")
+    table = begun_home.sealed_results.table("test", begun_home.sealed_results.runs())
     assert run.tasks[0] not in table.tasks
     assert int(table.taken.sum()) == 23
 

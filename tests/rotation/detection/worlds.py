@@ -7,17 +7,23 @@ own, so that changing their parameter leaves the rest of a world as it was. Not 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rotation.detection.detectors.scan import Detector
+from rotation.calendar import Month
+from rotation.detection.detectors.scan import Detector, judged
+from rotation.detection.scan_results import tested
 from rotation.detection.statistics.correction import holm
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
+from rotation.findings.store import Finding
 
 Dice = np.random.Generator
+LOOKED_IN = Month(2027, 2)
+LOOKED_AT = datetime(2027, 3, 1, 9, 0, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -247,3 +253,10 @@ def write(table: ResultTable, path: Path) -> Path:
     """Write a table as a case file."""
     path.write_text("".join(lines(table)))
     return path
+
+
+def stored(table: ResultTable, rotation: int) -> list[Finding]:
+    """Test a rotation, and give the findings as a home stores them."""
+    made = [tested(result, LOOKED_IN) for result in judged(table, rotation)]
+    told = [{one.name: getattr(new, one.name) for one in fields(new)} | {"status": new.status} for new in made]
+    return [Finding(number=place, computed_at=LOOKED_AT, reviews=(), **one) for place, one in enumerate(told, 1)]

@@ -1,10 +1,12 @@
 """Tests of the exposure ledger: who was served what, when, through which channel, and what is overexposed."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
-from rotation.exposure.store import ExposureLimits, Serving, exposure_summaries, proposals, read_before
+from rotation.exposure.store import ExposureLimits, Serving, exposure_summaries, proposals
+from vault.database import transaction
 
 from ..conftest import FIRST
 
@@ -71,11 +73,18 @@ def test_tasks_that_leave_are_not_proposed():
     assert proposals([served("t", "ada", times=1000)], ExposureLimits(), {"u"}) == []
 
 
-def test_only_what_somebody_was_sent_do_they_know():
-    ledger = [
-        served("t", "ada", channel="endpoint", run=7, skeleton="k"),
-        served("u", "ada", channel="endpoint", run=4, skeleton="k"),
-        served("u", "bob", run=2, skeleton="k"),
-        served("v", "bob", channel="upstream:big", run=3),
-    ]
-    assert read_before(ledger) == {"ada": {"k": 4}}
+@pytest.mark.slow
+@pytest.mark.both_databases
+def test_only_what_somebody_was_sent_do_they_know(begun_home):
+    def serve(submitter, run, task, channel):
+        record = SimpleNamespace(number=run, month=str(FIRST), submitter=submitter)
+        with transaction(begun_home.engine) as session:
+            begun_home.exposures.expose(session, record, task, "k", channel=channel)
+
+    serve("ada", 7, "t", "endpoint")
+    serve("ada", 4, "u", "endpoint")
+    serve("bob", 2, "u", "docker")
+    serve("bob", 3, "v", "upstream:big")
+    assert begun_home.exposures.read_before() == {"ada": {"k": 4}}
+    assert [serving.task for serving in begun_home.exposures.of_same_skeletons(["v"])] == ["t", "u", "u", "v"]
+    assert begun_home.exposures.of_same_skeletons(["w"]) == []

@@ -343,7 +343,7 @@ def test_a_scan_still_reads_what_was_withdrawn(home):
     assert one.replacement is not None
     entered = home.withdrawals.entered()
     assert (entered[task], entered[one.replacement]) == (FIRST, FIRST.plus(1))
-    assert {task, one.replacement} < set(home.sealed_results.table("test").tasks)
+    assert {task, one.replacement} < set(home.sealed_results.table("test", home.sealed_results.runs()).tasks)
 
 
 def test_no_two_of_a_reserve_share_a_skeleton_whatever_their_stratum():
