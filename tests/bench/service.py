@@ -35,6 +35,8 @@ from quarterturn.app import Application
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.submissions.store.requests import SubmissionRequest
 from quarterturn.submissions.store.tables import SubmissionRow
+from rotation.calendar import Month
+from rotation.exposure.tables import ExposureRow
 from rotation.leaderboard import figures
 from rotation.leaderboard.tables import ScoreRow
 from sandbox.results.interval import Figure
@@ -237,6 +239,7 @@ def filled(folder: Path) -> Path:
         write = session.connection().execute
         write(insert(AccountRow), [_account(name) for name in names])
         write(insert(RunRow), [_run(number + 1, name) for number, name in enumerate(names)])
+        write(insert(ExposureRow), [_exposure(number + 1, name) for number, name in enumerate(names)])
         write(insert(ScoreRow), [_score(number + 1) for number in range(ACCOUNTS)])
         write(insert(SubmissionRow), [_submission(number, names[number % ACCOUNTS]) for number in range(SUBMISSIONS)])
     house.close()
@@ -254,6 +257,13 @@ def _run(number: int, name: str) -> dict[str, Any]:
         started_at=NOW, ended_at=NOW,
     )  # fmt: skip
     return row.model_dump()
+
+
+def _exposure(number: int, name: str) -> dict[str, Any]:
+    return {
+        "task_id": "t-" + "a" * 16, "skeleton_tag": "0" * 64, "run": number, "month": "2026-12", "submitter": name,
+        "channel": "docker", "times": 1, "first_at": NOW, "last_at": NOW,
+    }  # fmt: skip
 
 
 def _score(number: int) -> dict[str, Any]:
@@ -282,6 +292,8 @@ def _token(home: Path) -> str:
 def _refresh(home: Path) -> float:
     house = Application(home, None, lambda: NOW)
     house.refresh_public_view()
+    if len(house.leaderboard.of_month(Month.of(NOW))) < ACCOUNTS:
+        raise Failed("the leaderboard does not show every account that was scored")
     seconds = _timed(house.public_view.update)
     house.close()
     return rounded(seconds)
