@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from rotation.turn.plan import Plan
     from rotation.turn.turn import Rotation
     from sandbox.boxes.box import Box
-    from sandbox.endpoint import Sender
+    from sandbox.endpoint.signature import Sender
     from sandbox.isolation.run_classes import RunClass
     from sandbox.runs.rejudge import JudgeAgain
     from sandbox.runs.store import Runs

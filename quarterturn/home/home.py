@@ -22,6 +22,7 @@ from sqlalchemy import Engine
 from quarterturn import migrations, settings
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.home.paths import HomePaths
+from quarterturn.progress import NullProgress, Progress
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
 from vault.database import open_engine
@@ -33,11 +34,18 @@ from vault.keys.ring import FileKeyRing, KeyRing
 from vault.ledger.signatures.note import Signer
 from vault.store.tasks import in_use
 
+_QUIET = NullProgress()
 _PATIENCE = 10.0  # seconds to wait for another who makes the same home
 
 
 def create(
-    home: Path, chosen: Settings, passphrase: bytes | None, database: str | None = None, at: datetime | None = None
+    home: Path,
+    chosen: Settings,
+    passphrase: bytes | None,
+    database: str | None = None,
+    at: datetime | None = None,
+    *,
+    out: Progress = _QUIET,
 ) -> None:
     """Make a home; after an interruption, calling it again resumes.
 
@@ -47,6 +55,7 @@ def create(
         passphrase: of its key ring, or None for one without.
         database: an address that is used instead of the settings' and not written down, or None.
         at: the present moment, for the age of its ring's first key, or None.
+        out: is told each step.
 
     Raises:
         Refused: there is a home already, or the folder or the database holds something else.
@@ -55,6 +64,7 @@ def create(
     places = HomePaths(home.resolve())
     _refuse_what_is_there(places)
     _make_folders(places)  # 1
+    out.say("making the key ring and the signing keys")
     started = places.ring.exists()
     opened = FileKeyRing.open if started else partial(FileKeyRing.create, at=at)  # 2
     ring = opened(places.ring, passphrase)
@@ -64,6 +74,7 @@ def create(
     _show(places.log_vkey, f"{signer.verifier.vkey}\n")  # 3
     endpoint_sender(places, ring)
     month_key(places, ring)
+    out.say("making the tables of the database")
     engine = open_engine(places.database_url(chosen, database))
     try:
         migrations.upgrade(engine)  # 4

@@ -10,7 +10,7 @@ from quarterturn.boxes import choose_box
 from quarterturn.progress import Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
 from quarterturn.runs.request import ALONE, RunControl, RunRequest
-from sandbox.endpoint import Sender
+from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.outcome import TaskRun

@@ -20,8 +20,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from quarterturn.choices import LISTEN
 from quarterturn.errors import Malformed, NotFound, Refused
 from sandbox.boxes.box import Box
-from sandbox.endpoint import Callbacks, EndpointLauncher, Exceptions, Sender, listening, pin, public_base
-from sandbox.endpoint.address import parse
+from sandbox.endpoint.address import Exceptions, parse, pin
+from sandbox.endpoint.callbacks import Callbacks, listening
+from sandbox.endpoint.hosted_agent import EndpointLauncher, public_base
+from sandbox.endpoint.signature import Sender
 from sandbox.runs import submission as submissions
 from sandbox.runs.submission import Submission
 

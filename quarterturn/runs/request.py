@@ -13,7 +13,7 @@ from quarterturn.choices import BoxName, TaskSet
 from quarterturn.errors import Malformed
 from quarterturn.runs.hosted_endpoint import Hosting
 from sandbox.boxes.box import AgentLauncher, Box
-from sandbox.endpoint import Sender
+from sandbox.endpoint.signature import Sender
 from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions

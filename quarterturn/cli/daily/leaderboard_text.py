@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rotation.leaderboard.caveats import Untraceable
 from rotation.leaderboard.figures import SECONDARY, half_point
-from rotation.leaderboard.linked_scores import Scores
 from rotation.leaderboard.standings import LeaderboardLine
 from sandbox.results.score import Figure
+
+if TYPE_CHECKING:
+    from rotation.leaderboard.linked_scores import Scores
 
 
 def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:

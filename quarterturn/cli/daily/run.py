@@ -14,7 +14,7 @@ from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from sandbox.endpoint import Sender
+    from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
 

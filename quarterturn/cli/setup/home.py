@@ -59,9 +59,10 @@ def init(
     spec.require_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
     chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
-    create(home, chosen, new_passphrase() if passphrase else None, database(), wall_clock.now())
+    out = Output(as_json=as_json)
+    create(home, chosen, new_passphrase() if passphrase else None, database(), wall_clock.now(), out=out)
     key = str(HomePaths(home).log_vkey)
-    Output(as_json=as_json).result(
+    out.result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
         f"{home} is ready for the set '{spec.name}', first month {first}.",
         f"Publish the log's key: {key}",

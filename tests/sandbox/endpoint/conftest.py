@@ -24,7 +24,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from sandbox.boxes.box import SOCKET_NAME
-from sandbox.endpoint import Exceptions, Sender
+from sandbox.endpoint.address import Exceptions
+from sandbox.endpoint.signature import Sender
 
 NAME, ADDRESS = "agent.example.org", "203.0.113.10"
 Behaviour = Callable[[BaseHTTPRequestHandler, bytes], None]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.endpoint import Callbacks
 from sandbox.endpoint.callback_listener import MAX_CALLERS
+from sandbox.endpoint.callbacks import Callbacks
 from sandbox.errors import Lost, Malformed, Unavailable
 
 from ...patience import PATIENCE, until

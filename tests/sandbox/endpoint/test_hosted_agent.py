@@ -11,8 +11,9 @@ from ipaddress import ip_address
 import pytest
 
 from sandbox.boxes.box import ExitFacts, Program, ResourceLimits
-from sandbox.endpoint import Callbacks, EndpointLauncher, Pinned, public_base
-from sandbox.endpoint.address import Exceptions, parse
+from sandbox.endpoint.address import Exceptions, Pinned, parse
+from sandbox.endpoint.callbacks import Callbacks
+from sandbox.endpoint.hosted_agent import EndpointLauncher, public_base
 from sandbox.errors import Lost, Malformed, Refused
 
 from ...patience import PATIENCE, until
