@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from vault.ledger.write.cosigning import Witnesses
     from vault.store.public_log import PublicLog
     from vault.store.tasks import Vault
+    from vault.task.document import Task
 
 
 class Application:
@@ -684,7 +685,7 @@ class Application:
         """What runs are given."""
         from quarterturn.runs.request import Facilities
 
-        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway)
+        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway, self._dev_tasks)
 
     @cached_property
     def run_player(self) -> RunPlayer:
@@ -727,15 +728,22 @@ class Application:
         return RunRequest(image, None, submission.account, box, hosting, submission.model)
 
     def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
+        from quarterturn.errors import AgentCrashed
         from quarterturn.progress import NullProgress
         from quarterturn.runs.dev_runs import dev
-        from rotation.generation import dev_sets
-        from rotation.generation.grammars import shipped_grammars
 
-        tasks = dev_sets.tasks(shipped_grammars(), self.spec, first=1 if submission.tasks == "check" else None)
+        tasks = self._dev_tasks(1 if submission.tasks == "check" else None)
         with self.facilities.model(submission.model, "dev") as model:
             run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, hold=hold)
         self.trace_store.keep(submission.id, run.as_json())
+        if run.crashed:
+            raise AgentCrashed(run.stopped or "its program ended with an error on each task")
+
+    def _dev_tasks(self, first: int | None) -> Sequence[Task]:
+        from rotation.generation import dev_sets
+        from rotation.generation.grammars import shipped_grammars
+
+        return dev_sets.tasks(shipped_grammars(), self.spec, first=first)
 
     def _after_closed(self, number: int) -> None:
         self.after_results(f"results of run {number}")

@@ -43,6 +43,10 @@ class Refused(ApplicationError):
     kind: ClassVar[Kind] = "refused"
 
 
+class AgentCrashed(Refused):
+    """A program never asked for a public task; the message may quote what it printed there."""
+
+
 class NotAllowed(ApplicationError):
     """The caller may not do this, or not in the present state."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quarterturn.errors import AgentCrashed
+from sandbox.results.failure import AGENT_CRASHED
 from vault.errors import kind_of
 
 
@@ -34,6 +36,10 @@ CODES: Mapping[str, FailureCode] = {
     "refused": FailureCode(
         ours=False, hint="It breaks a rule for submissions: see what an image or an endpoint must not do."
     ),
+    AGENT_CRASHED: FailureCode(
+        ours=False,
+        hint="Its program ended with an error, or never asked for a task: a run on the dev set shows what it printed.",
+    ),
     "not-now": FailureCode(ours=True, hint="No set was live, or a turn was under way: submit it again after the turn."),
     "turn": FailureCode(ours=True, hint="The month turned before it was served a task. Refunded: submit it again."),
     "machine": FailureCode(ours=True, hint="Our machine could not run it. Tell us its id before the month turns."),
@@ -55,7 +61,7 @@ _KINDS: Mapping[str, str] = {
 
 def code_of(error: BaseException) -> str:
     """Give the code of what ended a submission."""
-    return _KINDS.get(str(kind_of(error)), "mistake")
+    return AGENT_CRASHED if isinstance(error, AgentCrashed) else _KINDS.get(str(kind_of(error)), "mistake")
 
 
 def charged(state: str, code: str | None, *, served: bool, started: bool = False) -> bool:

@@ -103,12 +103,21 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Session of one agent with one task, from start to end."""
+    """Session of one agent with one task, from start to end.
+
+    Attributes:
+        calls: its tool calls, in their order.
+        answer: what it answered, or None.
+        ended: how it ended.
+        model_calls: what was asked of a language model.
+        asked: whether any request came in; an agent that never asked does not know its task.
+    """
 
     calls: tuple[CallRecord, ...]
     answer: str | None = field(repr=False)
     ended: Ended
     model_calls: tuple[ModelCall, ...] = ()
+    asked: bool = True
 
     @property
     def upstream(self) -> UpstreamFact | None:
@@ -141,6 +150,7 @@ class Transcript:
         return {
             "ended": self.ended,
             "answer": self.answer,
+            "asked": self.asked,
             "calls": [_plain(call) for call in self.calls],
             "model_calls": [_plain(call) for call in self.model_calls],
         }

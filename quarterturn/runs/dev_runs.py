@@ -1,9 +1,13 @@
-"""Runs on public tasks: the dev set, or one task of it as a check. Everything is given back, and nothing is ranked."""
+"""Runs on public tasks: the dev set, or one task of it as a check. Everything is given back, and nothing is ranked.
+
+The first task is a smoke test: where the agent cannot start, or never asks for its task, nothing more is played.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from quarterturn.boxes import choose_box
@@ -13,10 +17,14 @@ from quarterturn.runs.request import ALONE, RunControl, RunRequest
 from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
 from sandbox.model_gateway.process import ModelGateway
+from sandbox.results.failure import AGENT_CRASHED
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result, Score, score
 from sandbox.runs.run import Terms, run_set
 from vault.task.document import Task
+
+LONGEST = 300
+"""Characters of a program's last line that a sentence quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +35,18 @@ class DevRun:
         box: the name of the box.
         tasks: what was run.
         runs: the outcome of each task, in the same order.
+        stopped: why no more was played, as a sentence, or None.
     """
 
     box: str
     tasks: Sequence[Task]
     runs: Sequence[TaskRun]
+    stopped: str | None = None
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the agent did nothing on its first task, or ended with an error on each."""
+        return self.stopped is not None or {run.code for run in self.runs} == {AGENT_CRASHED}
 
     @property
     def score(self) -> Score:
@@ -43,7 +58,7 @@ class DevRun:
         served = [
             {"task": task.document, "run": run.as_json()} for task, run in zip(self.tasks, self.runs, strict=True)
         ]
-        return {"box": self.box, "score": self.score.as_json(), "tasks": served}
+        return {"box": self.box, "score": self.score.as_json(), "tasks": served, "stopped": self.stopped}
 
 
 def dev(
@@ -63,8 +78,24 @@ def dev(
     playing = machine_lock.playing(own, stopped)
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
-        runs = run_set(tasks, submitted, box, places=places, on_done=done, terms=ours, cancelled=stopped)
+        play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
+        runs = play(tasks[:1], submitted, box)
+        if why := silence(runs):
+            return DevRun(box.name, tasks[:1], runs, why)
+        runs += play(tasks[1:], submitted, box)
     return DevRun(box.name, tasks, runs)
+
+
+def silence(runs: Sequence[TaskRun]) -> str | None:
+    """Say how an agent's program ended that never asked for its first task, or None where it did."""
+    if not runs or not runs[0].silent:
+        return None
+    run, printed = runs[0], runs[0].output.split("\n")
+    ended = {"agent-not-started": "it could not be started", "time-exceeded": "its time ran out"}.get(run.code)
+    how = ended or (f"it ended with status {run.exit_code}" if run.exit_code is not None else "it ended")
+    last = next((line.strip() for line in reversed(printed) if line.strip()), None)
+    words = f"; the last line that it printed: {last[:LONGEST]}" if last else "; it printed nothing"
+    return f"the agent never asked for its first task: {how}{words}"
 
 
 def result_of(task: Task, run: TaskRun, skeleton: str | None = None) -> Result:

@@ -118,7 +118,7 @@ class JobWorker:
         failed = False
         with beat.kept():
             try:
-                self._play(submission, claim, beat)
+                code = self._play(submission, claim, beat)
             except Unavailable as error:
                 lack = error
             except Exception as error:
@@ -134,7 +134,8 @@ class JobWorker:
             log.warning("%s waits; next try in %d s: %s", claim.id, pause(claim.attempt).total_seconds(), reason)
             self._queue.give_back(claim, pause(claim.attempt), failed=failed)
 
-    def _play(self, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> None:
+    def _play(self, submission: SubmissionRecord, claim: Claim, beat: LeaseHeartbeat) -> str | None:
+        """Play a submission; give the code of the run that was closed, if it has one."""
         chosen = self._kinds.request(submission)
         if submission.run is not None and self._runs.get(submission.run).state is RunState.DONE:
             self._kinds.settle(submission)
@@ -143,12 +144,14 @@ class JobWorker:
             self._kinds.private.run(chosen, NullProgress(), hold)
         else:
             self._kinds.public(chosen, submission, RunControl(lease_status=beat.status))
+        record = self._run(submission.id)
+        return record.code if record is not None and record.state is RunState.DONE else None
 
     def _why(self, name: str, error: Exception) -> str | None:
         """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""
         record = self._run(name)
         if record is not None and record.state is RunState.DONE:
-            return None
+            return record.code
         aborted = record is not None and record.state is RunState.ABORTED and record.code == "turn"
         return "turn" if aborted or isinstance(error, _Turned) else code_of(error)
 

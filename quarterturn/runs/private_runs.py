@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from quarterturn.errors import NotAllowed, Refused, UpstreamDown
+from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.progress import Progress
+from quarterturn.runs.dev_runs import silence
 from quarterturn.runs.request import ALONE, Facilities, LeaseStatus, RunControl, RunRequest
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.requests import SubmissionRecord
@@ -25,6 +26,7 @@ from sandbox.runs.run import Terms, run_set
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
 from vault.errors import Unavailable, kind_of
+from vault.task.document import Task
 
 
 def require_wall(box: Box) -> None:
@@ -36,6 +38,18 @@ def require_wall(box: Box) -> None:
     escaped = [attempt.name for attempt in selfcheck(box) if attempt.outcome == "escaped"]
     if escaped:
         raise Refused(f"the {box.name} box lets these out: {', '.join(escaped)}. No private task is run in it")
+
+
+def require_life(
+    tasks: Sequence[Task], submitted: Submission, box: Box, terms: Terms, cancelled: Callable[[], bool]
+) -> None:
+    """Play public tasks before a run is opened; the first must at least be asked for.
+
+    Raises:
+        AgentCrashed: it was not.
+    """
+    if why := silence(run_set(tasks, submitted, box, terms=terms, cancelled=cancelled)):
+        raise AgentCrashed(f"{why}. This was a public task: no run was opened, and none is counted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +179,7 @@ class PrivateRuns:
         player: plays the run.
         official: the runs that are bound to the ledger.
         runs: their rows.
-        facilities: boxes, signer and models.
+        facilities: boxes, signer, models, and public tasks, on one of which a program must do something first.
         unfinished: lists the submissions that workers go on with.
     """
 
@@ -189,6 +203,7 @@ class PrivateRuns:
             NotFound, Locked: the model is none of the settings, or its key was never entered.
             Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the
                 same.
+            AgentCrashed: the program never asked for a public task; no run was opened.
         """
         self._official.month()  # a set is live
         own = chosen.run_class(private=True)
@@ -206,6 +221,9 @@ class PrivateRuns:
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.model(chosen.model, "private"))
             require_wall(box)
+            if hold.resume is None and not chosen.hosting:
+                terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
+                require_life(self._facilities.dev_tasks(1), submitted, box, terms, cancelled)
             opened, _ = self._player.play(submitted, box, out, places=places, model=model, hold=hold)
         return opened.record, box
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +18,7 @@ from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.runs import submission as submissions
 from sandbox.runs.submission import Submission
+from vault.task.document import Task
 
 LeaseStatus = Literal["held", "cancelled", "stopped", "lost"]
 
@@ -109,9 +110,11 @@ class Facilities:
         box: gives the box of a name (None: that of the settings) for a class of runs.
         sender: gives the signer of requests to hosted endpoints.
         model: gives the model process of an upstream for runs of a set; None where no upstream is named.
+        dev_tasks: gives the first tasks of the public dev set, or all.
     """
 
     of_set: str
     box: Callable[[BoxName | None, RunClass], Box]
     sender: Callable[[], Sender]
     model: Callable[[str | None, TaskSet], AbstractContextManager[ModelGateway | None]]
+    dev_tasks: Callable[[int | None], Sequence[Task]]

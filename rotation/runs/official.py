@@ -30,7 +30,7 @@ from rotation.runs.run_ledger import RunLedger
 from rotation.runs.run_tasks import OpenRun, RunTasks
 from rotation.runs.withdrawal import Withdrawals
 from sandbox.boxes.box import Box
-from sandbox.results.failure import Failure
+from sandbox.results.failure import AGENT_CRASHED, Failure
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, Runs, RunState
 from sandbox.runs.submission import Submission, must_be_submittable
@@ -145,9 +145,10 @@ class OfficialRuns:
         """Commit to the results in a `score` leaf and publish it (step 4); give the results for scoring."""
         bound = self._run_tasks.results(run)
         results = tuple(item.result for item in bound)
+        code = AGENT_CRASHED if {item.code for item in bound} == {AGENT_CRASHED} else None
         score = self._run_ledger.score(run.record, [cohort.id for cohort in run.cohorts], bound)
         with self._months.transaction() as session:
-            self._runs.finish(run.record.number, run.attempt, session=session)
+            self._runs.finish(run.record.number, run.attempt, session=session, code=code)
             self._run_ledger.record(score, session)
             self._scored(session, run.record, results)
         self._run_ledger.publish()

@@ -41,11 +41,13 @@ class RunResult:
         result: what counts of it.
         tools: the names of the called tools, in order.
         task_commitment: the commitment to the task.
+        code: the code of its outcome, which is in no statement.
     """
 
     result: Result
     tools: Sequence[str]
     task_commitment: bytes
+    code: str = "finished"
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,7 @@ class RunTasks:
         task = self._vault.record(outcome.task_id)
         home = self._months.home_of(outcome.task_id) or ""
         result = Result.of(outcome, run=number, cohort=home, server=task.server, skeleton=task.skeleton_tag)
-        return RunResult(result, outcome.transcript.tools, task.commitment)
+        return RunResult(result, outcome.transcript.tools, task.commitment, outcome.code)
 
     def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
         served = self._exposures.of_run(number, session)

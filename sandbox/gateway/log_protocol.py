@@ -5,6 +5,7 @@ reading side trusts nothing: sizes and counts are capped, JSON is strict, every 
 must be numbered as they come. Any violation makes it a session with a lost gateway.
 
     {"ready": true}                                it listens, or plays its script
+    {"asked": true}                                the first request came in
     {"call": n, "tool", "arguments", "listed"}     a call came in
     {"result": n, "error", "injected", "refused", "seconds", "text"}
                                                    it was answered; refused: by the gateway itself
@@ -42,6 +43,7 @@ _SHAPES: tuple[Mapping[str, type], ...] = (
     {"late": str},
     {"ended": str},
     {"ready": bool},
+    {"asked": bool},
 )
 
 
@@ -55,7 +57,7 @@ class GatewayLog:
     """Runner's copy of the log, parsed from a gateway's bytes."""
 
     def __init__(self) -> None:
-        self.ready = False
+        self.ready = self.asked = False
         self.ended: Ended | None = None
         self.lost: list[str] = []
         self.late: list[str] = []
@@ -88,7 +90,7 @@ class GatewayLog:
 
     def transcript(self, otherwise: Ended) -> Transcript:
         """Give what there is; `otherwise` says how a session ended that did not say so itself."""
-        return Transcript(tuple(self._calls), self._answer, self.ended or otherwise)
+        return Transcript(tuple(self._calls), self._answer, self.ended or otherwise, asked=self.asked)
 
     def _take(self, entry: Mapping[str, Any]) -> None:
         if self.ended is not None and not entry.keys() & {"lost", "late", "result"}:
@@ -103,6 +105,8 @@ class GatewayLog:
             self.lost.append(entry["lost"])
         elif "late" in entry:
             self.late.append(entry["late"])
+        elif "asked" in entry:
+            self.asked = True
         elif "ready" in entry:
             self.ready = True
         elif entry["ended"] in get_args(Ended):

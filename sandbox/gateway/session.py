@@ -93,9 +93,11 @@ class AgentSession:
         self._turn = anyio.Lock()
 
     def begin(self) -> None:
-        """Start the wall clock, at the first request; a session that was prepared ahead loses no time."""
+        """Start the wall clock and log it, at the first request; a session that was prepared ahead loses no time."""
         if not self.begun.is_set():
             self.begun.set()
+            if self.ended is None:
+                self._emit({"asked": True})
             self._deadline = self._clock() + self.spec.wall
 
     def left(self) -> float:

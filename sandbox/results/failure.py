@@ -35,6 +35,9 @@ RETRIES = 4
 PREPARATIONS = 3
 """How often a worker tries to make a task's world, gateway and place ready; nothing is served by it."""
 
+AGENT_CRASHED = "agent-crashed"
+"""The code of an attempt, or of all in a run, whose program ended with an error; the predicate's word counts."""
+
 Failure = Literal["ours", "theirs", "unclear"]
 Blame = Failure | Literal["check"]
 
@@ -124,6 +127,11 @@ def _relay_died(facts: AttemptFacts) -> bool:
     return facts.agent is not None and facts.agent.relay_died and _undone(facts)
 
 
+def _agent_crashed(facts: AttemptFacts) -> bool:
+    exit_code = facts.agent.exit_code if facts.agent else None
+    return facts.ended == "agent-exited" and exit_code not in (None, 0) and facts.verdict is Verdict.FALSE
+
+
 def _server_missed(facts: AttemptFacts) -> bool:
     return facts.servers_missed > 0 and _undone(facts)
 
@@ -175,6 +183,11 @@ TABLE: tuple[FailureRule, ...] = (
         "a probe of the predicate could not be made",
         lambda f: f.verdict is Verdict.UNKNOWN,
         Ruling("unclear", "verdict-unknown"),
+    ),
+    FailureRule(
+        "the agent's program ended with an error, without an answer, and the task is not done",
+        _agent_crashed,
+        Ruling(None, AGENT_CRASHED),
     ),
     FailureRule("the session came to its end", lambda f: f.stage == Stage.VERDICT, Ruling(None, "finished")),
 )

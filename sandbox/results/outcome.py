@@ -36,6 +36,8 @@ class TaskRun:
         attempts: how many times the task was served, retries among them (each one is an exposure).
         phases: seconds by phase of the last attempt.
         output: what the program printed, escaped and cut.
+        exit_code: the status with which the program ended (128 + n where a signal n ended it); None if it had not
+            ended when the session did, or nobody knows.
         earlier: the attempts before this one, which count for nothing and are kept with it.
         judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
     """
@@ -51,6 +53,7 @@ class TaskRun:
     attempts: int = 1
     phases: Mapping[str, float] = field(default_factory=dict, repr=False)
     output: str = field(default="", repr=False)
+    exit_code: int | None = field(default=None, repr=False)
     earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
     judged_by: str = field(default="", repr=False)
 
@@ -72,13 +75,18 @@ class TaskRun:
         return self.verdict is Verdict.TRUE and not self.budget_exceeded and self.failure is None
 
     @property
+    def silent(self) -> bool:
+        """Whether the agent was let go and could not be started, or never asked for its task."""
+        return self.failure != "ours" and (not self.transcript.asked or self.code == "agent-not-started")
+
+    @property
     def calls(self) -> int:
         """Count all tool calls, unlisted ones too."""
         return len(self.transcript.calls)
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
-        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "judged_by")
+        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "exit_code", "judged_by")
         return {name: getattr(self, name) for name in plain} | {
             "verdict": self.verdict.value,
             "evidence": self.evidence.as_json(),
@@ -130,4 +138,6 @@ def transcript_from_json(value: Mapping[str, Any]) -> Transcript:
     """Read back what a transcript's `as_json` gave."""
     calls = tuple(CallRecord(**call) for call in value["calls"])
     models = tuple(ModelCall.from_json(call) for call in value.get("model_calls", ()))
-    return Transcript(calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models)
+    return Transcript(
+        calls=calls, answer=value["answer"], ended=value["ended"], model_calls=models, asked=value["asked"]
+    )

@@ -142,7 +142,7 @@ def _settled(job: Job, seen: _Seen, facts: AttemptFacts, phases: Mapping[str, fl
     ruling = classify(facts)
     if ruling.blame == "check" and seen.transcript:
         ruling = classify(facts, check(job, seen.transcript))
-    return _outcome(job, seen, ruling, phases)
+    return _outcome(job, seen, facts, ruling, phases)
 
 
 def _note_model(scene: RunEnvironment, seen: _Seen) -> None:
@@ -251,7 +251,7 @@ def _facts(scene: RunEnvironment, seen: _Seen) -> AttemptFacts:
     )
 
 
-def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
+def _outcome(job: Job, seen: _Seen, facts: AttemptFacts, ruling: Ruling, phases: Mapping[str, float]) -> TaskRun:
     failure, evidence = ruling.failure, seen.evidence
     if evidence is None or failure in ("ours", "unclear"):
         verdict = Verdict.UNKNOWN if failure == "ours" else Verdict.FALSE
@@ -267,5 +267,6 @@ def _outcome(job: Job, seen: _Seen, ruling: Ruling, phases: Mapping[str, float])
         code=ruling.code,
         phases=phases,
         output=seen.output,
+        exit_code=facts.agent.exit_code if facts.agent else None,
         judged_by=WORKER if seen.judged else "",
     )

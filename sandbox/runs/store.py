@@ -78,7 +78,7 @@ class RunRecord:
         tasks: how many tasks it must answer for.
         state: where it stands.
         attempt: its fencing number; 0 before the first start.
-        code: for an aborted run the reason.
+        code: for an aborted run the reason; for a finished one `agent-crashed` where each of its tasks ended so.
         opened_at: when it was queued.
         started_at: when its latest attempt began.
         ended_at: when it ended.
@@ -206,8 +206,10 @@ class Runs:
         """Take out what an attempt at one task left that does not count: the task is served again."""
         self._vault.drop_blobs(_left(number, task_id), session=session)
 
-    def finish(self, number: int, attempt: int, session: Session | None = None) -> RunRecord:
-        """End a run that has a result for each of its tasks.
+    def finish(
+        self, number: int, attempt: int, session: Session | None = None, *, code: str | None = None
+    ) -> RunRecord:
+        """End a run that has a result for each of its tasks; `code` says what all of them have in common.
 
         Raises:
             NotAllowed: another attempt has taken over, or results are missing.
@@ -217,7 +219,7 @@ class Runs:
             finished = len(_results(own, number))
             if finished < row.tasks:
                 raise NotAllowed(f"run {number} has {finished} of {row.tasks} results; run the others, or abort it")
-            return self._move(_record(row), "finish", own, ended_at=self._now())
+            return self._move(_record(row), "finish", own, code=code, ended_at=self._now())
 
     def abort(self, number: int, reason: str, session: Session | None = None) -> RunRecord:
         """End a run from outside, whoever holds it; what it had written stays sealed and counts for nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +13,10 @@ import typer
 from quarterturn.choices import LISTEN, TaskSet
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import Malformed
+from quarterturn.errors import Malformed, NotFound
 
 if TYPE_CHECKING:
+    from quarterturn.runs.dev_runs import DevRun
     from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
@@ -31,6 +34,15 @@ def run(
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the private set.")] = "dev",
     dev_of: Annotated[
         str | None, typer.Option("--dev-of", help="Which dev set: demo or mcpbench (default: the home's, else demo).")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", help="Play this task of the dev set alone: its id, or how it begins.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Show each task of the dev set call by call.")] = False,
+    out_file: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write the traces to a file: JSON if it ends in .json, else text."),
     ] = None,
     box: Box = None,
     model: Annotated[
@@ -60,17 +72,20 @@ def run(
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
     chosen = RunRequest(image, agent, who, box, hosting, model)
     out = Output(as_json=as_json)
-    if tasks == "private" and dev_of is not None:
-        raise Malformed("--dev-of chooses among dev sets: leave it out, or --set private")
+    if tasks == "private" and (dev_of or task or limit or trace or out_file):
+        raise Malformed(
+            "--dev-of, --task, --limit, --trace and --out are for the dev set; a private run has none of them"
+        )
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_app(home) as app, app.facilities.model(model, "dev") as gateway:
-            played = dev_runs.dev(chosen, _dev_tasks(home, dev_of), out, model=gateway)
-        out.result(played.as_json(), *run_text.dev(played))
+            played = dev_runs.dev(chosen, _chosen(_dev_tasks(home, dev_of), task, limit), out, model=gateway)
+        _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
-        played = dev_runs.dev(chosen, _dev_tasks(home, dev_of), out, partial(_sender, home, out))
-        out.result(played.as_json(), *run_text.dev(played))
+        chosen_tasks = _chosen(_dev_tasks(home, dev_of), task, limit)
+        played = dev_runs.dev(chosen, chosen_tasks, out, partial(_sender, home, out))
+        _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:
             record, used = app.private_runs.run(chosen, out, RunControl(resume))
@@ -80,6 +95,29 @@ def run(
             )
         data, lines = run_text.private(record, used.name, disclosed or {}, public)
         out.result(data, *lines)
+
+
+def _chosen(tasks: Sequence[Task], begins: str | None, limit: int | None) -> Sequence[Task]:
+    """Choose the task of an id, or the first ones."""
+    if begins is None:
+        return tasks[:limit]
+    named = [task for task in tasks if task.id.startswith(begins)]
+    if len(named) != 1:
+        several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
+        raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
+    return named
+
+
+def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> None:
+    """Print a dev run, and write its traces to a file."""
+    from quarterturn.cli.daily import run_text
+    from vault.files import write_atomically
+
+    if file is not None:
+        as_json = file.suffix == ".json"
+        text = json.dumps(played.as_json(), indent=1) if as_json else "\n".join(run_text.dev(played, traced=True))
+        write_atomically(file, f"{text}\n".encode(), file.with_name(f".{file.name}.part"))
+    out.result(played.as_json(), *run_text.dev(played, traced=traced), ok=played.stopped is None)
 
 
 def _dev_tasks(home: Path, name: str | None) -> list[Task]:

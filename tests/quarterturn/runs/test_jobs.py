@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def house(small, clock, monkeypatch):
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
+    monkeypatch.setattr(private_runs, "require_life", lambda *_: None)  # and no program
     yield house
     house.close()
 
@@ -128,6 +130,22 @@ def test_tasks_that_an_earlier_attempt_finished_are_not_served_again(house):
     for task in again:
         house.run_tasks.record(taken, outcome(task))
     assert len(house.official.close(taken)) == house.spec.size
+
+
+def test_a_run_whose_program_ended_with_an_error_in_every_task_has_failed_and_is_charged(house):
+    submission = submit(house)
+    claim = house.queue.claim("w")
+    opened = house.official.open(AGENT, NoWorld(), noted=lambda session, run: house.queue.opened(claim, run, session))
+    for task in serve(house.run_tasks, opened):
+        house.run_tasks.record(opened, replace(outcome(task), code="agent-crashed", exit_code=1))
+    house.official.close(opened)
+    assert house.runs.get(opened.record.number).code == "agent-crashed"
+    house.job_worker.work(claim, threading.Event())
+    ended = house.submissions.get(submission.id)
+    assert (ended.state, ended.code, ended.charged) == ("failed", "agent-crashed", True)
+    shown = house.owner_view.of(ended)
+    assert shown["failure"]["hint"].startswith("Its program ended with an error")
+    assert shown["figures"] is not None
 
 
 def left_of(task, text=b"first") -> UnjudgedResult:

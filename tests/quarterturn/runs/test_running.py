@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
+from quarterturn import trace_text
 from quarterturn.app import Application
-from quarterturn.cli.daily import run_text
 from quarterturn.errors import Malformed, Refused
 from quarterturn.runs import private_runs
 from quarterturn.runs.request import RunRequest
@@ -20,7 +20,7 @@ from sandbox.errors import Refused as NotGiven
 from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission as submissions
 from sandbox.runs.store import RunState
-from sandbox.transcript import Transcript
+from sandbox.transcript import CallRecord, Transcript
 from vault.ledger.statements.leaf import Statement
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -29,6 +29,9 @@ from ...patience import PATIENCE
 pytestmark = pytest.mark.slow
 
 AGENT = submissions.command("true", submitter="me", name="quiet")
+
+
+ASK = 'import os, urllib.request; urllib.request.urlopen(os.environ["QUARTERTURN_URL"] + "/task").read()\n'
 
 
 class NoWorld:
@@ -222,7 +225,7 @@ def test_a_box_that_holds_lets_a_run_begin(monkeypatch):
 def test_the_dev_set_gives_everything_back(few, say, tmp_path):
     (tmp_path / "quiet").mkdir()
     agent = tmp_path / "quiet" / "agent.py"
-    agent.write_text("print('hello')\n")
+    agent.write_text(f"{ASK}print('hello')\n")
     for folder in (tmp_path, tmp_path.parent):
         folder.chmod(0o755)
     said = say("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {agent}", "--dev-of", "few", "--json")
@@ -235,14 +238,74 @@ def test_the_dev_set_gives_everything_back(few, say, tmp_path):
     assert json.loads(said.out)["ok"] is True
 
 
-def test_a_failed_task_of_the_dev_set_says_why_and_what_was_printed_last():
-    kept = Evidence("filesystem.fileExists", Verdict.TRUE, found='"a.txt" is there')
+@pytest.mark.box
+@pytest.mark.slow
+def test_a_dev_run_is_shown_call_by_call_and_written_to_a_file(few, say, tmp_path):
+    folder = agent_of(tmp_path, f"{ASK}import sys; print('no key', file=sys.stderr); sys.exit(3)\n")
+    words = ("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {folder}/agent.py", "--dev-of", "few")
+    whole = say(*words, "--json").data
+    chosen = whole["tasks"][1]["run"]["task_id"]
+    said = say(*words, "--task", chosen[:9], "--trace", "--out", tmp_path / "trace.txt")
+    assert said.code == 0, said.err
+    assert (tmp_path / "trace.txt").read_text(encoding="utf-8") == said.out
+    for line in (f"FAIL  {chosen}", "agent-crashed", "ended           without an answer, exit status 3"):
+        assert line in said.out
+    assert "printed         no key" in said.out
+    assert "by server: " in said.out
+    assert "0 of 1 passed" in said.out
+    assert say(*words, "--limit", "1", "--out", tmp_path / "run.json").code == 0
+    written = json.loads((tmp_path / "run.json").read_bytes())
+    assert [item["run"]["exit_code"] for item in written["tasks"]] == [3]
+    unknown = say(*words, "--task", "t-zzz")
+    assert (unknown.code, "no task of the dev set has the id 't-zzz'" in unknown.sentence) == (3, True)
+    assert say(*words, "--set", "private", "--trace").code == 2
+
+
+@pytest.mark.box
+@pytest.mark.slow
+def test_an_agent_that_never_asks_for_its_task_is_stopped_before_anything_is_spent(few, small, say, tmp_path):
+    folder = agent_of(tmp_path, "raise RuntimeError('no key')\n")
+    words = ("run", "--as", "me", "--box", "bwrap", "--agent", f"python3 {folder}/agent.py")
+    said = say(*words, "--dev-of", "few", "--json")
+    assert said.code == 1
+    sentence = "never asked for its first task: it ended with status 1; the last line that it printed: RuntimeError"
+    assert sentence in said.data["stopped"]
+    assert [item["run"]["code"] for item in said.data["tasks"]] == ["agent-crashed"]
+    private = say(*words, "--set", "private", "--home", small)
+    assert (private.code, sentence in private.sentence) == (8, True), private.err
+    house = Application(small, None)
+    assert not house.runs.list()
+    assert not house.exposures.servings()
+    house.close()
+
+
+def agent_of(folder, source):
+    """Write an agent's program where the box can read it."""
+    (folder / "agent").mkdir()
+    (folder / "agent" / "agent.py").write_text(source)
+    for opened in (folder, folder.parent):
+        opened.chmod(0o755)
+    return folder / "agent"
+
+
+def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_how_the_program_ended():
+    kept = Evidence("filesystem.fileExists", Verdict.TRUE, {"path": "a.txt"}, '"a.txt" is there')
     gone = Evidence("not", Verdict.FALSE, children=(kept,))
     whole = Evidence("all", Verdict.FALSE, children=(kept, gone))
-    run = TaskRun(
-        "t", "recovery", 3, Verdict.FALSE, whole, Transcript((), None, "agent-exited"), output="one\nno such file\n\n"
-    )
-    assert run_text._why(run) == ['      "a.txt" is there', "      it printed: no such file"]
-    lost = replace(run, verdict=Verdict.UNKNOWN, code="engine-lost", output="")
-    assert run_text._why(lost) == ["      engine-lost"]
-    assert run_text._why(replace(run, verdict=Verdict.TRUE)) == []
+    call = CallRecord("filesystem.x", {"path": "a"}, listed=True, error=True, injected=True, result="busy", seconds=0.1)
+    transcript = Transcript((call,), None, "agent-exited")
+    run = TaskRun("t-1", "recovery", 3, Verdict.FALSE, whole, transcript, output="one\nno such file\n\n", exit_code=2)
+    task = {"server": "filesystem", "category": "recovery", "difficulty": "easy", "goal": "Remove a.txt."}
+    assert trace_text.headline(task, run.as_json()).split()[:5] == ["FAIL", "t-1", "filesystem", "recovery", "easy"]
+    told = ["goal Remove a.txt.", 'expected filesystem.fileExists {"path": "a.txt"}', 'seen "a.txt" is there']
+    ended = ["ended without an answer, exit status 2", "printed one", "no such file"]
+    squeezed = [" ".join(line.split()) for line in trace_text.failed(task, run.as_json())]
+    assert squeezed == [*told, *ended]
+    traced = [" ".join(line.split()) for line in trace_text.trace(task, run.as_json())]
+    assert traced[1:5] == [told[0], 'call 1 filesystem.x {"path": "a"}', "scheduled error busy", "answer none"]
+    assert "false: not" in traced
+    passed = replace(run, verdict=Verdict.TRUE).as_json()
+    assert trace_text.subtotals([(task, run.as_json()), (task, passed)]) == [
+        "by server: filesystem 1 of 2",
+        "by category: recovery 1 of 2",
+    ]

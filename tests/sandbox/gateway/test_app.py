@@ -26,7 +26,7 @@ class Echo:
 
 
 def served(*requests):
-    """Give the raw responses to raw requests, each over its own connection, and the log."""
+    """Give the raw responses to raw requests, each over its own connection, and the log after its first request."""
     log = []
     spec = GatewaySpec("r-1", "goal", listing(["filesystem.read_text_file"]), ("filesystem",), 50)
 
@@ -36,7 +36,7 @@ def served(*requests):
             make = protocol(app)
             return [await warmup.exchange(make, request) for request in requests]
 
-    return asyncio.run(serve()), log
+    return asyncio.run(serve()), [entry for entry in log if entry != {"asked": True}]
 
 
 def request(method="GET", path="/task", *headers, body=b"", host=HOST):

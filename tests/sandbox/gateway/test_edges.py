@@ -26,7 +26,8 @@ def test_an_answer_is_taken_while_there_is_time(seconds, taken):
     session = AgentSession(SPEC, NoServer(), log.append, clock=lambda: next(now))
     session.begin()
     assert session.answer("42") is taken
-    assert log == ([{"answer": "42"}, {"ended": "answered"}] if taken else [{"ended": "time-exceeded"}])
+    ends = [{"answer": "42"}, {"ended": "answered"}] if taken else [{"ended": "time-exceeded"}]
+    assert log == [{"asked": True}, *ends], "the first request is logged, once"
 
 
 @pytest.mark.parametrize("hosts", [[], sorted(HOSTS), sorted(HOSTS)[:1]], ids=["none", "two", "one"])

@@ -57,6 +57,12 @@ CASES = [
         "unclear",
         "verdict-unknown",
     ),
+    (
+        "the agent's program ended with an error, without an answer, and the task is not done",
+        replace(DONE, ended="agent-exited", agent=DIED),
+        None,
+        "agent-crashed",
+    ),
     ("the session came to its end", DONE, None, "finished"),
 ]
 CLOSED_LIST = {
@@ -74,7 +80,7 @@ def every_fact():
     values = {
         "stage": list(Stage),
         "ended": [None, *typing.get_args(Ended)],
-        "agent": [None, ENDED, CUT_OFF, LOST],
+        "agent": [None, ENDED, DIED, CUT_OFF, LOST],
         "world": worlds,
         "too_large": [False, True],
         "unjudged": [False, True],
@@ -151,6 +157,10 @@ def test_how_the_agent_itself_ended_never_decides(code):
     agent = box.ExitFacts(running=False, exit_code=code)
     starved = replace(agent, out_of_memory=True)
     assert classify(replace(DONE, agent=agent)) == classify(replace(DONE, agent=starved)) == Ruling(None, "finished")
+    unanswered = classify(replace(DONE, ended="agent-exited", agent=agent))
+    assert unanswered == Ruling(None, "agent-crashed" if code else "finished"), "only the code tells, and no blame"
+    done = replace(DONE, ended="agent-exited", agent=agent, verdict=Verdict.TRUE)
+    assert classify(done) == Ruling(None, "finished")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Lost, NotAllowed, Refused
 from sandbox.results.failure import PREPARATIONS, RETRIES
+from sandbox.results.outcome import TaskRun
 from sandbox.runs import submission
 from sandbox.runs.run import Solution, Terms, run_set
 from verifiers.language.verdict import Verdict
@@ -222,8 +223,10 @@ def test_a_program_that_crashes_has_simply_not_done_the_task():
         raise SystemExit("oh dear")
 
     outcome = played(crash)
-    assert (outcome.verdict, outcome.failure, outcome.code) == (Verdict.FALSE, None, "finished")
+    assert (outcome.verdict, outcome.failure, outcome.code) == (Verdict.FALSE, None, "agent-crashed")
+    assert (outcome.exit_code, outcome.silent, outcome.transcript.asked) == (1, True, False)
     assert "oh dear" in outcome.output
+    assert TaskRun.from_json(json.loads(json.dumps(outcome.as_json()))) == outcome
 
 
 def test_calls_to_tools_that_are_not_listed_are_counted():

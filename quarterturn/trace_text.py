@@ -1,0 +1,116 @@
+"""Trace of a task run as text, for terminal, page and file: goal, calls, answer, exit status and evidence. Pure.
+
+The input is plain JSON: a task's document, and its run as `TaskRun.as_json` gives it. Only runs of public tasks have a
+trace (the dev set, retired tasks). Texts of agents and servers are hostile: they are escaped where they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+WIDTH = 110
+LONGEST = 600
+"""Characters of an argument list, a result or an output that are shown."""
+ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
+MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
+
+Item = Mapping[str, Any]
+
+
+def headline(task: Item, run: Item) -> str:
+    """Write a task run in one line: outcome, task, kind, calls, and the code where it is another than `finished`."""
+    kind = f"{task['server']} {task['category']} {task['difficulty']}"
+    calls = f"{len(run['transcript']['calls'])} of {run['max_steps']} calls"
+    code = "" if run["code"] == "finished" else f"  {run['code']}"
+    return f"{_mark(run)}  {run['task_id']}  {kind:<36} {calls}{code}"
+
+
+def failed(task: Item, run: Item) -> list[str]:
+    """Say why a task was not passed: its goal, what was expected beside what was seen, and how its program ended."""
+    return [*_labelled("goal", task["goal"]), *_missed(run["evidence"]), *_ended(run)]
+
+
+def trace(task: Item, run: Item) -> list[str]:
+    """Write all of a task run, call by call."""
+    lines = [headline(task, run), *_labelled("goal", task["goal"])]
+    for number, call in enumerate(run["transcript"]["calls"], 1):
+        outcome = "scheduled error" if call["injected"] else "error" if call["error"] else "result"
+        lines += _labelled(f"call {number}", f"{call['tool']} {_plain(call['arguments'])}")
+        lines += _labelled(outcome, call["result"])
+    if not run["transcript"]["calls"]:
+        lines += _labelled("calls", "none")
+    answer = run["transcript"]["answer"]
+    lines += _labelled("answer", "none" if answer is None else answer)
+    return [*lines, *_ended(run), *_labelled("evidence", ""), *_tree(run["evidence"], 1)]
+
+
+def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
+    """Count passed tasks by server, and by category."""
+    lines = []
+    for name in ("server", "category"):
+        of = Counter(task[name] for task, _ in played)
+        passed = Counter(task[name] for task, run in played if _passed(run))
+        lines.append(f"by {name}: " + ", ".join(f"{value} {passed[value]} of {of[value]}" for value in sorted(of)))
+    return lines
+
+
+def _mark(run: Item) -> str:
+    return MARKS["true"] if _passed(run) else MARKS["unknown"] if run["verdict"] == "unknown" else MARKS["false"]
+
+
+def _passed(run: Item) -> bool:
+    over = run["transcript"]["ended"] in ("steps-exceeded", "time-exceeded")
+    return run["verdict"] == "true" and not over and run["failure"] is None
+
+
+def _missed(evidence: Item) -> Iterator[str]:
+    """Give what was expected beside what was seen, at each leaf that came out as the whole did."""
+    children = evidence.get("children", ())
+    if evidence["op"] in ("all", "any", "not", "run") and children:
+        for child in children:
+            if evidence["op"] in ("not", "run") or child["verdict"] == evidence["verdict"]:
+                yield from _missed(child)
+        return
+    yield from _labelled("expected", f"{evidence['op']} {_plain(evidence.get('looked_at', {}))}".strip())
+    yield from _labelled("seen", evidence.get("found") or "nothing more is known")
+
+
+def _tree(evidence: Item, depth: int) -> Iterator[str]:
+    arguments = f" {_plain(evidence['looked_at'])}" if evidence.get("looked_at") else ""
+    seen = f"; seen: {evidence['found']}" if evidence.get("found") else ""
+    yield from _wrapped("  " * depth + " " * 4, f"{evidence['verdict']}: {evidence['op']}{arguments}{seen}")
+    for child in evidence.get("children", ()):
+        yield from _tree(child, depth + 1)
+
+
+def _ended(run: Item) -> Iterator[str]:
+    """Say how the program ended, where that was with an error, or without an answer."""
+    status, ended = run.get("exit_code"), run["transcript"]["ended"]
+    if ended == "answered" and not status:
+        return
+    yield from _labelled("ended", f"{ENDS.get(ended, ended)}{'' if status is None else f', exit status {status}'}")
+    printed = run["output"].strip()
+    yield from _labelled("printed", printed[-LONGEST:] if printed else "nothing")
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    """Write a text behind its label, wrapped."""
+    head = f"      {label:<16}"
+    wrapped = [line for part in _short(text).splitlines() or [""] for line in _wrapped(" " * len(head), part)]
+    return [(head + line.strip()).rstrip() if place == 0 else line for place, line in enumerate(wrapped)]
+
+
+def _wrapped(indent: str, text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent, drop_whitespace=True) or [indent]
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True) if value else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
