@@ -78,7 +78,8 @@ def hold(at: str) -> Held:
         del os.environ[name]
     os.environ |= {"LOGNAME": "test-house", "COLUMNS": WIDTH}  # who it runs as stands in the access log
     os.urandom = held.entropy
-    import multiprocessing.process  # noqa: F401, PLC0415 - draws a key when it is first imported, whoever does that
+    import multiprocessing.process  # noqa: F401 - draws a key when it is first imported, whoever does that
+
     random._urandom = held.entropy  # type: ignore[attr-defined]  # `secrets` and `random.SystemRandom` draw from it
     secrets.choice, secrets.token_bytes = choice, held.entropy  # type: ignore[assignment]
     secrets.token_hex = lambda nbytes=32: held.entropy(nbytes).hex()
