@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 import typer.main
@@ -28,16 +28,18 @@ from quarterturn.cli.terminal.exits import BUG, EXITS, INTERRUPTED, OK, exit_cod
 from quarterturn.cli.terminal.output import printable
 from quarterturn.cli.terminal.secrets import take_secrets
 from quarterturn.cli.terminal.verb_groups import GroupedVerbs
+from quarterturn.cli.terminal.version import show as show_version
 from quarterturn.errors import where
 
 NAME = "quarterturn"
+COMPLETING = f"_{NAME.upper()}_COMPLETE"
+"""The variable in which a shell asks for completions."""
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 app = typer.Typer(
     name=NAME,
     cls=GroupedVerbs,
     help="Keep a benchmark's tasks secret while they count, and fix in public which were used when.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -58,9 +60,20 @@ for title, modules in GROUPS.items():
         app.registered_groups += section.registered_groups
 
 
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before a verb."""
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
     _stand_in()
+    if os.environ.get(COMPLETING):
+        tree().main([], prog_name=NAME)  # answers the shell and ends
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # both are text files here
     sys.exit(run(sys.argv[1:]))

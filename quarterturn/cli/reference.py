@@ -49,8 +49,10 @@ def page() -> str:
 
 
 def _groups(command: Any) -> Iterator[str]:
-    """Describe the groups of verbs, in the order of `--help`."""
+    """Describe the options of the bare command, then the groups of verbs in the order of `--help`."""
     context = command.context_class(command, info_name=NAME)
+    yield "Before any verb:\n"
+    yield from _parameters(command, context)
     for title, verbs in groupby(command.commands.items(), key=lambda item: group_of(item[1])):
         yield f"## {title}\n"
         for name, verb in verbs:

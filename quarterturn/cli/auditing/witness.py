@@ -39,17 +39,19 @@ def witness(
     import time
 
     from quarterturn import logs
+    from quarterturn.cli.terminal.server_address import serving_at
     from quarterturn.http.routes.witness import serve
-    from sandbox.endpoint.callbacks import listening
+    from sandbox.endpoint import callbacks
     from vault.keys import witness_keys
     from vault.ledger.write.witness import LocalWitness
 
     cosigners = [witness_keys.read(path) for path in key]
-    host, port = listening(listen)
+    host, port = callbacks.listening(listen)
     local = LocalWitness(state, [key for text in log for key in _log(text)], cosigners, lambda: int(time.time()))
     logs.configure()
     out = Output(as_json=False)
-    serve(local, host, port, ready=lambda url: out.say(f"witnessing at {url}"))
+    with serving_at(host, port, "--listen"):
+        serve(local, host, port, ready=lambda url: out.say(f"witnessing at {url}"))
 
 
 def witness_key(

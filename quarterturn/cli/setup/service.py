@@ -33,10 +33,11 @@ def serve(
     """Serve a home over HTTP, run its submissions, make its turns. Ends when it is interrupted."""
     from quarterturn import logs
     from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.cli.terminal.server_address import serving_at
     from quarterturn.http.serve import Together
     from quarterturn.http.serve import serve as run
 
-    with open_app(home) as app:
+    with open_app(home) as app, serving_at(host, port, "--host and --port"):
         app.approvals.in_force()
         logs.configure()
         works = app.executor(workers, only)

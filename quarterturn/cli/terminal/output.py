@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from quarterturn.cli.terminal.colour import painted
 from quarterturn.cli.terminal.exits import NO
 
 
@@ -32,7 +33,7 @@ class Output:
             print(json.dumps({"ok": ok, "data": data}, sort_keys=True))
         else:
             for line in lines:
-                print(printable(line))
+                print(painted(printable(line), line, sys.stdout))
         if not ok:
             raise typer.Exit(otherwise)
 
@@ -45,7 +46,7 @@ class Output:
 
     def say(self, line: str) -> None:
         """Print a line of progress to standard error."""
-        print(printable(line), file=sys.stderr, flush=True)
+        print(painted(printable(line), line, sys.stderr), file=sys.stderr, flush=True)
 
     @contextmanager
     def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
