@@ -95,14 +95,33 @@ def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, hom
         "rooms": True,
         "home": True,
         "keys": False,  # nothing but its mode protects the ring
-        "witnesses": True,
-        "approvals": True,
+        "witnesses": False,
+        "approvals": False,
         "clock": True,
         "public view": True,
     }
-    assert said.data["docker box"]["detail"] == (
-        "no engine (without it, images cannot be run, and no score can be official)"
-    )
+    assert {name for name, found in said.data.items() if found["level"] == "advice"} == {
+        name for name, found in said.data.items() if not found["ok"]
+    }
+    assert said.data["docker box"] == {
+        "ok": False,
+        "level": "advice",
+        "detail": "no engine (without it, images cannot be run, and no score can be official)",
+        "mend": "start a Docker engine",
+    }
+
+
+def test_each_line_of_the_doctor_that_is_not_ok_says_what_mends_it(there, say, home):
+    there(docker=NoBox("no engine"))
+    lines = {line[8:19].strip(): line for line in say("doctor", "--home", home).out.splitlines()}
+    assert {line.split()[0] for line in lines.values()} == {"ok", "advice"}
+    assert all(("To mend it: " in line) == line.startswith("advice") for line in lines.values())
+    for name, mend in (
+        ("keys", f"quarterturn keys add passphrase --as NAME --home {home}"),
+        ("witnesses", f"ledger.policy in {home}/quarterturn.toml"),
+        ("approvals", f"approvals.actions in {home}/quarterturn.toml"),
+    ):
+        assert f"To mend it: {mend}" in lines[name]
 
 
 def test_the_doctor_says_what_a_reader_of_states_can_reach(there, say, tmp_path, monkeypatch):
@@ -116,15 +135,18 @@ def test_without_a_box_the_doctor_says_six(there, say, tmp_path):
     there(docker=NoBox("no engine"), bwrap=NoBox("no bwrap"))
     said = say("doctor", "--home", tmp_path / "none", "--json")
     assert (said.code, said.object["ok"]) == (6, False)
+    assert {name for name, found in said.data.items() if found["level"] == "wrong"} == {"bwrap box", "docker box"}
     assert "make one with `quarterturn init" in said.data["home"]["detail"]
+    assert said.data["home"]["mend"] == f"quarterturn init --home {tmp_path / 'none'}"
 
 
 def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
     there()
     (home / "quarterturn.toml").write_text("[rum]\n")
     said = say("doctor", "--home", home, "--json")
-    assert said.code == 0
-    assert said.data["home"]["ok"] is False
+    assert said.code == 6
+    assert (said.data["home"]["ok"], said.data["home"]["level"]) == (False, "wrong")
+    assert said.data["home"]["mend"] == f"correct {home}/quarterturn.toml"
     assert "'benchmark' is wrong" in said.data["home"]["detail"]
 
 

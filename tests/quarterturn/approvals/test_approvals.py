@@ -220,8 +220,10 @@ def test_an_action_without_a_rule_leaves_no_request(home, opened):
     house.approvals.require(*EXPORT)
     assert house.vault.access_log() == []
     assert doctor_checks.machine(home).data["approvals"] == {
-        "ok": True,
+        "ok": False,
+        "level": "advice",
         "detail": "nothing takes two maintainers: one person may do everything",
+        "mend": f"approvals.actions in {home}/quarterturn.toml (docs/how-to/two-people.md)",
     }
 
 

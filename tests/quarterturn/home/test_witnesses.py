@@ -120,7 +120,7 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     house = Application(home, None)
     assert not house.vault.records("live")
     assert house.ledger.published.size == 0 < house.writer.size
-    assert "--  witnesses   the log's head waits for the quorum 'any-two'" in say("doctor", "--home", home).out
+    assert "wrong   witnesses   the log's head waits for the quorum 'any-two'" in say("doctor", "--home", home).out
 
     served["ada"].start()
     assert say("turn", "run", "--home", home).code == 0

@@ -14,7 +14,8 @@ import pytest
 from sqlmodel import Session, select
 
 from quarterturn.app import Application
-from quarterturn.cli.setup import doctor_checks
+from quarterturn.cli.setup import doctor_checks, home_checks
+from quarterturn.cli.setup.finding import ok
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month.automatic_turn import MonthlyClock
@@ -320,8 +321,7 @@ def test_the_waits_grow_and_end():
 
 def test_doctor_says_when_the_next_turn_is_due_and_that_nothing_is_missing(at):
     house, _ = at(DUE - timedelta(days=20))
-    assert doctor_checks._clock(house) == (
-        True,
+    assert home_checks.clock(house) == ok(
         "the turn of 2026-12 is due on 2027-01-01 at 00:00 UTC. Nothing is missing for it",
     )
 
@@ -331,12 +331,14 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     settings.write_text(settings.read_text().replace('webhook = ""', 'webhook = "http://127.0.0.1:9/"'))
     settings.write_text(settings.read_text().replace('webhook_secret_file = ""', 'webhook_secret_file = "none"'))
     house, present = at(DUE)
-    ok, said = doctor_checks._clock(house)
-    assert (ok, "is overdue since 2027-01-01" in said, "that `quarterturn serve` runs" in said) == (False, True, True)
+    finding = home_checks.clock(house)
+    assert (finding.level, "is overdue since 2027-01-01" in finding.detail) == ("wrong", True)
+    assert "that `quarterturn serve` runs" in finding.mend
     house.monthly_clock.look()
     present.now = datetime(2027, 1, 28, tzinfo=UTC)
-    ok, said = doctor_checks._clock(house)
-    assert not ok
+    finding = home_checks.clock(house)
+    said = finding.detail
+    assert (finding.level, finding.mend) == ("advice", f"quarterturn task admit --as NAME --home {house.home}")
     assert "the turn of 2027-01 is due on 2027-02-01 at 00:00 UTC. Too few reviewed tasks" in said
     assert (
         "turn.done/2026-12 was not delivered by webhook (its secret's file cannot be used: none); "
@@ -344,9 +346,20 @@ def test_doctor_reports_an_overdue_turn_what_it_lacks_and_unsent_notices(at, liv
     )
 
 
+def test_the_first_set_of_a_new_home_is_due_and_never_overdue(home, stock):
+    house = Application(home, None, now=lambda: datetime(2027, 3, 5, tzinfo=UTC))
+    lacking = home_checks.clock(house)
+    assert lacking.detail.startswith("the first set is due: no turn was made yet, so no task is live. Too few reviewed")
+    assert (lacking.level, lacking.mend) == ("advice", f"quarterturn task admit --as NAME --home {home}")
+    stock(house, 4)
+    ready = home_checks.clock(house)
+    assert (ready.level, ready.mend) == ("advice", f"quarterturn turn run --home {home}")
+    assert ready.detail.endswith("so no task is live. Nothing is missing for it")
+
+
 def test_doctor_without_the_passphrase_says_so(tmp_path):
     create(tmp_path / "home", Settings(benchmark=BenchmarkSettings(first_month="2026-12")), b"test-phrase")
     found = doctor_checks.machine(tmp_path / "home").data["clock"]["detail"]
-    assert found.startswith("the turn of 2026-11 is ")
+    assert found.startswith(("the turn of 2026-11 is due on ", "the first set is due"))
     assert "The key ring or a signing key cannot be used" in found
     assert "clock" not in doctor_checks.machine(tmp_path / "nothing").data

@@ -1,0 +1,178 @@
+"""Checks of a home for `doctor`: each opens the home by itself, so that one that fails hides no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from quarterturn.app import Application
+from quarterturn.cli.daily import leaderboard_text
+from quarterturn.cli.daily.approval import rules_lines
+from quarterturn.cli.setup.finding import Finding, advice, ok, wrong
+from quarterturn.cli.terminal.secrets import PASSPHRASE
+from quarterturn.errors import ApplicationError
+from quarterturn.home import policies
+from quarterturn.home.paths import HomePaths
+from quarterturn.keys import key_locks
+from quarterturn.month.turn_preview import NextTurn
+from vault.errors import Locked, VaultError, kind_of
+from vault.keys.unlocking import protected
+from vault.ledger.tree.tiles import HEAD
+
+LOCKED = f"put the key ring's passphrase into {PASSPHRASE}, and its file back if that is missing"
+Check = Callable[[Application], Finding]
+
+
+def check(folder: Path, database: str | None, passphrase: bytes | None) -> dict[str, Finding]:
+    """Check a home; where there is none, that is the one finding.
+
+    `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
+    """
+    chosen = CHECKS if HomePaths(folder).settings.is_file() else {"home": home}
+    return {name: _opened(folder, database, passphrase, look) for name, look in chosen.items()}
+
+
+def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: Check) -> Finding:
+    """Look at an open home; where it cannot be opened, that is what is found."""
+    try:
+        app = Application(folder, passphrase, database=database)
+        try:
+            return look(app)
+        finally:
+            app.close()
+    except (ApplicationError, VaultError) as error:
+        return _failed(folder, error)
+
+
+def _failed(folder: Path, error: Exception) -> Finding:
+    """Say what keeps a home from being looked at."""
+    places, sentence = HomePaths(folder), str(error)
+    if not places.settings.is_file():
+        return advice(sentence, f"quarterturn init --home {folder}")
+    mends = {
+        "locked": LOCKED,
+        "malformed": f"correct {places.settings}",
+        "unavailable": f"database.url in {places.settings}, or start what does not answer",
+    }
+    level = advice if kind_of(error) == "locked" and places.ring.is_file() else wrong
+    return level(sentence, mends.get(str(kind_of(error)), f"quarterturn log fsck --home {folder}"))
+
+
+def home(app: Application) -> Finding:
+    """Say which home it is, and what the scores of its live tasks are worth."""
+    benchmark, caveats = (
+        app.settings.benchmark,
+        [
+            *leaderboard_text.public_grammar(app.caveats.public_cohorts()),
+            *leaderboard_text.untraceable(app.caveats.untraceable()),
+        ],
+    )
+    summary = f"{app.home}, set '{benchmark.set}', first month {benchmark.first_month}"
+    return ok("; ".join([summary, *caveats]))
+
+
+def keys(app: Application) -> Finding:
+    """Say which locks there are, and where a single lock opens the home or nothing protects it."""
+    locks, ring = key_locks.locks_of(app.places), app.places.ring
+    if not protected(ring):
+        return advice(
+            f"whoever can read {ring} has all keys", f"quarterturn keys add passphrase --as NAME --home {app.home}"
+        )
+    sentence = f"the key ring opens with {' or '.join(lock['name'] for lock in locks)}"
+    if len(locks) == 1 and locks[0]["kind"] != "custodians":
+        return advice(
+            f"{sentence} alone; nobody else can open this home",
+            f"quarterturn keys add, another lock, or quarterturn keys split, among custodians (--home {app.home})",
+        )
+    return ok(sentence)
+
+
+def witnesses(app: Application) -> Finding:
+    """Say who cosigns the log, and whether they did."""
+    if app.policy is None:
+        return advice(
+            "nobody cosigns the log: order and time are the operator's word",
+            f"ledger.policy in {app.places.settings}, a file that names witnesses (docs/how-to/run-a-witness.md)",
+        )
+    quorum, path = app.policy.quorum, app.places.log / HEAD
+    if not path.exists():
+        return ok(f"the quorum '{quorum}' has to cosign the log's first head")
+    if names := policies.cosigners(app.policy, path.read_bytes()):
+        return ok(f"the log's head is cosigned by {', '.join(names)}")
+    return wrong(
+        f"the log's head waits for the quorum '{quorum}', and nothing goes live before it has cosigned",
+        f"quarterturn turn run --home {app.home}, which asks again and names the witnesses that do not answer",
+    )
+
+
+def approvals(app: Application) -> Finding:
+    """Say what takes two maintainers, and whether the settings say the same."""
+    status = app.approvals.status()
+    sentence, listed = "; ".join(rules_lines(status)), f"quarterturn approval list --home {app.home}"
+    if status.state == "changed":
+        return wrong(sentence, listed)
+    if status.state == "proposed":
+        return advice(sentence, listed)
+    if not status.rules.actions:
+        return advice(sentence, f"approvals.actions in {app.places.settings} (docs/how-to/two-people.md)")
+    return ok(sentence)
+
+
+def clock(app: Application) -> Finding:
+    """Say when the next turn is due, what it lacks, and which notices were not delivered."""
+    month, due = app.turn_calendar.next()
+    coming, now, first = app.monthly_clock.coming(), app.now(), not app.turn_calendar.made()
+    is_due, soon = now >= due, now >= due - timedelta(days=app.settings.clock.remind_days)
+    if first and is_due:
+        sentences = ["the first set is due: no turn was made yet, so no task is live"]
+    else:
+        sentences = [f"the turn of {month} {'is overdue since' if is_due else 'is due on'} {due:%Y-%m-%d at %H:%M} UTC"]
+    sentences += [*coming.lacks, *coming.notes] or ["Nothing is missing for it"]
+    failed = [notice for notice in app.outbox.posted() if notice.error and not notice.sent]
+    if failed:
+        last, rest = failed[-1], "it was given up" if failed[-1].given_up else "it will be tried again"
+        sentences.append(f"The notice {last.key} was not delivered by {last.channel} ({last.error}); {rest}")
+    detail = ". ".join(sentence.rstrip(".") for sentence in sentences)
+    if is_due:
+        return (advice if first else wrong)(detail, _next_step(app, coming, first=first))
+    if soon and coming.lacks:
+        return advice(detail, _next_step(app, coming, first=first))
+    return advice(detail, f"[notify] in {app.places.settings}") if failed else ok(detail)
+
+
+def _next_step(app: Application, coming: NextTurn, *, first: bool) -> str:
+    """Give the command that the next turn waits for."""
+    where = f"--home {app.home}"
+    if not coming.lacks:
+        run = f"quarterturn turn run {where}"
+        return run if first else f"{run}, and check that `quarterturn serve` runs, without --no-clock"
+    try:
+        waiting = app.reviews.waiting()
+    except Locked:
+        return LOCKED
+    return f"quarterturn task {'review' if waiting else 'admit'} --as NAME {where}"
+
+
+def public_view(app: Application) -> Finding:
+    """Say which public files are not what the home's rows say."""
+    try:
+        behind = app.public_view.behind() if app.places.view.is_dir() else []
+    except Locked:
+        return ok("not compared: the key ring is locked")
+    if not behind:
+        return ok("current, as far as it was written")
+    return wrong(
+        f"behind: {', '.join(behind)}",
+        f"quarterturn serve --home {app.home}, which writes it when it starts; its log says what failed",
+    )
+
+
+CHECKS: Mapping[str, Check] = {
+    "home": home,
+    "keys": keys,
+    "witnesses": witnesses,
+    "approvals": approvals,
+    "clock": clock,
+    "public view": public_view,
+}
