@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from quarterturn.choices import State
+from quarterturn.cli.daily import review
+from quarterturn.cli.daily.review import state_lines, states
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
-
-if TYPE_CHECKING:
-    from quarterturn.tasks.review import TaskReviews
-    from vault.store.tasks import TaskRecord
 
 TaskId = Annotated[str, typer.Argument(help="A task's id.")]
 
@@ -35,7 +32,7 @@ def register(app: typer.Typer) -> None:
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
-    task.command("review")(task_review)
+    task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)
     task.command("shred")(task_shred)
     app.add_typer(task, name="task")
@@ -115,60 +112,8 @@ def task_import(
     with open_app(home) as app:
         app.task_import.refuse_known(drafts)
         records = app.task_import.take_in(drafts, box=app.box(box), author=who)
-    data = _states(records)
-    Output(as_json=as_json).result(data, *_state_lines(data))
-
-
-def task_review(
-    who: Who,
-    task_id: Annotated[str | None, typer.Argument(help="A task's id (default: list the waiting tasks).")] = None,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Approve: answers every question of the checklist with yes.")
-    ] = False,
-    reject: Annotated[str | None, typer.Option("--reject", help="Reject, for this reason.")] = None,
-    batch: Annotated[bool, typer.Option("--batch", help="All waiting tasks; one decision for all, or none.")] = False,
-    one_by_one: Annotated[
-        bool, typer.Option("--one-by-one", help="Review the tasks of other authors, question by question.")
-    ] = False,
-    home: Home = HOME,
-    as_json: Json = False,
-) -> None:
-    """Show tasks with their evidence, or record a second person's review decision."""
-    from quarterturn.cli.daily import task_text
-    from quarterturn.cli.terminal.secrets import open_app
-
-    decided = approve or reject is not None
-    if approve and reject is not None:
-        raise Malformed("--approve and --reject exclude each other")
-    if task_id and batch:
-        raise Malformed("name one task, or give --batch for all that wait")
-    if decided and not (task_id or batch):
-        raise Malformed("which task? Name one, or give --batch for all that wait")
-    if one_by_one and (decided or batch or task_id or as_json):
-        raise Malformed("--one-by-one asks a person about each task: it takes no task, no decision, and no --json")
-    data: Any
-    with open_app(home) as app:
-        chosen = [task_id] if task_id else app.reviews.waiting()
-        if decided:
-            data = _states(app.reviews.decide_all(chosen, who, reject))
-            lines = _state_lines(data)
-        elif one_by_one:
-            data = _states(_one_by_one(app.reviews, who))
-            lines = _state_lines(data)
-        elif task_id or batch:
-            tasks = [app.reviews.open(name, who) for name in chosen]
-            data = [
-                {
-                    "task": task.opened.task.document,
-                    "provenance": dict(task.opened.provenance),
-                    "gates": task.admission["gates"],
-                }
-                for task in tasks
-            ]
-            lines = [line for task in tasks for line in (*task_text.for_review(task), "")]
-        else:
-            data = lines = chosen
-    Output(as_json=as_json).result(data, *(lines or ["nothing waits for a review"]))
+    data = states(records)
+    Output(as_json=as_json).result(data, *state_lines(data))
 
 
 def task_withdraw(
@@ -211,41 +156,3 @@ def task_shred(
     if keys:
         lines.append(f"Nothing proves it to others: older copies and backups still open them, with {', '.join(keys)}.")
     out.result({"shredded": chosen, "keys": keys, "erased": erased}, *lines, ERASED[erased])
-
-
-def _states(records: Sequence[TaskRecord]) -> list[dict[str, str]]:
-    return [{"id": record.id, "state": record.state.value} for record in records]
-
-
-def _state_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    return [f"{row['id']}  {row['state']}" for row in rows]
-
-
-def _one_by_one(reviews: TaskReviews, who: str) -> list[TaskRecord]:
-    """Review the tasks of other authors with a person; skipped tasks go on waiting, decisions made are kept."""
-    from grammars.admission.review import CHECKLIST
-    from quarterturn.cli.daily import task_text
-    from quarterturn.cli.terminal.output import printable
-
-    done: list[TaskRecord] = []
-    for task_id in reviews.waiting(not_by=who):
-        typer.echo("\n".join(["", *map(printable, task_text.for_review(reviews.open(task_id, who)))]))
-        answers: dict[str, bool] = {}
-        for key, question in CHECKLIST.items():
-            reply = _reply(question)
-            if reply == "q":
-                return done
-            if reply == "s":
-                break
-            answers[key] = reply == "y"
-        else:
-            refusal = None if all(answers.values()) else str(typer.prompt("Reason for the rejection"))
-            done.append(reviews.decide(task_id, who, refusal, answers=answers))
-    return done
-
-
-def _reply(question: str) -> str:
-    while True:
-        reply = str(typer.prompt(f"{question} [y/n, s skips, q ends]")).strip().lower()[:1]
-        if reply and reply in "ynsq":
-            return reply

@@ -1,4 +1,4 @@
-"""Text of the task verbs: tasks with their evidence, the yield of a draw, and withdrawals, as lines."""
+"""Text of the task verbs: tasks, the yield of a draw, and withdrawals, as lines."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from grammars.admission.review import CHECKLIST
-from quarterturn.tasks.review import ProvenTask
 from rotation.generation.yield_stats import YieldStats
 from rotation.runs.withdrawal import Withdrawn
 from vault.store.tasks import OpenedTask
@@ -43,23 +41,6 @@ def traceable(task: Task) -> str:
     if task.variant_key is not None:
         return f"yes: each submitter is served their own of 2^{bits:.0f} variants; {{{{...}}}} stands for what differs"
     return f"not traceable: 2^{variant.LEAST_BITS} variants are needed and there are 2^{bits:.0f}; it is served plain"
-
-
-def for_review(proven: ProvenTask) -> Iterator[str]:
-    """Describe a task, the result of each admission gate and execution, and the questions to the reviewer."""
-    yield from task(proven.opened)
-    for gate in proven.admission["gates"]:
-        yield f"Gate {gate['number']}     {'ok' if gate['ok'] else 'NO'}  {gate['name']}: {gate['detail']}"
-    recorded = proven.admission.get("evidence", {})
-    for name, played in recorded.get("solutions", {}).items():
-        yield f"Evidence   solution {name}: {len(played['log'])} calls, {played['evidence']['verdict']}"
-    for name, tree in recorded.get("mutants", {}).items():
-        yield f"Evidence   mutant {name}: {tree['verdict']}"
-    for name in recorded.get("mutation", {}).get("survived", []):
-        yield f"Unnoticed  {name}"
-    for question in CHECKLIST.values():
-        yield f"Question   {question}"
-    yield "Decide with --approve, or with --reject and a reason."
 
 
 def yield_lines(tally: YieldStats) -> Iterator[str]:

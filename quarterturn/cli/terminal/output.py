@@ -42,7 +42,8 @@ class Output:
         if self.as_json:
             print(json.dumps({"ok": ok, "data": data}, sort_keys=True), flush=True)
         else:
-            print("\n".join(["", *map(printable, lines)]), flush=True)
+            shown = [painted(printable(line), line, sys.stdout) for line in lines]
+            print("\n".join(["", *shown]), flush=True)
 
     def say(self, line: str) -> None:
         """Print a line of progress to standard error."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +12,17 @@ from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
 from quarterturn.app import Application
+from quarterturn.cli.daily import review_text
 from rotation.month.sets import DEMO
+
+from ...terminals import environment, on_a_terminal
 
 pytestmark = pytest.mark.slow
 
+QUARTERTURN = Path(sys.executable).parent / "quarterturn"
+
 GOAL = "Make the folder number-"
+GONE = {"op": "filesystem.fileExists", "verdict": "true", "found": "there is something at a"}
 
 
 @pytest.fixture
@@ -29,12 +36,25 @@ def waiting(home, document):
             "template": "t",
             "skeleton": f"s/{number}",
             "solutions": [{"name": "direct", "calls": [{"tool": "filesystem.x", "arguments": {}}], "answer": None}],
-            "mutants": [{"name": "gone", "answer": "x"}],
+            "mutants": [
+                {"name": "gone", "server": "filesystem", "change": {"remove": "a"}},
+                {"name": "kept", "answer": "x"},
+            ],
         }
         gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
         evidence = {
             "solutions": {"direct": {"evidence": {"op": "all", "verdict": "true"}, "log": [{}]}},
-            "mutants": {"gone": {"op": "all", "verdict": "false"}},
+            "mutants": {
+                "gone": {
+                    "op": "all",
+                    "verdict": "false",
+                    "children": [
+                        {"op": "answer.none", "verdict": "true", "found": "there is none"},
+                        {"op": "not", "verdict": "false", "children": [GONE]},
+                    ],
+                },
+                "kept": {"op": "answer.equals", "verdict": "true", "found": "it is x"},
+            },
         }
         admission = Admission(task["id"], gates, evidence)
         author = "grace" if number == 3 else "ada"
@@ -61,8 +81,10 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     home, ids = waiting
     said = say("task", "review", ids[0], "--as", "grace", "--home", home)
     assert said.code == 0
-    shown = [GOAL, "Budget     8 calls", "Solution   direct", "Mutant     gone", "Gate 5     ok", *CHECKLIST.values()]
-    shown += ["Evidence   solution direct: 1 calls, true", "Evidence   mutant gone: false"]
+    shown = [GOAL, "Budget     8 calls", "Gate 5     ok", *CHECKLIST.values()]
+    shown += ["Solution   direct: executed with 1 calls, passes", "1. filesystem.x {}", "State      empty"]
+    shown += ['Mutant     gone (filesystem: {"remove": "a"})', "ok: it gets false, as it has to"]
+    shown += ["filesystem.fileExists: there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
     assert not [part for part in shown if part not in said.out]
     assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
 
@@ -120,6 +142,34 @@ def test_a_shown_task_is_logged_with_who_and_why(waiting, say):
     assert say("task", "show", ids[0], "--as", "hedy", "--home", home, "--json").data["task"]["id"] == ids[0]
     entry = say("access", "log", "--home", home, "--json").data[0]
     assert (entry["who"], entry["what"], entry["why"]) == ("hedy", f"task/{ids[0]}", "task show")
+
+
+def test_a_starting_state_is_shown_in_short():
+    files = {f"{name}.txt": "x" * 100 for name in "abcde"}
+    shown = "\n".join(review_text._state({"filesystem": {"files": files}, "redis": {"keys": [1, 2, 3]}}))
+    assert f'"a.txt": "{"x" * 60}… (100 characters)"' in shown
+    assert "d.txt" not in shown
+    assert '"…": "2 more"' in shown
+    assert shown.endswith('State      redis: {"keys": [1, 2, 3]}')
+
+
+@pytest.mark.slow
+def test_on_a_terminal_each_task_is_approved_rejected_or_left(waiting, say):
+    home, ids = waiting
+    listed = say("task", "review", "--as", "grace", "--home", home, "--json").data
+    first, second, third = (name for name in listed if name != ids[3])
+    words = (QUARTERTURN, "task", "review", "--as", "grace", "--home", home)
+    code, shown = on_a_terminal(*words, env=environment(), typed=b"what?\na\nr\ntwo readings\nl\n")
+    assert code == 0
+    after = states(say, home)
+    assert [after[name] for name in (first, second, third)] == ["reviewed", "rejected", "admitted"]
+    assert [f"Task {number} of 3" in shown for number in (1, 2, 3)] == [True] * 3
+    assert "1 approved, 1 rejected, 1 left to review" in shown
+    assert "1 waiting tasks are grace's own: somebody else reviews them" in shown
+    assert after[ids[3]] == "admitted"
+    code, shown = on_a_terminal(*words, env=environment(), typed=b"q\n")
+    assert (code, "Task 1 of 1" in shown, "0 approved, 0 rejected, 1 left to review" in shown) == (0, True, True)
+    assert states(say, home) == after
 
 
 def answered(home, *words):
