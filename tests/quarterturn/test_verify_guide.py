@@ -35,6 +35,8 @@ GUIDE = ROOT / "docs" / "how-to" / "verify-without-our-code.md"
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 FILES, TASKS, HEAD, TREE, MONTH, ATTESTED = range(6)
 RELEASE, TURN = "Historical-2026-12", "2026-12"
+EXAMPLE = "2025-12"
+"""The month of the example release, which the guide names."""
 
 
 def play(house):
@@ -73,9 +75,9 @@ def workspace(published, tmp_path):
     return Path(shutil.copytree(published, tmp_path / "workspace"))
 
 
-def follow(workspace):
+def follow(workspace, month=TURN):
     """Run the guide's blocks in their order; give the number of the first that fails, and what was printed."""
-    script = "".join(f"echo '== {number}'\n{block}" for number, block in enumerate(BLOCKS))
+    script = "".join(f"echo '== {number}'\n{block}" for number, block in enumerate(BLOCKS)).replace(EXAMPLE, month)
     done = subprocess.run(["sh", "-eu", "-c", script], cwd=workspace, capture_output=True, text=True, check=False)
     reached = int(re.findall(r"^== (\d)$", done.stdout, re.MULTILINE)[-1])
     return None if done.returncode == 0 else reached, done.stdout + done.stderr
@@ -90,6 +92,31 @@ def test_the_guide_proves_a_release(workspace):
     signed = 'Good "quarterturn-checkpoint" signature for quarterturn.example/log with ED25519 key'
     for words in ("6 tasks open", "the log of 28 leaves extends that of 25", signed):
         assert words in said, said
+
+
+COPY = next(block for block in re.findall(r"^```\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+
+
+@pytest.fixture
+def example(tmp_path):
+    """Give the folder that the guide has its reader make of the example release."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    subprocess.run(["sh", "-eu", "-c", COPY], cwd=tmp_path, check=True)
+    return tmp_path / "audit"
+
+
+def test_the_guide_starts_with_the_example_release(example):
+    failed, said = follow(example, EXAMPLE)
+    assert failed is None, said
+    assert "6 tasks open" in said
+    assert "the log of 39 leaves extends that of 31" in said
+
+
+def test_in_the_tampered_example_only_the_attestation_disagrees(example):
+    shutil.copytree(example / "tampered", example, dirs_exist_ok=True)
+    failed, said = follow(example, EXAMPLE)
+    assert failed == ATTESTED, said
 
 
 def test_a_dsse_library_verifies_the_attestation_with_the_key_of_the_list_and_no_other(workspace):

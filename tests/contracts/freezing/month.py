@@ -124,11 +124,11 @@ def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> T
     return TaskRun(task.id, task.category, 8, verdict, evidence, Transcript(tuple(made), "done", "answered"))
 
 
-def settings() -> Settings:
-    """Give the home's settings; exporting a live task needs two maintainers."""
+def settings(first: Month) -> Settings:
+    """Give the settings of a home whose first month is this; exporting a live task needs two maintainers."""
     keys = {name: sshsig.public_line(key(name).public_key().public_bytes_raw()) for name in MAINTAINERS}
     return Settings(
-        benchmark=BenchmarkSettings(first_month=str(FIRST), origin=ORIGIN),
+        benchmark=BenchmarkSettings(first_month=str(first), origin=ORIGIN),
         approvals=ApprovalSettings(actions=("export", "policy"), maintainers=keys),
         models={"test-model": ModelSettings(wire="openai", url="https://model.invalid/v1", models=("test-small",))},
     )
@@ -137,13 +137,13 @@ def settings() -> Settings:
 class Played:
     """The home and what was played in it; each of its parts draws from a stream of its own."""
 
-    def __init__(self, home: Path, clock: Clock) -> None:
+    def __init__(self, home: Path, clock: Clock, first: Month) -> None:
         self.clock, places = clock, HomePaths(home)
         ring = FileKeyRing.create(places.ring, None, at=clock(), entropy=Stream("ring"))
         signing.store(places.log_key, key("log"), ring)
         signing.store(places.month_key, key("month"), ring, signing.MONTH)
         signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
-        create(home, settings(), None, at=clock())
+        create(home, settings(first), None, at=clock())
         self.house = Application(home, None, now=clock)
         self.streamed = Application(home, None, now=clock)
         for name in ("engine", "writer", "witnesses"):
@@ -223,21 +223,27 @@ class Played:
 
 def play(home: Path, clock: Clock) -> Played:
     """Play the two months."""
-    browser.page = lambda: PAGE
-    clock.set("2026-11-30T00:00:00+00:00")
-    made = Played(home, clock)
-    made.stock()
-    made.turn(FIRST.plus(-1))
-    made.play("test-able")
-    made.play("test-fair")
-    made.withdraw()
-    made.play("test-weak", unknown=1)
-    made.turn(FIRST)
+    made = play_first(home, clock)
     for name in ("test-able", "test-fair", "test-weak"):
         made.play(name)
     made.play("test-hosted", kind="endpoint")
     made.abort("test-able")
     made.look("results of the month")
+    return made
+
+
+def play_first(home: Path, clock: Clock, first: Month = FIRST, page: bytes = PAGE) -> Played:
+    """Play the first month up to its turn, which publishes a release with this page in it."""
+    browser.page = lambda: page
+    clock.set(f"{first.plus(-1)}-30T00:00:00+00:00")
+    made = Played(home, clock, first)
+    made.stock()
+    made.turn(first.plus(-1))
+    made.play("test-able")
+    made.play("test-fair")
+    made.withdraw()
+    made.play("test-weak", unknown=1)
+    made.turn(first)
     return made
 
 
