@@ -1,0 +1,44 @@
+"""Tests of what stands in the root of the repository: the licence, the version, and links that lead somewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+STANDARD = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+"""SHA-256 of the text of the Apache License 2.0 as its authors publish it."""
+
+HEADING = re.compile(r"(\d+)\.(\d+)\.(\d+) \(\d{4}-\d{2}-\d{2}\)")
+PAGES = [
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(str(path.relative_to(ROOT)) for path in ROOT.glob("examples/**/README.md")),
+]
+
+
+def test_the_licence_is_the_standard_text_and_the_metadata_names_it() -> None:
+    assert PROJECT["license"] == "Apache-2.0"
+    assert PROJECT["license-files"] == ["LICENSE"]
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == STANDARD
+
+
+def test_the_changelog_has_what_is_unreleased_on_top_and_below_it_versions_up_to_this_one() -> None:
+    first, *versions = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert first == "Unreleased"
+    matches = [HEADING.fullmatch(heading) for heading in versions]
+    assert all(matches), versions
+    numbers = [tuple(map(int, match.groups())) for match in matches if match]
+    assert numbers == sorted(set(numbers), reverse=True)
+    assert not numbers or numbers[0] <= tuple(map(int, PROJECT["version"].split(".")))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_of_a_page_leads_to_a_file(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
