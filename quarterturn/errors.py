@@ -53,6 +53,10 @@ class NotAllowed(ApplicationError):
     kind: ClassVar[Kind] = "not-allowed"
 
 
+class KeyReused(NotAllowed):
+    """An idempotency key was used with a different request."""
+
+
 class Unapproved(NotAllowed):
     """Two maintainers must sign first and have not; the message holds only ids and counts, so it may be shown."""
 

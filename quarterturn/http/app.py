@@ -22,8 +22,8 @@ from quarterturn.http import openapi_document
 from quarterturn.http.dependencies.services import HttpServices
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
-from quarterturn.http.responses import html, json_responses, problems
-from quarterturn.http.responses.access import require_all
+from quarterturn.http.responses import html, json_responses, problems, validation
+from quarterturn.http.responses.access import methods_of, require_all
 from quarterturn.http.responses.event_streams import Watchers
 from quarterturn.http.responses.middleware import Guard
 from quarterturn.http.responses.public_log import LogView
@@ -139,7 +139,7 @@ def create(
     state.services, state.counts, state.view, state.log = services, counts, view, log
     state.watchers = Watchers(partial(submissions.looks, services.submissions, services.owner_view))
     rate = partial(Rate, limits.requests_per_minute, clock)
-    state.rate = rate()
+    state.rate, state.limits = rate(), limits
     app.add_middleware(ResponseCache, folders=view.folders)
     app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
     return app
@@ -148,29 +148,35 @@ def create(
 def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
     if not html.is_page(request):
-        return problems.answer(error.code, error.headers)
+        return problems.answer(error.code, error.headers, **error.members)
     return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code, error.headers)
 
 
 def _status(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - likewise
-    code = problems.code_of_status(error.status_code)
+    code, headers = problems.code_of_status(error.status_code), error.headers or {}
     if code == "not-found" and html.wants_page(request):
-        return html.problem(code, {"vary": "accept", **(error.headers or {})})
-    return problems.answer(code, error.headers)
+        return html.problem(code, {"vary": "accept", **headers})
+    if code != "method-not-allowed":
+        return problems.answer(code, headers)
+    allowed = ", ".join(methods_of(request.scope["route"].path))
+    detail = f"This route has the methods {allowed}. Use one of them."
+    return problems.answer(code, {"allow": allowed}, detail=detail, given=request.method, expected=allowed)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
-    """Name the invalid fields and the rule each breaks, never their values; an unauthorized caller is told nothing."""
+    """Say what is invalid, and what is expected; an unauthorized caller is told nothing of it."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - likewise
     errors: Sequence[Any] = error.errors()
     if any(detail["type"] == "json_invalid" for detail in errors):  # which is noticed before anybody looked at who asks
         try:
             await gate(request)
         except problems.Problem as problem:
-            return problems.answer(problem.code, problem.headers)
-        return problems.answer("malformed")
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() not in ("", json_responses.JSON):
-        return problems.answer("unsupported-media-type")
-    wrong = [{"pointer": "/" + "/".join(map(str, detail["loc"])), "reason": detail["type"]} for detail in errors]
-    return problems.answer("invalid", errors=wrong[:20])
+            return problems.answer(problem.code, problem.headers, **problem.members)
+        return problems.answer("malformed", **validation.not_json(errors))
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media not in ("", json_responses.JSON):
+        return problems.answer(
+            "unsupported-media-type", field="Content-Type", given=problems.shown(media), expected=json_responses.JSON
+        )
+    return problems.answer("invalid", **validation.explained(errors))

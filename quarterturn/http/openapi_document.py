@@ -73,20 +73,46 @@ def _as_table(path: str) -> str:
 
 
 def _problem() -> dict[str, Any]:
+    """Give the schema of problems (`quarterturn.http.responses.problems`)."""
+    text, value = {"type": "string"}, {"type": ["string", "integer", "boolean"]}
     wrong = {
         "type": "object",
-        "required": ["pointer", "reason"],
-        "properties": {"pointer": {"type": "string"}, "reason": {"type": "string"}},
+        "required": ["pointer", "reason", "expected"],
+        "properties": {
+            "pointer": text | {"description": "Where it is, such as `/body/image`."},
+            "reason": text | {"description": "The rule that it breaks."},
+            "expected": text,
+            "given": value,
+        },
+    }
+    limit = {
+        "type": "object",
+        "description": "The limit that was exceeded.",
+        "required": ["name", "value", "unit"],
+        "properties": {
+            "name": text | {"description": "A quota's name, `private_in_all`, `requests`, `streams` or `body`."},
+            "value": {"type": "integer"},
+            "unit": text | {"description": "What is counted, such as `bytes`."},
+            "resets_at": text | {"format": "date-time", "description": "Absent where it frees up as submissions end."},
+            "retry_after": {"type": "integer", "description": "Seconds, as in the header `Retry-After`."},
+        },
     }
     return {
         "type": "object",
-        "required": ["type", "code", "title", "status"],
+        "description": "A problem document (RFC 9457). Members that do not apply are absent.",
+        "required": ["type", "code", "title", "status", "detail"],
         "properties": {
             "type": {"type": "string", "format": "uri"},
             "code": {"type": "string", "enum": sorted(PROBLEMS)},
-            "title": {"type": "string"},
+            "title": text | {"description": "The same for every problem of a code."},
             "status": {"type": "integer"},
-            "errors": {"type": "array", "items": wrong},
+            "detail": text | {"description": "What happened, why, and the next step."},
+            "field": text | {"description": "The field, parameter or header that is wrong."},
+            "given": value | {"description": "Its value, shortened; absent if it may be a secret."},
+            "expected": text | {"description": "What would be accepted; of a pattern also an example."},
+            "limit": limit,
+            "state": text | {"description": "The state that does not allow the request."},
+            "errors": {"type": "array", "items": wrong, "description": "Every invalid part of the request."},
         },
     }
 

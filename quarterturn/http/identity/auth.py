@@ -14,6 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from quarterturn.accounts.store import Caller
 from quarterturn.http.dependencies.services import services
 from quarterturn.http.identity import signin
+from quarterturn.http.responses import rate_limit
 from quarterturn.http.responses.access import ACCESS, PAGES
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.rate_limit import Rate
@@ -42,13 +43,25 @@ async def gate(request: Request) -> None:
     if scope is None:
         return
     if request.state.caller is None:
-        raise Problem("unauthenticated", _WHO)
+        raise Problem("unauthenticated", _WHO, detail=_why_unknown(request))
     rate: Rate = request.app.state.rate
     left, wait = rate.take(str(request.state.caller.token))
     if left < 0:
-        raise Problem("rate", {"retry-after": str(wait)})
+        raise Problem("rate", {"retry-after": str(wait)}, **rate_limit.members(rate, wait, "this token"))
     if scope not in request.state.caller.scopes:
-        raise Problem("forbidden")
+        has = ", ".join(sorted(request.state.caller.scopes))
+        detail = f"This route needs the scope {scope}; your token ({request.state.caller.role}) has: {has}."
+        raise Problem("forbidden", detail=f"{detail} Ask the operator for a token with it.", expected=scope, given=has)
+
+
+def _why_unknown(request: Request) -> str:
+    """Say why nobody was recognized; of a token that was sent never more than that it is not valid."""
+    given = request.headers.getlist("authorization")
+    if not given:
+        return "The request has no Authorization header. Send your token in one: `Authorization: Bearer qt_…`."
+    if len(given) > 1 or not given[0].lower().startswith(SCHEME):
+        return "The Authorization header is not of the form `Bearer qt_…`. Send one header of this form."
+    return "The token is unknown, expired or revoked. Ask the service's operator for another one."
 
 
 def _caller(request: Request, cookie: str | None) -> Caller | None:

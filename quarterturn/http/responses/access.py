@@ -94,6 +94,12 @@ def routes_of(app: FastAPI) -> set[tuple[str, str]]:
     return {(method, route.path or "") for route in contexts for method in route.methods or ()}
 
 
+def methods_of(path: str) -> list[str]:
+    """Name the methods of a route, in alphabetical order; HEAD goes with GET."""
+    methods = {method for method, other in ACCESS if other == path}
+    return sorted(methods | ({"HEAD"} if "GET" in methods else set()))
+
+
 def require_all(app: FastAPI) -> None:
     """Refuse an application whose routes are not those of the table.
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quarterturn.errors import where
-from quarterturn.http.responses import problems
+from quarterturn.http.responses import problems, rate_limit
 from quarterturn.http.responses.rate_limit import WINDOW, Rate
 
 SECURITY: Mapping[str, str] = {
@@ -82,11 +82,16 @@ class Guard:
                 await send(message)
 
         if left < 0:
-            await problems.answer("rate", {"retry-after": str(wait)})(scope, receive, dressed)
+            await problems.answer("rate", {"retry-after": str(wait)}, **rate_limit.members(self._rate, wait))(
+                scope, receive, dressed
+            )
             return
         read = await _read(scope, receive, self._body)
         if read is None:
-            await problems.answer("too-large", {"connection": "close"})(scope, receive, dressed)
+            detail = f"This service takes at most {self._body} bytes in a request body. Send a smaller one."
+            limit = problems.Limit(name="body", value=self._body, unit="bytes")
+            answer = problems.answer("too-large", {"connection": "close"}, detail=detail, limit=limit)
+            await answer(scope, receive, dressed)
             return
         try:
             await self._app(scope, read, dressed)

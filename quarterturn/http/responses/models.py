@@ -5,18 +5,30 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
+from quarterturn.accounts.roles import Scope
 from quarterturn.choices import Role
 
-TaskId = Annotated[str, StringConstraints(pattern=r"^t-[a-z2-7]{16}$")]
-SubmissionId = Annotated[str, StringConstraints(pattern=r"^s-[a-z2-7]{16}$")]
-MonthName = Annotated[str, StringConstraints(pattern=r"^2\d{3}-(0[1-9]|1[0-2])$")]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-Image = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$")]
-Url = Annotated[str, StringConstraints(pattern=r"^https://[!-~]{1,490}$")]
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
-Upstream = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
+IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$"
+EXAMPLES: dict[str, str] = {}
+"""An example for each pattern, which the problem of a mismatch shows."""
+
+
+def _text(pattern: str, example: str) -> Any:
+    """Give the rule of a text, and remember its example."""
+    EXAMPLES[pattern] = example
+    return Field(pattern=pattern, examples=[example])
+
+
+TaskId = Annotated[str, _text(r"^t-[a-z2-7]{16}$", "t-abcdefghijklmnop")]
+SubmissionId = Annotated[str, _text(r"^s-[a-z2-7]{16}$", "s-abcdefghijklmnop")]
+MonthName = Annotated[str, _text(r"^2\d{3}-(0[1-9]|1[0-2])$", "2026-12")]
+Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "0" * 64)]
+Image = Annotated[str, _text(IMAGE, "ada/agent:1")]
+Url = Annotated[str, _text(r"^https://[!-~]{1,490}$", "https://agent.example.org/tasks")]
+Name = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,39}$", "ada")]
+Upstream = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,15}$", "local")]
 
 
 class Given(BaseModel):
@@ -45,7 +57,7 @@ class NewToken(Given):
 
     account: Name
     role: Role
-    scopes: list[str] = Field(default=[], max_length=16)
+    scopes: list[Scope] = Field(default=[], max_length=16, description="Empty: all of the role's.")
     days: int = Field(default=90, ge=1, le=366)
 
 

@@ -6,6 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
+from quarterturn.http.responses.problems import Limit, Members
+
 WINDOW = 60
 MOST = 100_000
 _OTHERS = "others"  # where so many ask in a minute, the rest share one allowance
@@ -33,3 +35,12 @@ class Rate:
             who = _OTHERS
         self._asked[who] += 1
         return self.limit - self._asked[who], WINDOW - int(now % WINDOW)
+
+
+def members(rate: Rate, wait: int, who: str = "this address") -> Members:
+    """Explain a refused request: `wait` is the seconds until its window ends."""
+    detail = f"At most {rate.limit} requests a minute are answered to {who}. Wait {wait} seconds, then try again."
+    return {
+        "detail": detail,
+        "limit": Limit(name="requests", value=rate.limit, unit="requests a minute", retry_after=wait),
+    }

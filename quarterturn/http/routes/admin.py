@@ -8,15 +8,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 
+from quarterturn.accounts.roles import ROLES
 from quarterturn.accounts.store import Token
 from quarterturn.findings.finding_list import described, listed
 from quarterturn.http.dependencies.services import Accounts, Findings, Months, Submissions
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.responses.validation import of_field
 from quarterturn.month import turn_status
+from rotation.errors import Malformed
 
 router = APIRouter(prefix="/admin", tags=["admin"])
 
+NOTE = "one line of printable characters; it must hold the reason where `state` is explained or confirmed"
 Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
@@ -34,7 +39,10 @@ def list_findings(
 @router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
 def review(findings: Findings, who: Who, number: Number, word: models.NewWord) -> Response:
     """Set a finding's status. Scores do not change."""
-    reviewed = findings.review(number, word.state, who=who.account, note=word.note)
+    try:
+        reviewed = findings.review(number, word.state, who=who.account, note=word.note)
+    except Malformed:
+        raise Problem("invalid", **of_field("note", NOTE)) from None
     return json_responses.plain(described(reviewed))
 
 
@@ -69,6 +77,9 @@ def tokens(accounts: Accounts) -> Response:
 @router.post("/tokens", status_code=201, response_model=models.MadeToken, name="create_token")
 def create(accounts: Accounts, wanted: models.NewToken) -> Response:
     """Create a token; its text is shown only in this answer."""
+    if set(wanted.scopes) - ROLES[wanted.role]:
+        expected = f"scopes of the role {wanted.role}: {', '.join(sorted(ROLES[wanted.role]))}"
+        raise Problem("invalid", **of_field("scopes", expected))
     text, made = accounts.create(wanted.account, wanted.role, scopes=wanted.scopes, days=wanted.days)
     return json_responses.plain(_token(made) | {"token": text}, 201)
 

@@ -11,14 +11,17 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from quarterturn.errors import NotAllowed, Refused
-from quarterturn.http.dependencies.services import Executor, Submissions, Submitting, Traces, View
+from quarterturn.choices import SubmissionSet
+from quarterturn.errors import KeyReused, NotAllowed, NotFound, OverQuota, Refused
+from quarterturn.http.dependencies.services import Executor, Months, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.http.responses import json_responses, models
 from quarterturn.http.responses.event_streams import Look, Watchers
 from quarterturn.http.responses.json_responses import MOST, PAGE
 from quarterturn.http.responses.problems import Problem
-from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord, SubmissionRequest
+from quarterturn.http.routes import refusals
+from quarterturn.settings import ServiceSettings
+from quarterturn.submissions.store.requests import UNFINISHED, SubmissionRecord
 from rotation.errors import NotAllowed as NotLive
 
 router = APIRouter(tags=["submissions"])
@@ -34,21 +37,33 @@ Key = Annotated[str | None, Header(description="A repeated key repeats nothing."
 class _Taking:
     """Takes a submission, and answers with it."""
 
-    def __init__(self, submitting: Submitting, view: View, executor: Executor) -> None:
-        self._submitting, self._view, self._executor = submitting, view, executor
+    def __init__(
+        self, request: Request, submitting: Submitting, view: View, executor: Executor, months: Months
+    ) -> None:
+        self._submitting, self._view, self._executor, self._months = submitting, view, executor, months
+        self._limits: ServiceSettings = request.app.state.limits
 
-    def answer(self, account: str, wish: SubmissionRequest, idempotency_key: str | None) -> Response:
+    def answer(self, account: str, wanted: models.Agent, kind: SubmissionSet, idempotency_key: str | None) -> Response:
         """Answer with the submission: 201 where it is new, 200 where the key was used for it before."""
+        wish = refusals.request(wanted, kind)
         try:
             made, new = self._submitting.submit(
                 account, wish, idempotency_key=idempotency_key, enqueue=self._executor.enqueue
             )
         except NotLive:
-            raise Problem("not-now") from None
+            raise refusals.not_live(self._months) from None
+        except NotFound:
+            if wish.model is None:  # the account of a maintainer who signs in elsewhere has no row
+                raise
+            raise refusals.no_model(wish) from None
         except Refused:
-            raise Problem("not-yours") from None
+            raise refusals.foreign_image(wish, account, self._limits.images) from None
+        except OverQuota:
+            raise refusals.quota(self._submitting.quotas(account), wish.tasks, self._limits) from None
+        except KeyReused:
+            raise Problem("key-reused", field="Idempotency-Key") from None
         except NotAllowed:
-            raise Problem("conflict" if idempotency_key is None or wish.counts else "key-reused") from None
+            raise refusals.begun() from None
         return json_responses.plain(self._view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
 
 
@@ -58,15 +73,13 @@ Taking = Annotated[_Taking, Depends(_Taking)]
 @router.post("/submissions", status_code=201, response_model=models.SubmissionShape, name="submit")
 def submit(taking: Taking, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None) -> Response:
     """Submit an agent."""
-    wish = SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
-    return taking.answer(who.account, wish, idempotency_key)
+    return taking.answer(who.account, wanted, wanted.set, idempotency_key)
 
 
 @router.post("/checks", status_code=201, response_model=models.SubmissionShape, name="check")
 def check(taking: Taking, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
-    wish = SubmissionRequest("check", wanted.image, wanted.endpoint, wanted.model)
-    return taking.answer(who.account, wish, idempotency_key)
+    return taking.answer(who.account, wanted, "check", idempotency_key)
 
 
 @router.get("/submissions", response_model=models.SubmissionPage, name="list_submissions")
@@ -93,7 +106,7 @@ def listed(
     """
     after = json_responses.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
-        raise Problem("malformed")
+        raise json_responses.unknown_cursor(cursor or "")
     records = store.of(account, after=int(after) if after else None, limit=limit + 1)
     return records[:limit], json_responses.sealed(str(records[limit - 1].number)) if len(records) > limit else None
 
@@ -110,7 +123,7 @@ async def events(request: Request, store: Submissions, view: View, who: Who, id:
     watchers: Watchers = request.app.state.watchers
     record = await run_in_threadpool(store.get, id, who.account)
     if watchers.crowded(who.token):
-        raise Problem("rate", {"retry-after": str(BEAT)})
+        raise refusals.crowded(BEAT)
     first = await run_in_threadpool(looks, store, view, [record.id])
     headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
     return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
@@ -140,9 +153,12 @@ def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, L
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")
-def cancel(submitting: Submitting, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def cancel(submitting: Submitting, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Cancel a submission: a waiting one costs nothing, a running one is stopped."""
-    return json_responses.plain(view.of(submitting.cancel(id, who.account)))
+    try:
+        return json_responses.plain(view.of(submitting.cancel(id, who.account)))
+    except NotAllowed:
+        raise refusals.ended(store.get(id, who.account)) from None
 
 
 @router.get("/quota", response_model=models.Quotas, name="quota")
@@ -163,12 +179,19 @@ def run(traces: Traces, who: Perhaps, id: Id) -> Response:  # noqa: A002 - likew
 
 
 @router.put("/runs/{id}/publication", response_model=models.RunShape, name="publish_run")
-def publish(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def publish(traces: Traces, store: Submissions, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Publish one of the caller's runs, as far as its tasks are public now."""
-    return json_responses.plain(traces.publish(id, who.account, public=True))
+    return _published(traces, store, id, who.account, public=True)
 
 
 @router.delete("/runs/{id}/publication", response_model=models.RunShape, name="withdraw_run")
-def withdraw(traces: Traces, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+def withdraw(traces: Traces, store: Submissions, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Withdraw the publication of one of the caller's runs."""
-    return json_responses.plain(traces.publish(id, who.account, public=False))
+    return _published(traces, store, id, who.account, public=False)
+
+
+def _published(traces: Traces, store: Submissions, name: str, account: str, *, public: bool) -> Response:
+    try:
+        return json_responses.plain(traces.publish(name, account, public=public))
+    except NotAllowed:
+        raise refusals.nothing_public(store.get(name, account)) from None

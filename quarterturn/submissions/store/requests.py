@@ -26,7 +26,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from quarterturn.accounts.tables import AccountRow
 from quarterturn.choices import SubmissionSet
-from quarterturn.errors import Malformed, NotAllowed, NotFound, OverQuota
+from quarterturn.errors import KeyReused, Malformed, NotAllowed, NotFound, OverQuota
 from quarterturn.failure_codes import charged
 from quarterturn.settings import ServiceSettings
 from quarterturn.submissions.store.tables import SubmissionRow
@@ -181,7 +181,7 @@ class Submissions:
         with transaction(self._engine) as session:
             if key is not None and (known := _known(session, account, key)):
                 if known.request_digest != wish.digest():
-                    raise NotAllowed("this Idempotency-Key was used for something else")
+                    raise KeyReused("this Idempotency-Key was used with a different request; send a new key")
                 return self._submitted(session, known), False
             party = _party(session, account)
             self._require_quota(session, party, wish.tasks, month)

@@ -113,7 +113,9 @@ def test_not_found_is_a_page_for_a_browser_and_a_problem_for_a_program(site, pro
 def test_not_found_and_not_allowed_are_problems_too(site, problem):
     assert problem(site.get("/nowhere")) == "not-found"
     said = site.ask("DELETE", "/tasks")
-    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET")
+    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET, HEAD")
+    said = site.ask("PUT", "/admin/tokens", "maintainer")
+    assert (problem(said), said.headers["allow"]) == ("method-not-allowed", "GET, HEAD, POST")
 
 
 def test_a_server_error_is_a_problem_without_its_message(site, problem, monkeypatch, caplog):

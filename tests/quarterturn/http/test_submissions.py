@@ -51,7 +51,7 @@ def test_a_submission_is_made_and_says_where_it_is(site, ada):
         ([], "/body"),
     ],
 )
-def test_a_wrong_field_is_named_and_not_repeated(site, ada, problem, body, pointer):
+def test_a_wrong_field_is_named_and_what_may_be_secret_is_not_repeated(site, ada, problem, body, pointer):
     said = site.post("/submissions", body, ada)
     assert problem(said) == "invalid"
     assert [wrong["pointer"] for wrong in said.json()["errors"]] == [pointer]
@@ -59,18 +59,20 @@ def test_a_wrong_field_is_named_and_not_repeated(site, ada, problem, body, point
 
 
 @pytest.mark.parametrize(
-    ("body", "code"),
+    ("body", "field"),
     [
-        ({}, "malformed"),
-        (AGENT | {"endpoint": "https://a.example/"}, "malformed"),
-        ({"endpoint": "https://nodots/"}, "malformed"),
-        ({"endpoint": "https://a.example:22/"}, "conflict"),
-        (AGENT | {"counts": True}, "malformed"),
-        (AGENT | {"model": "gpt"}, "not-found"),
+        ({}, "image"),
+        (AGENT | {"endpoint": "https://a.example/"}, "endpoint"),
+        ({"endpoint": "https://nodots/"}, "endpoint"),
+        ({"endpoint": "https://a.example:22/"}, "endpoint"),
+        (AGENT | {"counts": True}, "counts"),
+        (AGENT | {"model": "gpt"}, "model"),
     ],
 )
-def test_a_submission_that_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, code):
-    assert problem(site.post("/submissions", body, ada)) == code
+def test_a_submission_that_cannot_be_run_is_refused_before_it_waits(site, ada, problem, body, field):
+    said = site.post("/submissions", body, ada)
+    assert (problem(said), said.json()["field"]) == ("invalid", field)
+    assert field in said.json()["detail"]
     assert site.get("/submissions", ada).json()["submissions"] == []
 
 

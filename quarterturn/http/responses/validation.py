@@ -1,0 +1,97 @@
+"""Invalid requests as problems: which part is wrong, what was given, and what is expected.
+
+Values are repeated only of fields of `HARMLESS`; an endpoint's URL, a note or a header may hold a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quarterturn.http.responses.models import EXAMPLES
+from quarterturn.http.responses.problems import Invalid, Members, shown
+
+MOST = 20  # of the parts that are listed
+HARMLESS = frozenset(
+    ("account", "all", "counts", "cursor", "days", "file", "from", "id", "image", "index", "limit", "model", "month")
+) | {"number", "role", "set", "size", "state", "to", "track"}
+
+
+def not_json(errors: Sequence[Any]) -> Members:
+    """Explain a body that is not JSON; the parser's words are fixed and quote nothing."""
+    error = next(error for error in errors if error["type"] == "json_invalid")
+    place, words = error["loc"][-1], error.get("ctx", {}).get("error", "it ends too early")
+    return {"detail": f"The body is not valid JSON: {words} (character {place}). Correct it and send it again."}
+
+
+def explained(errors: Sequence[Any]) -> Members:
+    """Explain what pydantic found wrong in a request."""
+    wrong = [_invalid(error) for error in errors[:MOST]]
+    first, field = wrong[0], str(errors[0]["loc"][-1])
+    others = f"; {len(errors) - 1} more in `errors`" if len(errors) > 1 else ""
+    members: Members = {
+        "detail": f"{field}: expected {first['expected']}{others}. Correct it and send the request again.",
+        "field": field,
+        "expected": first["expected"],
+        "errors": wrong,
+    }
+    if "given" in first:
+        members["given"] = first["given"]
+    return members
+
+
+def of_field(field: str, expected: str, given: Any = None) -> Members:
+    """Explain one wrong field of a body that pydantic accepted."""
+    return explained(
+        [
+            {
+                "type": "value_error",
+                "loc": ("body", field),
+                "msg": expected,
+                "input": given,
+                "ctx": {"expected": expected},
+            }
+        ]
+    )
+
+
+def _invalid(error: Mapping[str, Any]) -> Invalid:
+    place = error["loc"]
+    invalid = Invalid(
+        pointer="/" + "/".join(map(str, place)), reason=error["type"], expected=_expected(error["type"], error)
+    )
+    given = shown(error.get("input")) if place[-1] in HARMLESS and place[0] != "header" else None
+    if given is not None:
+        invalid["given"] = given
+    return invalid
+
+
+def _expected(kind: str, error: Mapping[str, Any]) -> str:
+    context = error.get("ctx", {})
+    if kind == "string_pattern_mismatch":
+        pattern = context["pattern"]
+        example = f", such as {EXAMPLES[pattern]}" if pattern in EXAMPLES else ""
+        return f"text that matches {pattern}{example}"
+    if kind == "value_error":
+        return str(context.get("expected") or context.get("error") or error["msg"])
+    return _SENTENCES[kind].format(**context) if kind in _SENTENCES else str(error["msg"])
+
+
+_SENTENCES: Mapping[str, str] = {
+    "missing": "a value; this part is required",
+    "extra_forbidden": "no field of this name; GET /openapi.json lists those that there are",
+    "literal_error": "{expected}",
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "model_attributes_type": "a JSON object",
+    "greater_than_equal": "a number from {ge} on",
+    "less_than_equal": "a number up to {le}",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "too_long": "at most {max_length} entries",
+}
+"""What is expected, by the rule that was broken; elsewhere pydantic's own words, which quote no value."""
