@@ -37,7 +37,12 @@ GATES = {
     "cel": ("grammars.language.expressions",),
     "docker": ("sandbox.boxes.docker.engine",),
     "fastapi": ("quarterturn.http",),
-    "httpx2": ("quarterturn.audit.log_monitor", "quarterturn.home.witnesses", "sandbox.model_gateway.upstream"),
+    "httpx2": (
+        "quarterturn.audit.log_monitor",
+        "quarterturn.client",
+        "quarterturn.home.witnesses",
+        "sandbox.model_gateway.upstream",
+    ),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.accounts.oidc",),
     "mcp": ("sandbox.gateway", "sandbox.servers"),

@@ -28,6 +28,7 @@ PASSPHRASE = "QUARTERTURN_PASSPHRASE"  # noqa: S105 - the variables' names
 NEXT_PASSPHRASE = "QUARTERTURN_NEW_PASSPHRASE"  # noqa: S105
 PIN = "QUARTERTURN_PIN"
 DATABASE = "QUARTERTURN_DATABASE"
+TOKEN = "QUARTERTURN_TOKEN"  # noqa: S105 - likewise
 WHERE: Mapping[str, str] = {  # a kind of lock -> where what opens it may stand
     "passphrase": f"Put it into {PASSPHRASE}.",
     "pkcs11": f"Put the PIN into {PIN}.",
@@ -37,6 +38,7 @@ _given: ContextVar[bytes | None] = ContextVar("passphrase", default=None)
 _next: ContextVar[bytes | None] = ContextVar("next passphrase", default=None)
 _pin: ContextVar[str | None] = ContextVar("pin", default=None)
 _database: ContextVar[str | None] = ContextVar("database", default=None)
+_token: ContextVar[str | None] = ContextVar("API token", default=None)
 
 
 def take_secrets() -> None:
@@ -50,6 +52,7 @@ def take_secrets() -> None:
     _next.set(_taken(NEXT_PASSPHRASE.encode()))
     _pin.set(os.fsdecode(_taken(PIN.encode()) or b"") or None)
     _database.set(os.fsdecode(_taken(DATABASE.encode()) or b"") or None)
+    _token.set(os.fsdecode(_taken(TOKEN.encode()) or b"") or None)
 
 
 def _taken(name: bytes) -> bytes | None:
@@ -165,6 +168,20 @@ def key_from(file: Path | None, prompt: str) -> str:
     if not sys.stdin.isatty():
         raise Malformed("there is nobody to ask for a key: put it into a file of mode 600 and name it with --file")
     return typed(prompt)
+
+
+def api_token(file: Path | None) -> str:
+    """Take an API token from a file that nobody else can read, from the environment, or ask for it.
+
+    Raises:
+        Locked: the file is missing, or open to others.
+        Malformed: nobody is there to ask, or the file is no text.
+    """
+    if file is None and (given := _token.get()) is not None:
+        return given
+    if file is None and not sys.stdin.isatty():
+        raise Malformed(f"your token is missing: put it into {TOKEN}, or into a file of mode 600 for --token-file")
+    return key_from(file, "API token: ").strip()
 
 
 def new_passphrase() -> bytes:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,9 +33,12 @@ from sandbox.transcript import CallRecord, Transcript
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+from ...patience import PATIENCE
 from ...serving import serve as serve_tasks
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
+QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
+HEEDING = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
 _addresses = itertools.count(1)
 
 
@@ -189,3 +196,23 @@ def problem() -> Callable[[httpx2.Response], str]:
         return str(body["code"])
 
     return code
+
+
+@pytest.fixture
+def started(live: Path) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
+    """Give a home with a live set, served by a process: its address, the process, and the home."""
+    command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    house, alarm = Application(live, None), threading.Timer(PATIENCE, process.kill)
+    alarm.start()
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
+        assert found, line + process.stderr.read()
+        yield found[1], process, house
+    finally:
+        process.kill()
+        process.wait()
+        alarm.cancel()
+        process.stderr.close()
+        house.close()

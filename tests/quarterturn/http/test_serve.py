@@ -3,43 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
 
-from quarterturn.app import Application
-
 from ...patience import PATIENCE
 
-QUARTERTURN = Path(sys.prefix) / "bin" / "quarterturn"
-HEEDING = ["env", "--default-signal=INT"]  # a shell makes its background jobs ignore it
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def started(live) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
-    command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    house, alarm = Application(live, None), threading.Timer(PATIENCE, process.kill)
-    alarm.start()
-    try:
-        line = process.stderr.readline()
-        found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
-        assert found, line + process.stderr.read()
-        yield found[1], process, house
-    finally:
-        process.kill()
-        process.wait()
-        alarm.cancel()
-        process.stderr.close()
-        house.close()
 
 
 def test_a_submission_from_first_to_last_over_a_socket(started):

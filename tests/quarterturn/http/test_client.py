@@ -1,0 +1,307 @@
+"""Tests of the client and of the verbs on it, against a service that is a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from quarterturn import client as clients
+from quarterturn.client import ApiError, Client
+from quarterturn.client.documents import submission_of
+from quarterturn.submissions.store.requests import SubmissionRequest
+
+from ...patience import PATIENCE
+from ..guides import blocks
+from .conftest import play
+
+pytestmark = pytest.mark.slow
+
+GUIDE = "submit-an-agent.md"
+TASKS = {"tasks": [{"run": {"task_id": f"t-{verdict}", "verdict": verdict}} for verdict in ("true", "false", "true")]}
+
+
+@pytest.fixture
+def service(live, request, monkeypatch):
+    """Give the address of a service, its home, and ada's token, which each command finds in the environment."""
+    settings = live / "quarterturn.toml"
+    text = settings.read_text()
+    assert 'images = [""]' in text
+    settings.write_text(text.replace('images = [""]', 'images = ["{account}/"]'))
+    url, _, house = request.getfixturevalue("started")
+    token = house.accounts.create("ada", "submitter")[0]
+    monkeypatch.setenv("QUARTERTURN_SERVICE", url)
+    monkeypatch.setenv("QUARTERTURN_TOKEN", token)
+    return url, house, token
+
+
+@pytest.fixture
+def steps(service, monkeypatch):
+    """Give a list of what happens at the service, one thing in each pause of a client."""
+    todo, pauses = [], []
+
+    def pause(seconds):
+        pauses.append(seconds)
+        if todo:
+            todo.pop(0)()
+
+    monkeypatch.setattr("quarterturn.client.connection.time.sleep", pause)
+    todo_and_pauses = (todo, pauses)
+    yield todo_and_pauses
+    assert not todo
+
+
+def end(house, code=None, trace=None):
+    """Claim the next submission and end it."""
+    claim = house.queue.claim("w")
+    if trace:
+        house.trace_store.keep(claim.id, trace)
+    assert house.queue.finish(claim, code)
+
+
+def test_a_submission_is_typed_and_waited_for(service, steps):
+    url, house, token = service
+    todo, pauses = steps
+    claims = []
+    todo += [lambda: None, lambda: claims.append(house.queue.claim("w")), lambda: house.queue.finish(claims[0], None)]
+    seen = []
+    with Client(url, token) as client:
+        made = client.submit(image="ada/agent:1")
+        assert (made.state, made.set, made.place, made.ended) == ("queued", "dev", 0, False)
+        ended = client.wait(made.id, on_change=lambda now: seen.append(now.state))
+        assert client.submissions().submissions == (ended,)
+        assert client.quotas()["dev"]["used"] == 1
+    assert seen == ["queued", "running", "done"], "each state once"
+    assert pauses == [clients.connection.PAUSE] * 3
+
+
+def test_a_check_and_a_cancelled_one(service):
+    url, _, token = service
+    with Client(url, token) as client:
+        made = client.submit(image="ada/agent:1", set="check")
+        assert made.set == "check"
+        assert client.cancel(made.id).state == "cancelled"
+        with pytest.raises(ApiError) as raised:
+            client.cancel(made.id)
+    assert (raised.value.problem.state, raised.value.problem.status, raised.value.kind) == (
+        "cancelled",
+        409,
+        "not-allowed",
+    )
+
+
+def test_one_key_submits_once(service):
+    url, _, token = service
+    with Client(url, token) as client:
+        made = [client.submit(image="ada/agent:1", idempotency_key="k").id for _ in range(2)]
+        other = client.submit(image="ada/agent:1").id
+    assert made[0] == made[1] != other
+
+
+def test_pages_follow_their_cursor(service):
+    url, _, token = service
+    with Client(url, token) as client:
+        made = [client.submit(image="ada/agent:1").id for _ in range(3)]
+        page = client.submissions(limit=2)
+        rest = client.submissions(limit=2, cursor=page.next)
+    assert [one.id for one in (*page.submissions, *rest.submissions)] == made[::-1]
+    assert rest.next is None
+
+
+def test_a_refusal_carries_its_problem(service):
+    url, _, token = service
+    with Client(url, token) as client:
+        for how, code, kind in (
+            ({"image": "a b"}, "invalid", "malformed"),
+            ({"image": "bob/agent:1"}, "not-yours", "refused"),
+            ({"image": "ada/agent:1", "model": "gpt"}, "invalid", "malformed"),
+        ):
+            with pytest.raises(ApiError) as raised:
+                client.submit(**how)
+            problem = raised.value.problem
+            assert (problem.code, raised.value.kind) == (code, kind)
+            assert problem.expected in str(raised.value)
+
+
+def test_a_token_goes_nowhere_in_the_clear_and_into_no_error():
+    token = "qt_secret"
+    for url in (
+        "http://bench.example.org",
+        "ftp://a.example",
+        "https://u:p@a.example",
+        "bench.example.org",
+        "https://",
+    ):
+        with pytest.raises(ValueError, match="https://NAME") as raised:
+            Client(url, token)
+        assert token not in str(raised.value)
+    with pytest.raises(ValueError, match="copy it as it was printed"):
+        Client("https://a.example", f"{token} ")
+
+
+@pytest.fixture
+def odd():
+    """Give a server that answers what it is told, and counts."""
+    answers, asked = [], []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            status, headers, body = answers.pop(0)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *words):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", answers, asked
+    server.shutdown()
+    thread.join(PATIENCE)
+    server.server_close()
+
+
+BUSY = json.dumps({"code": "rate", "title": "Too many requests.", "detail": "Wait."}).encode()
+
+
+def test_a_busy_service_is_asked_again_when_it_says(odd):
+    url, answers, asked = odd
+    answers += [(429, {"retry-after": "7"}, BUSY), (503, {}, BUSY.replace(b"rate", b"unavailable")), (200, {}, b"{}")]
+    pauses = []
+    with Client(url, "qt_x", sleep=pauses.append) as client:
+        assert client.quotas() == {}
+    assert (pauses, len(asked)) == ([7.0, 2.0], 3)
+
+
+def test_a_service_that_stays_busy_is_given_up(odd):
+    url, answers, _ = odd
+    answers += [(429, {"retry-after": "99999"}, BUSY)] * 4
+    pauses = []
+    with Client(url, "qt_x", sleep=pauses.append) as client, pytest.raises(ApiError) as raised:
+        client.quotas()
+    assert (raised.value.kind, pauses) == ("quota", [300.0] * 3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (302, {"location": "http://127.0.0.1:1/"}, b""),
+        (200, {}, b"<html>"),
+        (200, {}, b"[]"),
+        (404, {}, b'{"code": 7}'),
+    ],
+)
+def test_an_answer_that_is_none_of_ours_is_one_sentence(odd, answer):
+    url, answers, _ = odd
+    answers += [answer] * 4
+    with Client(url, "qt_x", sleep=lambda _: None) as client, pytest.raises(ApiError) as raised:
+        client.submissions()
+    assert (raised.value.problem.code, raised.value.kind) == ("no-answer", "unavailable")
+
+
+@pytest.mark.parametrize("document", [{}, {"id": "s-a", "figures": 1}])
+def test_a_document_of_another_form_is_one_sentence(document):
+    with pytest.raises(ApiError, match="another form"):
+        submission_of(document)
+
+
+def test_submit_says_where_it_waits(service, say):
+    said = say("submit", "ada/agent:1")
+    assert said.code == 0, said.err
+    assert re.match(r"s-[a-z2-7]{16}  \S+ \S+ UTC  dev      2026-12  waiting \(queue position 1\)$", said.out.strip())
+
+
+def test_submit_and_wait_shows_changes_alone_and_the_score(service, steps, say, monkeypatch):
+    _, house, token = service
+    steps[0].extend([lambda: None, lambda: end(house, trace=TASKS)])
+    said = say("submit", "ada/agent:1", "--wait", "--json")
+    assert (said.code, said.data["state"]) == (0, "done")
+    assert said.data["score"] == {"passed": 2, "attempted": 3}
+    assert [line.partition(": ")[2] for line in said.err.splitlines()[1:]] == ["waiting (queue position 1)", "done"]
+    assert token not in said.out + said.err
+    monkeypatch.setenv("QUARTERTURN_TOKEN", token)
+    assert "done  2 of 3 passed" in say("submissions").out
+
+
+def test_a_submission_that_failed_is_a_no(service, steps, say):
+    _, house, _ = service
+    steps[0].append(lambda: end(house, "machine"))
+    said = say("submit", "ada/agent:1", "--wait")
+    assert said.code == 1
+    assert "failed (machine): " in said.out
+    assert said.out.strip().endswith("Not charged.")
+
+
+def test_a_private_score_is_the_rate_that_is_ranked(service, say):
+    _, house, _ = service
+    made, _ = house.submissions.take("ada", SubmissionRequest("private", image="ada/agent:1"), month="2026-12")
+    claim = house.queue.claim("w")
+    house.queue.opened(claim, play(house, 12))
+    house.queue.finish(claim, None)
+    said = say("submissions", "--json")
+    (shown,) = said.data
+    figures = shown["figures"]["sealed"]["success_rate"]
+    assert (shown["id"], shown["score"]["value"]) == (made.id, figures["value"])
+
+
+def test_a_refusal_is_one_sentence_with_the_exit_code_of_the_contract(service, say, monkeypatch):
+    for words, code, sentence in (
+        (("submit", "bob/agent:1"), 8, "The image may be somebody else's"),
+        (("submit", "a b"), 2, "such as ada/agent:1"),
+        (("submit", "a", "--to", "http://bench.example.org"), 2, "must be https://NAME"),
+        (("submit", "a", "--token-file", "nowhere"), 7, "There is no"),
+        (("submissions", "--limit", "201"), 2, "--limit"),
+    ):
+        monkeypatch.setenv("QUARTERTURN_TOKEN", service[2])
+        said = say(*words)
+        assert (said.code, sentence in said.err) == (code, True), said.err
+        assert len(said.err.strip().splitlines()) == 1
+
+
+def test_the_quota_and_a_bad_token_have_their_codes(service, say, monkeypatch, tmp_path):
+    _, house, token = service
+    for _ in range(10):
+        house.submissions.take("ada", SubmissionRequest("dev", image="a"), month="2026-12")
+    assert say("submit", "ada/agent:1").code == 5
+    file = tmp_path / "token"
+    file.touch(0o600)
+    file.write_text(f"{token[:-1]}\n")
+    said = say("submissions", "--token-file", file)
+    assert (said.code, "unknown, expired or revoked" in said.err) == (4, True)
+    assert say("submissions").code == 2, "the variable is taken out of the environment, so the token is missing now"
+    file.chmod(0o644)
+    assert say("submissions", "--token-file", file).code == 7
+
+
+def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
+    monkeypatch.setattr("quarterturn.client.connection.time.sleep", lambda _: None)
+    monkeypatch.setenv("QUARTERTURN_TOKEN", "qt_x")
+    said = say("submissions", "--to", "http://127.0.0.1:1")
+    assert (said.code, "does not answer (ConnectError)" in said.err) == (6, True)
+
+
+def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch):
+    url, house, token = service
+    steps[0].extend([lambda: end(house, trace=TASKS)] * 3)
+    lines = [line for block in blocks(GUIDE) for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        monkeypatch.setenv("QUARTERTURN_TOKEN", token)
+        said = say(*line.split()[1:])
+        assert said.code == 0, said.err
+    (program,) = blocks(GUIDE, "python")
+    shown = []
+    exec(
+        program.replace("https://bench.example.org", url),
+        {"token": token, "print": lambda *words: shown.append(words)},
+    )
+    assert shown[-1][0] == "done"
