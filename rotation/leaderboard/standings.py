@@ -21,16 +21,21 @@ from rotation.leaderboard.figures import Scores, rounded, score_of
 from sandbox.results.score import Result, Score, rank, score
 from sandbox.runs.store import RunRecord
 
+RankRange = tuple[int, int]
+"""The best and the worst rank that the intervals allow."""
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardLine:
     """One line of the leaderboard.
 
     Attributes:
-        name: the submission.
+        submitter: the pseudonym of whoever answers for it.
+        name: the submission; two submitters may give theirs the same name.
         track: the track in which it is ranked.
         run: the run's number, or None for the reference agent.
-        rank: 1 + the number of submissions whose interval lies above this one's, or None.
+        rank_range: the best and the worst rank that the intervals allow, or None: 1 + the number of submissions whose
+            interval lies above this one's, and the number of those whose interval does not lie below it.
         whole: the score over all cohorts that the run was given.
         sealed: the score over the cohorts that stay sealed after the next turn.
         ranked_on: the part whose success rate is ranked: `sealed`, but in a track that is given no sealed cohort.
@@ -39,16 +44,22 @@ class LeaderboardLine:
         sunset: the score over the cohort that the next turn opens, or None where it is not told.
     """
 
+    submitter: str
     name: str
     track: str
     run: int | None
-    rank: int | None
+    rank_range: RankRange | None
     whole: Score
     sealed: Score
     ranked_on: Literal["sealed", "whole"] = "sealed"
     note: str = ""
     runs: int = 1
     sunset: Score | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """The best rank that the intervals allow, or None."""
+        return self.rank_range[0] if self.rank_range else None
 
     @property
     def ranked(self) -> Score:
@@ -58,10 +69,12 @@ class LeaderboardLine:
     def as_json(self) -> dict[str, Any]:
         """Give the line as plain JSON values, rounded as it is shown."""
         return {
+            "submitter": self.submitter,
             "name": self.name,
             "track": self.track,
             "run": self.run,
             "rank": self.rank,
+            "rank_range": list(self.rank_range) if self.rank_range else None,
             "ranked_on": self.ranked_on,
             "note": self.note,
             "runs": self.runs,
@@ -90,20 +103,21 @@ def counting(made: Sequence[RunRecord], served: Sequence[int], parties: Mapping[
 def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[LeaderboardLine]:
     """Make the lines of runs whose figures are known."""
     ranked = [_ranked(of, reads=_reads(record)) for record, of in scored]
-    ranks = _ranks([record for record, _ in scored], ranked)
+    ranges = _rank_ranges([record for record, _ in scored], ranked)
     made = [
         LeaderboardLine(
+            submitter=record.submitter,
             name=record.name,
             track=record.track,
             run=record.number,
-            rank=place,
+            rank_range=rank_range,
             whole=of["whole"],
             sealed=of["sealed"],
             ranked_on="whole" if _reads(record) else "sealed",
             note=_note(record, by),
             sunset=of.get("sunset"),
         )
-        for (record, of), place, by in zip(scored, ranks, ranked, strict=True)
+        for (record, of), rank_range, by in zip(scored, ranges, ranked, strict=True)
     ]
     return sorted(made, key=_order)
 
@@ -111,7 +125,7 @@ def lines(scored: Sequence[tuple[RunRecord, Scores]]) -> list[LeaderboardLine]:
 def reference_line(name: str, results: Sequence[Result]) -> LeaderboardLine:
     """Make the line of the reference agent: shown, and never ranked."""
     figures = score_of(rounded(score(results)))
-    return LeaderboardLine(name, "reference", None, None, figures, figures, note="reference, unranked")
+    return LeaderboardLine("reference", name, "reference", None, None, figures, figures, note="reference, unranked")
 
 
 def _ranked(of: Scores, *, reads: bool) -> Score:
@@ -124,14 +138,22 @@ def _order(line: LeaderboardLine) -> tuple[str, bool, int, float, str]:
     return line.track, line.rank is None, line.rank or 0, -(line.ranked.success_rate.value or 0), line.name
 
 
-def _ranks(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[int | None]:
-    """Rank within each track; tracks never share one."""
-    places: list[int | None] = [None] * len(records)
+def _rank_ranges(records: Sequence[RunRecord], scores: Sequence[Score]) -> list[RankRange | None]:
+    """Give the best and the worst rank of each within its track; tracks never share one."""
+    ranges: list[RankRange | None] = [None] * len(records)
     for track in {record.track for record in records}:
         members = [i for i, record in enumerate(records) if record.track == track and _may_rank(record)]
-        for i, place in zip(members, rank([scores[i] for i in members]), strict=True):
-            places[i] = place
-    return places
+        best = zip(members, rank([scores[i] for i in members]), strict=True)
+        places = {i: place for i, place in best if place is not None}
+        for i, place in places.items():
+            low = scores[i].success_rate.low
+            below = sum(_is_below(scores[other].success_rate.high, low) for other in places)
+            ranges[i] = (place, len(places) - below)
+    return ranges
+
+
+def _is_below(high: float | None, low: float | None) -> bool:
+    return high is not None and low is not None and high < low
 
 
 def _reads(record: RunRecord) -> bool:

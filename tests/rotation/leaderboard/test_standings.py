@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -65,6 +66,27 @@ def test_those_surely_better_come_first_and_equals_share_a_rank():
     leaderboard = lines(scored)
     assert {line.name: line.rank for line in leaderboard} == {"good": 1, "twin": 1, "fair": 3, "weak": 4}
     assert [line.name for line in leaderboard] == ["good", "twin", "fair", "weak"]
+    assert [line.as_json()["rank_range"] for line in leaderboard] == [[1, 2], [1, 2], [3, 3], [4, 4]]
+
+
+def test_a_range_of_ranks_holds_all_that_the_intervals_allow():
+    scored = [
+        (record(place, f"a{passes}"), results(place, passes)) for place, passes in enumerate((0, 5, 9, 13, 18), 1)
+    ]
+    leaderboard = lines(scored)
+    for line in leaderboard:
+        low, high = line.ranked.success_rate.low, line.ranked.success_rate.high
+        others = [other.ranked.success_rate for other in leaderboard if other is not line]
+        above, below = sum(other.low > high for other in others), sum(other.high < low for other in others)
+        assert line.rank_range == (1 + above, len(leaderboard) - below)
+    assert [line.rank for line in leaderboard] == [line.rank_range[0] for line in leaderboard]
+    assert any(low < high for low, high in (line.rank_range for line in leaderboard)), "some overlap"
+
+
+def test_two_submitters_may_give_their_agents_one_name():
+    scored = [(record(place, "mine"), results(place, 9)) for place in (1, 2)]
+    scored = [(replace(run, submitter=who), found) for who, (run, found) in zip(("ada", "bob"), scored, strict=True)]
+    assert [(line.submitter, line.name) for line in lines(scored)] == [("ada", "mine"), ("bob", "mine")]
 
 
 def test_the_cohort_that_is_about_to_be_opened_stands_beside_and_ranks_nobody():
@@ -84,6 +106,7 @@ def test_tracks_never_share_a_rank():
     ]
     leaderboard = {line.name: line for line in lines(scored)}
     assert (leaderboard["boxed"].rank, leaderboard["hosted"].rank, leaderboard["loose"].rank) == (1, 1, None)
+    assert leaderboard["loose"].rank_range is None
     assert leaderboard["loose"].note == "unofficial"
 
 
@@ -105,6 +128,7 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
     assert figure["n"] == 24
     assert figure["low"] < figure["value"] < figure["high"]
     assert line["whole"]["hallucinated_tool_rate"]["n"] in {*range(10), *range(10, 100, 10), *range(100, 1000, 100)}
+    assert (line["submitter"], line["rank_range"]) == ("some", [1, 1])
     assert line["sealed"] == figures.rounded(figures.score_of(line["sealed"])), "rounding again changes nothing"
     for name in figures.FIGURES:
         for bound in ("value", "low", "high"):
