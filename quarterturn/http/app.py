@@ -33,6 +33,7 @@ from quarterturn.http.responses.response_cache import ResponseCache
 from quarterturn.http.routes import (
     account_pages,
     admin,
+    agents,
     explorer,
     feeds,
     health,
@@ -89,7 +90,15 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
         description,
     ):
         app.include_router(router)
-    for router in (html.router, pages.router, feeds.router, explorer.router, signin.router, account_pages.router):
+    for router in (
+        html.router,
+        pages.router,
+        agents.router,
+        feeds.router,
+        explorer.router,
+        signin.router,
+        account_pages.router,
+    ):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)
     app.add_exception_handler(HTTPException, _status)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from quarterturn.pages.drawing import figures
-from quarterturn.pages.drawing.figures import Shown
 from quarterturn.pages.drawing.formatting import NONE, legible
 from quarterturn.pages.drawing.grid import Column, Grid
+from quarterturn.pages.leaderboard_choice import LONGEST, ORDERS, Choice, ranked_part
 from quarterturn.pages.templates import render
 
 HERE = "/"
@@ -34,7 +35,6 @@ TRACKS = {
     ),
     "unofficial": ("Unofficial", "Run in a box that is not official: shown, and never ranked."),
 }
-READ = {"endpoint"}
 CHANGES = {
     "set": "The month's private set went live",
     "retire": "A cohort retired and was published",
@@ -48,36 +48,58 @@ Item = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class LeaderboardRow:
-    """A line of the leaderboard as the page shows it."""
+    """A line of the leaderboard as the page shows it; a figure is a value and its interval."""
 
     rank: str
+    submitter: str
     name: str
+    href: str
     note: str
-    figures: Sequence[Shown]
+    picture: str
+    figures: Sequence[tuple[str, str]]
     runs: str
 
 
 @dataclass(frozen=True)
+class Head:
+    """The head of a column: the address of the leaderboard in this order, and whether it is in it now."""
+
+    title: str
+    href: str
+    sort: str
+
+
+@dataclass(frozen=True)
 class Track:
-    """A track's section."""
+    """A track's section: the lines that are shown, of how many, and the table of all of them."""
 
     name: str
     title: str
     about: str
     lines: Sequence[LeaderboardRow]
+    of: int
     grid: Grid
 
 
-def page(leaderboard: Item, months: Sequence[str], rotations: Item | None) -> str:
-    """Draw the page of a month, with links to those of the others."""
+def page(leaderboard: Item, months: Sequence[str], rotations: Item | None, query: Mapping[str, str]) -> str:
+    """Draw the page of a month, with links to those of the others; `query` is what the reader asked for."""
+    by_track = _by_track(leaderboard)
+    choice = Choice.of(query, list(by_track))
+    tracks = [_track(name, lines, choice) for name, lines in by_track.items() if choice.track in ("", name)]
+    base = f"/leaderboard/{leaderboard['month']}"
     return render(
         "leaderboard.html.jinja",
         here=HERE,
-        base=f"/leaderboard/{leaderboard['month']}",
+        base=base,
         month=leaderboard["month"],
         months=months[::-1],
         counts=_counts(leaderboard, rotations),
-        tracks=[_track(name, lines) for name, lines in _by_track(leaderboard).items()],
+        choice=choice,
+        longest=LONGEST,
+        choices=[(name, TRACKS.get(name, (name, ""))[0]) for name in by_track],
+        orders=[(name, order.title.removesuffix(", %")) for name, order in ORDERS.items()],
+        heads=_heads(base, choice),
+        tracks=tracks,
         public_grammar=leaderboard["public_grammar"],
         changes=_changes(leaderboard),
         meanings=[(figures.NAMES[name], meaning) for name, meaning in figures.MEANINGS.items()],
@@ -90,60 +112,81 @@ def empty(rotations: Item | None) -> str:
 
 
 def grids(leaderboard: Item) -> dict[str, Grid]:
-    """Give the page's tables by their names: one a track, and the changes."""
+    """Give the page's tables by their names: one a track, and the changes. They hold all lines, in order of ranks."""
     tracks = [_grid(name, lines) for name, lines in _by_track(leaderboard).items()]
     return {grid.name: grid for grid in (*tracks, _changes(leaderboard))}
 
 
+def rank_range(line: Item) -> str:
+    """Write the ranks that a line's interval allows: 3, or 1 to 4."""
+    if line["rank_range"] is None:
+        return NONE
+    best, worst = line["rank_range"]
+    return str(best) if best == worst else f"{best}{NONE}{worst}"
+
+
+def title(track: str) -> str:
+    """Give a track's title."""
+    return TRACKS.get(track, (track, ""))[0]
+
+
 def _by_track(leaderboard: Item) -> dict[str, list[Item]]:
-    """Give the lines of each track in order; the tracks stand in the order in which they are explained."""
+    """Give the lines of each track in order of ranks; the tracks stand in the order in which they are explained."""
     lines: Sequence[Item] = leaderboard["lines"]
     named = dict.fromkeys([*TRACKS, *(line["track"] for line in lines)])
-    by_track = {name: sorted((line for line in lines if line["track"] == name), key=_place) for name in named}
+    by_track = {name: Choice().lines(name, [line for line in lines if line["track"] == name]) for name in named}
     return {name: of for name, of in by_track.items() if of}
 
 
-def _place(line: Item) -> tuple[bool, int, float, str]:
-    return line["rank"] is None, line["rank"] or 0, -(_ranked(line)["success_rate"]["value"] or 0), line["name"]
+def _heads(base: str, choice: Choice) -> list[Head]:
+    """Give the heads of the columns; that of the picture, which is success again, is a title alone."""
+    return [
+        Head(order.title, base + choice.query(name), order.direction if name == choice.order else "")
+        for name, order in ORDERS.items()
+    ]
 
 
-def _ranked(line: Item) -> Item:
-    """Give the part of a line's score that its rank is made of."""
-    part: Item = line["whole" if line["track"] in READ else "sealed"]
-    return part
+def _track(name: str, lines: Sequence[Item], choice: Choice) -> Track:
+    shown = [_row(line) for line in choice.lines(name, lines)]
+    return Track(name, title(name), TRACKS.get(name, ("", ""))[1], shown, len(lines), _grid(name, lines))
 
 
-def _track(name: str, lines: Sequence[Item]) -> Track:
-    title, about = TRACKS.get(name, (name, ""))
-    ranks = [line["rank"] for line in lines]
-    return Track(name, title, about, [_line(line, ranks) for line in lines], _grid(name, lines))
+def _row(line: Item) -> LeaderboardRow:
+    beside = line["sunset"]["success_rate"] if line["sunset"] else None
+    ranked = ranked_part(line)["success_rate"]
+    secondary = [line["whole"][name] for name in list(figures.NAMES)[1:]]
+    submitter, name = legible(line["submitter"]), legible(line["name"])
+    return LeaderboardRow(
+        rank_range(line),
+        submitter,
+        name,
+        agent_address(line["submitter"], line["name"]),
+        line["note"],
+        figures.draw_line(ranked, beside),
+        [figures.in_numbers(figure) for figure in (ranked, beside, *secondary)],
+        str(line["runs"]),
+    )
 
 
-def _line(line: Item, ranks: Sequence[int | None]) -> LeaderboardRow:
-    rank, of = line["rank"], _ranked(line)
-    shared = "=" if rank is not None and ranks.count(rank) > 1 else ""
-    values = {**line["whole"], "success_rate": of["success_rate"]}
-    drawn = [figures.draw_figure(title, values[name]) for name, title in figures.NAMES.items()]
-    if line["track"] not in READ:
-        beside = line.get("sunset") or {}
-        drawn.insert(1, figures.draw_figure("Success, sunset", beside.get("success_rate"), "beside"))
-    name = legible(line["name"])
-    return LeaderboardRow(NONE if rank is None else f"{rank}{shared}", name, line["note"], drawn, str(line["runs"]))
+def agent_address(submitter: str, name: str) -> str:
+    """Give the address of an agent's page."""
+    return f"/agents/{quote(submitter, safe='')}/{quote(name, safe='')}"
 
 
 def _grid(track: str, lines: Sequence[Item]) -> Grid:
-    first = [Column(name, name.capitalize()) for name in ("rank", "name", "track", "run", "runs", "note")]
-    rows = [
-        {column.name: line[column.name] for column in first} | figures.cells({"sunset": None, **line}, PARTS)
-        for line in lines
-    ]
-    caption = f"Figures of track {track}"
-    return Grid(track, caption, [*first, *figures.columns(PARTS)], rows)
+    names = ("rank", "rank_low", "rank_high", "submitter", "name", "track", "run", "runs", "note")
+    first = [Column(name, name.replace("_", " ").capitalize()) for name in names]
+    rows = []
+    for line in lines:
+        low, high = line["rank_range"] or (None, None)
+        known = {**line, "rank_low": low, "rank_high": high}
+        rows.append({name: known[name] for name in names} | figures.cells({"sunset": None, **line}, PARTS))
+    return Grid(track, f"Figures of track {track}", [*first, *figures.columns(PARTS)], rows)
 
 
 def _changes(leaderboard: Item) -> Grid:
     columns = (
-        Column("leaf", "Leaf", href="/log/proof/inclusion?index={leaf}"),
+        Column("leaf", "Leaf, with its proof", lambda leaf: f"{leaf} (JSON)", "/log/proof/inclusion?index={leaf}"),
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
         Column("subject", "Subject"),
         Column("tasks", "Tasks"),
@@ -157,7 +200,7 @@ def _counts(leaderboard: Item, rotations: Item | None) -> list[tuple[str, str]]:
     attempted = max((line["whole"]["attempted"] for line in leaderboard["lines"]), default=None)
     live = rotations is not None and rotations["live"] == leaderboard["month"]
     return [
-        ("Agents", str(len({line["name"] for line in leaderboard["lines"]}))),
+        ("Agents", str(len({(line["submitter"], line["name"]) for line in leaderboard["lines"]}))),
         ("Tasks", NONE if attempted is None else str(attempted)),
         ("Sunset cohort", leaderboard["sunset"].removeprefix("cohort-")),
         ("Next turn", rotations["next"]["due"][:10]) if live and rotations else ("State", "over"),

@@ -67,7 +67,7 @@ def grids(rotation: Item) -> dict[str, Grid]:
             Column("month", "Ended"),
             Column("started_at", "Started", minute),
             Column("finished", "Finished"),
-            Column("release", "Published", href="/releases/{release}"),
+            Column("release", "Published", href="/release/{release}"),
         ),
         rotation["turns"],
     )

@@ -179,7 +179,7 @@ def _figures(disclosed: Item) -> Grid:
 
 def _tasks(trace: Item) -> Grid:
     columns = (
-        Column("task", "Task", href="/tasks/{task}"),
+        Column("task", "Task", lambda task: f"{task} (JSON)", "/tasks/{task}"),
         Column("verdict", "Verdict"),
         Column("code", "Outcome"),
         Column("calls", "Calls"),

@@ -40,6 +40,9 @@ from ..quarterturn.http.conftest import NOW, play, turned_from
 WALKED = [
     ("/", None),
     ("/leaderboard/2026-12", None),
+    ("/leaderboard/2027-01?sort=calls&agent=a", None),
+    ("/agents/ada/agent", None),
+    ("/release/Historical-2026-12", None),
     ("/rotation", None),
     ("/explorer", None),
     ("/docs", None),

@@ -1,4 +1,4 @@
-"""Routes of the public pages: leaderboard and rotation, from the public view and nothing else."""
+"""Routes of the public pages: leaderboard, rotation and releases, from the public view and nothing else."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.public import View
 from quarterturn.pages import leaderboard, rotation
+from quarterturn.pages import release as releases
 from quarterturn.pages.drawing.grid import Grid
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
@@ -34,7 +35,8 @@ def front(request: Request, view: View) -> Response:
 @router.get("/leaderboard/{month}", name="leaderboard_page")
 def leaderboard_page(request: Request, view: View, month: str) -> Response:
     """Show a month's leaderboard."""
-    return html.public(request, leaderboard.page(_read(view.leaderboard(month)), view.months(), _rotations(view)))
+    document, query = _read(view.leaderboard(month)), request.query_params
+    return html.public(request, leaderboard.page(document, view.months(), _rotations(view), query))
 
 
 @router.get("/leaderboard/{month}/{file}", name="leaderboard_table")
@@ -53,6 +55,24 @@ def rotation_page(request: Request, view: View) -> Response:
 def rotation_table(request: Request, view: View, file: str) -> Response:
     """Give a table of that page."""
     return _table(request, rotation.grids, view.rotations(), file)
+
+
+@router.get("/release/{release}", name="release_page")
+def release_page(request: Request, view: View, release: str) -> Response:
+    """Show a release's files and how to check them."""
+    return html.public(request, releases.page(release, *_release(view, release)))
+
+
+@router.get("/release/{release}/{file}", name="release_table")
+def release_table(request: Request, view: View, release: str, file: str) -> Response:
+    """Give a table of that page."""
+    data, media = html.chosen(releases.grids(release, *_release(view, release)), file)
+    return json_responses.published(request, Document.of(data), media)
+
+
+def _release(view: View, release: str) -> tuple[Item, dict[str, int]]:
+    manifest = _read(view.manifest(release))
+    return manifest, {name: path.stat().st_size for name, path in view.files(release).items()}
 
 
 def _table(

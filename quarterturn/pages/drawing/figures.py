@@ -56,6 +56,33 @@ def draw_figure(title: str, figure: Item | None, kind: str = "ranked") -> Shown:
     return Shown(title, svg.picture(parts, HEIGHT, kind="figure"), percent(figure["value"], 1), between)
 
 
+def draw_line(ranked: Item, beside: Item | None) -> str:
+    """Draw a line of a leaderboard: the ranked rate with its interval, and a ring for the one that is not ranked."""
+    at = scale(0, 1)
+    parts = []
+    if ranked["low"] is not None and ranked["high"] is not None:
+        parts.append(svg.line((_whole(at(ranked["low"])), MIDDLE), (_whole(at(ranked["high"])), MIDDLE), "between"))
+    if beside is not None and beside["value"] is not None:
+        parts.append(svg.dot(_whole(at(beside["value"])), MIDDLE, 4, "ring"))
+    if ranked["value"] is not None:
+        parts.append(svg.dot(_whole(at(ranked["value"])), MIDDLE, 4, "point"))
+    return svg.picture(parts, HEIGHT)
+
+
+def in_numbers(figure: Item | None) -> tuple[str, str]:
+    """Write a figure in per cent without the sign, and its interval."""
+    if figure is None or figure["value"] is None:
+        return NONE, ""
+    low, high = figure["low"], figure["high"]
+    between = "" if low is None or high is None else f"{decimal(100 * low)}{NONE}{decimal(100 * high)}"
+    return decimal(100 * figure["value"]), between
+
+
+def _whole(place: float) -> str:
+    """Write a place in per cent; the figures of a leaderboard are in half points, so one digit is exact."""
+    return f"{place:.1f}%"
+
+
 def columns(parts: Sequence[str]) -> list[Column]:
     """Name the columns that hold every figure of some parts of a score."""
     return [

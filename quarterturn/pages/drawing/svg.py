@@ -16,7 +16,8 @@ Length = float | str
 def picture(parts: Iterable[str], height: int, name: str | None = None, kind: str = "") -> str:
     """Put parts into a picture as wide as there is room; without a name it is left out when a page is read aloud."""
     attributes = f'role="img" aria-label="{escape(name)}"' if name else 'aria-hidden="true"'
-    return f'<svg class="{kind}" width="100%" height="{height}" {attributes}>{"".join(parts)}</svg>'
+    drawn = f'class="{kind}" ' if kind else ""
+    return f'<svg {drawn}width="100%" height="{height}" {attributes}>{"".join(parts)}</svg>'
 
 
 def stretched(parts: Iterable[str], width: float, height: float) -> str:

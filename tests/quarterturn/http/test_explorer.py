@@ -30,7 +30,7 @@ def test_only_the_explorers_own_script_runs_and_it_reaches_this_service_alone(tu
 def test_the_page_knows_the_logs_key_and_names_every_release(turned):
     text = turned.get("/explorer").text
     assert f'value="{turned.house.places.log_vkey.read_text().strip()}"' in text
-    assert 'href="/releases/Historical-2026-12"' in text
+    assert 'href="/release/Historical-2026-12"' in text
 
 
 def test_before_the_first_release_it_says_so(site):

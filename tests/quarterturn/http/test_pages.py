@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from xml.etree import ElementTree
@@ -14,7 +15,10 @@ from quarterturn.http.responses.html import PAGE
 
 pytestmark = pytest.mark.slow
 
-PUBLIC = ("/", "/leaderboard/2027-01", "/leaderboard/2026-12", "/rotation", "/sign-in")
+PUBLIC = (
+    "/", "/leaderboard/2027-01", "/leaderboard/2026-12", "/rotation", "/release/Historical-2026-12",
+    "/agents/ada/agent", "/sign-in",
+)  # fmt: skip
 LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 
@@ -36,7 +40,7 @@ def walked(site):
             continue
         said = found[path, who] = site.get(path, who)
         if said.headers["content-type"].startswith("text/html"):
-            ahead += [(link, who) for link in LINK.findall(said.text) if not link.startswith("#")]
+            ahead += [(html.unescape(link), who) for link in LINK.findall(said.text) if not link.startswith("#")]
     return found
 
 
@@ -56,8 +60,21 @@ def test_every_link_of_every_page_leads_somewhere_here(populated):
         "/leaderboard/2027-01/docker.csv",
         "/rotation/turns.json",
         "/mine/quotas.csv",
+        "/agents/ada/agent",
+        "/agents/ada/agent/runs.csv",
+        "/release/Historical-2026-12/files.json",
     } < paths
     assert f"/submission/{populated.made}" in paths
+
+
+def test_a_link_to_json_says_so(populated):
+    found, silent = walked(populated), []
+    for (path, who), said in found.items():
+        if said.headers["content-type"].startswith("text/html"):
+            for link, words in re.findall(r'<a [^>]*href="(/[^"]*)"[^>]*>(.*?)</a>', said.text):
+                media = found[html.unescape(link), who].headers["content-type"]
+                silent += [(path, link)] if "json" in media and "json" not in words.lower() else []
+    assert not silent
 
 
 def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(populated):

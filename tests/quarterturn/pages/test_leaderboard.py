@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from quarterturn.pages import leaderboard
 from quarterturn.pages.drawing.figures import NAMES
+from quarterturn.pages.leaderboard_choice import ORDERS
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -33,8 +36,9 @@ def score(value=0.5, attempted=18):
 def line(name, rank=1, track="docker", **more):
     sunset = None if track == "endpoint" else score(0.3, 6)
     return {
-        "name": name, "track": track, "run": 1, "rank": rank, "note": "", "runs": 1, "whole": score(0.45, 24),
-        "sealed": score(), "sunset": sunset,
+        "submitter": "lab", "name": name, "track": track, "run": 1, "rank": rank, "note": "", "runs": 1,
+        "rank_range": rank and [rank, rank + 1], "ranked_on": "whole" if track == "endpoint" else "sealed",
+        "whole": score(0.45, 24), "sealed": score(), "sunset": sunset,
     } | more  # fmt: skip
 
 
@@ -45,44 +49,117 @@ def document(*lines, changes=(), public=()):
     }  # fmt: skip
 
 
-def drawn(*lines, **more):
-    return leaderboard.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS)
+def drawn(*lines, query=None, **more):
+    return leaderboard.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS, query or {})
 
 
 def rows(page):
-    return re.findall(r'<tr role="row"><td class="rank".*?</tr>', page, re.DOTALL)
+    return [row for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if "/agents/" in row]
 
 
-def test_every_figure_has_a_dot_and_a_whisker_and_says_both():
+def names(page):
+    return [re.sub("<.*?>", " ", row).split()[1:3] for row in rows(page)]
+
+
+def test_a_line_has_one_picture_and_every_figure_with_its_interval():
     (row,) = rows(drawn(line("ada")))
-    assert row.count("<circle") == row.count('class="value"') == 5, "four figures, and success on the sunset cohort"
-    assert row.count('class="strong"') == 15
-    assert "50.0" in row
-    assert "40.0 to 60.0" in row
+    assert row.count("<svg") == 1
+    assert row.count("<circle") == 2, "success on the sealed cohorts, and on the sunset one"
+    assert row.count('class="between"') == 1
+    assert re.findall(r"<td>([\d.]+) <i>", row) == ["50.0", "30.0", "45.0", "45.0", "45.0"]
+    assert row.count("<i>40.0\u201360.0</i>") == 5
 
 
-def test_a_figure_over_nothing_is_a_dash_and_one_without_an_interval_has_no_whisker():
-    lonely = line("ada")
-    lonely["whole"] |= {"efficiency": figure(None, None, None), "recovery_rate": figure(1, None, None)}
+def test_a_figure_over_nothing_is_a_dash_and_one_without_an_interval_has_no_bar():
+    lonely = line("ada", sealed=score() | {"success_rate": figure(1, None, None)}, sunset=None)
+    lonely["whole"] |= {"efficiency": figure(None, None, None)}
     (row,) = rows(drawn(lonely))
-    assert row.count("<circle") == 4
-    assert row.count('class="strong"') == 9
+    assert (row.count("<circle"), row.count('class="between"')) == (1, 0)
+    assert re.findall(r"<td>([^<]*?)(?: <i>|</td>)", row) == [
+        "1\u20132",
+        "100.0",
+        "\u2013",
+        "\u2013",
+        "45.0",
+        "45.0",
+        "1",
+    ]
 
 
-def test_the_best_rank_comes_first_and_those_that_share_one_say_so():
-    page = drawn(line("c", 3), line("z", None, note="a verdict is unknown"), line("b"), line("a", sealed=score(0.6)))
-    found = [re.sub("<.*?>", " ", row).split()[:2] for row in rows(page)]
-    assert found == [["1=", "a"], ["1=", "b"], ["3", "c"], ["\u2013", "z"]]
+def test_the_best_rank_comes_first_and_a_rank_is_a_range():
+    page = drawn(
+        line("c", 3, rank_range=[3, 3]), line("z", None, note="a verdict is unknown"), line("b"),
+        line("a", sealed=score(0.6)),
+    )  # fmt: skip
+    found = [re.sub("<.*?>", " ", row).split()[:3] for row in rows(page)]
+    assert found == [
+        ["1\u20132", "lab/", "a"], ["1\u20132", "lab/", "b"], ["3", "lab/", "c"], ["\u2013", "lab/", "z"],
+    ]  # fmt: skip
+
+
+def test_two_agents_of_one_name_are_told_apart_by_their_submitters():
+    page = drawn(line("mine", submitter="bob"), line("mine", submitter="ada"))
+    assert names(page) == [["ada/", "mine"], ["bob/", "mine"]]
+    assert {'href="/agents/ada/mine"', 'href="/agents/bob/mine"'} < set(re.findall('href="[^"]*"', page))
+    assert "<dd>2</dd>" in page, "two agents"
 
 
 def test_tracks_stand_apart_and_the_one_that_reads_its_tasks_has_no_figure_beside():
     page = drawn(line("ada"), line("host", track="endpoint", sealed=score(0.1, 0)), line("far", None, "beyond"))
-    assert re.findall(r'<section aria-labelledby="([\w-]+)"', page) == [
+    assert re.findall(r'<section[^>]* aria-labelledby="([\w-]+)"', page) == [
         "docker", "endpoint", "beyond", "changes", "reading",
     ]  # fmt: skip
     hosted = next(row for row in rows(page) if ">host<" in row)
-    assert hosted.count("<circle") == 4
+    assert hosted.count("<circle") == 1
     assert "45.0" in hosted, "it is ranked on all that it was given"
+
+
+MIXED = (
+    line("alpha", 1, submitter="ada", sealed=score(0.9), runs=1),
+    line("beta", 2, submitter="bob", sealed=score(0.7), runs=3, whole=score(0.2)),
+    line("gamma", None, submitter="ada", sealed=score(0.8), runs=2, whole=score(0.3)),
+    line("hosted", 1, "endpoint", submitter="bob"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ({}, ["alpha", "beta", "gamma", "hosted"]),
+        ({"sort": "success"}, ["alpha", "gamma", "beta", "hosted"]),
+        ({"sort": "calls"}, ["beta", "gamma", "alpha", "hosted"]),
+        ({"sort": "runs"}, ["beta", "gamma", "alpha", "hosted"]),
+        ({"sort": "agent"}, ["alpha", "gamma", "beta", "hosted"]),
+        ({"track": "endpoint"}, ["hosted"]),
+        ({"agent": " ADA/ "}, ["alpha", "gamma"]),
+        ({"agent": "et", "track": "docker"}, ["beta"]),
+        ({"track": "<b>", "sort": "<b>"}, ["alpha", "beta", "gamma", "hosted"]),
+        ({"agent": "nobody<"}, []),
+    ],
+)
+def test_a_reader_chooses_lines_and_their_order_by_the_address(query, shown):
+    page = drawn(*MIXED, query=query)
+    assert [name for _, name in names(page)] == shown
+    assert ("nobody&lt;" in page) is ("nobody<" in query.values())
+    track = query["track"] if query.get("track") in ("docker", "endpoint") else ""
+    for address in re.findall(r'<a href="(/leaderboard/2027-01\?[^"]*)"', page):
+        kept = dict(parse_qsl(urlsplit(html.unescape(address)).query))
+        assert (kept.get("agent", ""), kept.get("track", "")) == (query.get("agent", "").strip(), track)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_has_its_head_and_puts_what_has_no_value_last(order):
+    nothing = line("nothing", None, sealed=score(None), whole=score(None), sunset=None)
+    page = drawn(nothing, line("some"), line("other", 2), query={"sort": order})
+    assert page.count("aria-sort=") == 1
+    assert len(rows(page)) == 3
+    if order not in ("agent", "runs"):
+        assert names(page)[-1] == ["lab/", "nothing"]
+
+
+def test_two_hundred_lines_are_a_lean_page():
+    lines = [line(f"an-agent-with-a-name-{place}", submitter=f"laboratory-{place}") for place in range(200)]
+    assert len(drawn(*lines).encode()) < 150 << 10
 
 
 def test_months_are_links_and_the_one_that_is_shown_says_so():
@@ -99,15 +176,17 @@ def test_every_change_names_its_leaf_and_its_reason():
     page = drawn(line("ada"), changes=changes)
     assert "A task was withdrawn" in page
     assert "its &lt;goal&gt; was wrong" in page
-    assert 'href="/log/proof/inclusion?index=99"' in page
+    assert '<a href="/log/proof/inclusion?index=99">99 (JSON)</a>' in page
     assert json.loads(leaderboard.grids(document(changes=changes))["changes"].as_json())["changes"] == changes
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_name_is_more_than_a_name(name):
     plain, odd = drawn(line("ada", note="n", track="docker")), drawn(line(name, note=name, track="docker"))
-    tags = re.compile(r"<[^>]*>")
-    assert tags.findall(plain) == tags.findall(odd)
+    tags, agents = re.compile(r"<[^>]*>"), re.compile(r'"/agents/lab/[\w.%-]+"')
+    assert [agents.sub('""', tag) for tag in tags.findall(plain)] == [
+        agents.sub('""', tag) for tag in tags.findall(odd)
+    ]
     assert "\u202e" not in odd
     assert leaderboard.grids(document(line(name)))["docker"].as_csv()
 
@@ -125,3 +204,4 @@ def test_its_tables_hold_every_figure_with_its_interval_and_n():
         f"{part}_{name}{bound}" for part in leaderboard.PARTS for name in NAMES for bound in ("", "_low", "_high", "_n")
     } < set(table[0])
     assert table[0]["sunset_success_rate"] == 0.3
+    assert [table[0][name] for name in ("submitter", "name", "rank_low", "rank_high")] == ["lab", "ada", 1, 2]

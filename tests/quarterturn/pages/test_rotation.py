@@ -68,4 +68,4 @@ def test_years_of_cohorts_are_all_in_the_table_and_the_newest_in_the_picture():
 
 
 def test_published_cohorts_are_linked():
-    assert 'href="/releases/Historical-2026-12"' in rotation.page(LIVE)
+    assert 'href="/release/Historical-2026-12"' in rotation.page(LIVE)

@@ -1,0 +1,66 @@
+"""Release page: the files of a published cohort, with their hashes, and how to check them. Pure.
+
+Everything comes from the manifest of the release, and from the sizes of its files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quarterturn.pages.drawing.grid import Column, Grid
+from quarterturn.pages.templates import render
+
+HERE = "/rotation"
+ABOUT = {
+    "README.md": "what the release is",
+    "aggregate.json": "the figures of each run, recomputed from its results",
+    "attestation.json": "the in-toto statement of the tasks",
+    "manifest.json": "the hash of every other file; the public log names its own",
+    "openings.jsonl": "the salts that open the tasks' commitments",
+    "results.jsonl": "the result of every run on every task",
+    "runs.jsonl": "the runs that were served the tasks",
+    "tasks.jsonl": "the tasks, one a line",
+    "verify.html": "checks the whole release in a browser, from your disk",
+    "withdrawn.jsonl": "the tasks that were withdrawn early",
+}
+
+Item = Mapping[str, Any]
+
+
+def page(release: str, manifest: Item, sizes: Mapping[str, int]) -> str:
+    """Draw the page; `sizes` are the bytes of the release's files by their names."""
+    return render(
+        "release.html.jinja",
+        here=HERE,
+        base=address(release),
+        release=release,
+        counts=[("Cohort", manifest["cohort"]), ("Published after", manifest["month"]), ("Files", str(len(sizes)))],
+        month=manifest["month"],
+        files=grids(release, manifest, sizes)["files"],
+    )
+
+
+def grids(release: str, manifest: Item, sizes: Mapping[str, int]) -> dict[str, Grid]:
+    """Give the page's tables by their names."""
+    columns = (
+        Column("name", "File", href=f"/releases/{release}/files/{{name}}"),
+        Column("about", "What it holds"),
+        Column("bytes", "Bytes"),
+        Column("sha256", "SHA-256"),
+    )
+    rows = [
+        {
+            "name": name,
+            "about": ABOUT.get(name, "part of the public log" if name.startswith("log/") else ""),
+            "bytes": size,
+            "sha256": manifest["files"].get(name, {}).get("sha256"),
+        }
+        for name, size in sizes.items()
+    ]
+    return {"files": Grid("files", "Files of the release", columns, rows)}
+
+
+def address(release: str) -> str:
+    """Give the address of a release's page."""
+    return f"/release/{release}"
