@@ -224,6 +224,8 @@ class Answers:
         self.ask("token revoke", 1, home=self.home)
         self.ask("token create", "test-fair", "--role", "submitter", home=self.home)
         self.ask("token link", "test-able", "test-fair", home=self.home)
+        self.ask("submit", "test-image:1", "--to", "http://127.0.0.1:1")
+        self.ask("submissions", "--to", "http://127.0.0.1:1")
 
     def _log(self) -> None:
         log, vkey = self.home / "public/log", self.home / "public/log.vkey"
