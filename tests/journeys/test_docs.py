@@ -22,6 +22,13 @@ README = ROOT / "README.md"
 ELSEWHERE = {
     "./run demo": "tests/journeys/test_demo.py plays it",
     "./run test": "these are its tests",
+    **dict.fromkeys(
+        (
+            "python3 docs/audit.py examples/release/Historical-2025-12 --key examples/release/log.vkey",
+            "python3 docs/audit.py examples/release/tampered/Historical-2025-12 --key examples/release/log.vkey",
+        ),
+        "tests/contracts/test_example_release.py runs it",
+    ),
     "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
     "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_file_scan.py runs it",
 }

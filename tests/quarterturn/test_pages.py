@@ -99,3 +99,25 @@ def _python_files() -> tuple[str, ...]:
 def _modules(package: str, name: str) -> Iterator[Path]:
     """Give the modules that a page names, from its package or from the subpackage that a bullet is about."""
     yield from (path for path in (ROOT / package).rglob(Path(name).name) if path.as_posix().endswith(f"/{name}"))
+
+
+def test_the_readme_shows_the_figures_of_the_reference_pages():
+    readme, reference = (ROOT / "README.md").read_text(encoding="utf-8"), ROOT / "docs" / "reference"
+    attacks, detection, channels, bench = (
+        (reference / f"{name}.md").read_text(encoding="utf-8")
+        for name in ("attacks", "detection", "covert-channels", "benchmarks")
+    )
+    attempts = sum(map(int, re.findall(r"^## .*: (\d+)$", attacks, re.MULTILINE)))
+    assert f"| {attempts}: each is refused" in readme
+    bits = re.search(r"\| \*\*together\*\* \| \| \*\*(\d+)\*\* \|", channels)
+    assert bits
+    assert f"at most {bits[1]} bits a month" in readme
+    rotations, any_flag = re.search(r"\| together \| ([\d,]+) \|.*\| ([^|]+) \|$", detection, re.MULTILINE).groups()
+    assert f"{any_flag.replace(' (', ' % (', 1)} of {rotations}" in readme
+    rows = [line for line in detection.splitlines() if "| 200 |" in line]
+    for share, words in (("20", "{}, {}, {} % of 200"), ("10", "found in {}, {} and {} % of the cases")):
+        row = next(line for line in rows if line.startswith(f"| leak of {share} %"))
+        assert words.format(*(cell.split(" (")[0].strip() for cell in row.split("|")[3:6])) in readme
+    agents = ("the official client", "a lean agent")
+    ratios = [float(re.search(rf"bwrap box, {agent} +\|.*\*\*([\d.]+)\*\*", bench)[1]) for agent in agents]
+    assert "{:.1f} times as long with the official MCP client, {:.1f} with a lean one".format(*ratios) in readme
