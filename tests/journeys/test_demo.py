@@ -5,18 +5,22 @@ most. The whole set differs in nothing but its size and is played with `--exhaus
 """
 
 import json
+import re
+import signal
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from quarterturn.app import Application
 from rotation.month.sets import COHORTS
 
-from ..patience import PATIENCE
+from ..patience import PATIENCE, until
 from .small import WHOLE, command, spec
 
 ONE = "git/recovery/hard"
@@ -33,11 +37,45 @@ def quarterturn(*words: str | Path, strata: str = WHOLE) -> subprocess.Completed
 def played(box: str, home: Path, strata: str) -> dict[str, Any]:
     done = quarterturn("demo", "--json", "--box", box, "--home", home, strata=strata)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert len(done.stdout.splitlines()) == 1, "one object on standard output, and nothing else"
-    said = json.loads(done.stdout)
-    assert said["ok"] is True
-    data: dict[str, Any] = said["data"]
+    return data_of(done.stdout)
+
+
+def data_of(said: str) -> dict[str, Any]:
+    assert len(said.splitlines()) == 1, "one object on standard output, and nothing else"
+    answer = json.loads(said)
+    assert answer["ok"] is True
+    data: dict[str, Any] = answer["data"]
     return data
+
+
+@dataclass
+class Served:
+    """A demo whose home is served when it was played, and what its process printed."""
+
+    data: dict[str, Any]
+    shown: str
+    leaderboard: str
+    code: int
+
+
+def served(home: Path, log: Path) -> Served:
+    """Play the demo with `--serve`, ask the service for its leaderboard, and end it as Ctrl-C does."""
+    words = ["env", "--default-signal=INT", *command(TWO), "demo", "--json", "--serve", "--box", "bwrap"]
+    with log.open("wb") as sink:
+        process = subprocess.Popen([*words, "--home", str(home)], stdout=subprocess.PIPE, stderr=sink, text=True)
+    try:
+        assert process.stdout
+        said = process.stdout.readline()
+        until(lambda: " at http://" in log.read_text() or process.poll() is not None, "the address of the service")
+        (url,) = re.findall(r" at (http://127\.0\.0\.1:\d+)", log.read_text())
+        with httpx2.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+            leaderboard = client.get("/leaderboard").text
+        process.send_signal(signal.SIGINT)
+        code = process.wait(PATIENCE)
+    finally:
+        process.kill()
+        process.communicate()
+    return Served(data_of(said), log.read_text(), leaderboard, code)
 
 
 def require_the_month(data: dict[str, Any], box: str, strata: str) -> None:
@@ -65,13 +103,41 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def month(home: Path) -> dict[str, Any]:
-    return played("bwrap", home, TWO)
+def service(home: Path) -> Served:
+    return served(home, home.with_name("demo.log"))
+
+
+@pytest.fixture(scope="module")
+def month(service: Served) -> dict[str, Any]:
+    return service.data
 
 
 @pytest.mark.box
 def test_the_demo_plays_a_month_behind_bubblewrap(month: dict[str, Any]) -> None:
     require_the_month(month, "bwrap", TWO)
+
+
+@pytest.mark.box
+def test_each_step_is_one_line_and_the_home_is_served_at_the_end(service: Served, home: Path) -> None:
+    *lines, serving = [line for line in service.shown.splitlines() if "http" in line or line[1:2] == "/"]
+    assert [line.split("  ")[0].strip() for line in lines] == [
+        f"{number}/9 {name}" for number, name in enumerate(service.data["steps"], 1)
+    ]
+    assert len(lines) == 9
+    assert f"{service.data['egress']['attempts']} attempts to get out of the bwrap box" in lines[1]
+    assert "blocked" not in service.shown
+    assert serving.endswith("; Ctrl-C ends it.")
+    assert json.loads(service.leaderboard)["month"] == Application(home, None).settings.benchmark.first_month
+    assert service.code == 0
+
+
+@pytest.mark.box
+def test_a_witness_of_the_demo_cosigns_and_is_gone_from_the_home_that_stays(month: dict[str, Any], home: Path) -> None:
+    assert month["witnesses"] == ["demo-witness"]
+    words = ("audit", month["audit"]["bundle"], "--key", month["audit"]["key"], "--policy", month["audit"]["policy"])
+    assert "cosigned by demo-witness" in quarterturn(*words).stdout
+    assert Application(home, None).policy is None
+    assert quarterturn("doctor", "--home", home, strata=TWO).returncode == 0
 
 
 @pytest.mark.engine

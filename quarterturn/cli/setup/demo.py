@@ -1,13 +1,14 @@
 """Demo: one whole benchmark month, on real servers in a real sandbox.
 
-1. a home, and a self-check of the sandbox from inside it
-2. tasks are drawn, proven by execution, reviewed by a second person, and sealed
-3. they are committed to and go live
-4. three agents run: one does nothing, one is handed the solutions, one is honest
-5. the leaderboard
-6. the turn: a quarter retires, a quarter enters
-7. what was published is audited, with nothing but the folder and the log's key
-8. one byte of a copy is changed, and the audit says where
+1. home      a home, whose log a witness of the demo's own cosigns
+2. wall      a self-check of the sandbox from inside it
+3. tasks     tasks are drawn, proven by execution, approved in a batch, and sealed
+4. first set they are committed to under a cosigned checkpoint and go live
+5. agents    three agents run: one does nothing, one is handed the solutions, one is honest
+6. supply    the tasks of the next quarter are drawn
+7. turn      a quarter retires and is published, a quarter enters
+8. audit     what was published is audited, with nothing but the folder, the log's key and the witness's
+9. tampered  one byte of a copy is changed, and the audit says where
 """
 
 from __future__ import annotations
@@ -22,50 +23,71 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quarterturn import wall_clock
+from quarterturn import settings, wall_clock
 from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.daily import leaderboard_text
+from quarterturn.cli.setup import demo_witness
+from quarterturn.cli.setup.demo_steps import Step, Steps
+from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Unavailable
+from quarterturn.home import policies
 from quarterturn.home.home import create
+from quarterturn.home.paths import HomePaths
 from quarterturn.runs.reference_run import reference
-from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
+from quarterturn.settings import BenchmarkSettings, LedgerSettings, RunSettings, Settings
 from rotation.calendar import Month
 from rotation.leaderboard import standings
 from rotation.leaderboard.figures import FIGURES, of_results
 from rotation.turn.turn import STEPS
 from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
-from sandbox.results.score import Score, score
+from sandbox.results.score import Result, Score, score
 from sandbox.runs import submission as submissions
+from vault.files import write_atomically
 from vault.ledger.audit.report import AuditReport
 from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import TaskState
 
 AUTHOR, REVIEWER = "ada", "grace"
 AGENTS = Path(__file__).resolve().parents[3] / "examples" / "agents"
+STEP_COUNT = 9
 
 
 @dataclass(frozen=True)
 class Played:
-    """The result of the demo."""
+    """The result of the demo.
 
+    Attributes:
+        app: the home, open.
+        ok: whether all came out as it must.
+        data: the result as plain JSON values.
+        lines: the result for people.
+    """
+
+    app: Application
     ok: bool
     data: Mapping[str, Any]
     lines: Sequence[str]
 
 
-def play(home: Path | None, box_name: BoxName | None, out: Output) -> Played:
-    """Play the month; without `home` everything is gone afterwards.
+@contextlib.contextmanager
+def play(home: Path | None, box_name: BoxName | None, out: Output, *, verbose: bool = False) -> Iterator[Played]:
+    """Play the month and give its result for the block; without `home` everything is gone afterwards.
 
     Raises:
         Unavailable: no box can be had. No agent is ever run with a way out.
     """
     box = choose_box(box_name or ("bwrap" if sys.platform == "linux" else "docker"), run_class="unofficial")
     with _folder(home) as folder:
-        return _Play(folder, box, out, kept=home is not None).all()
+        month = _Play(folder, box, Steps(out, STEP_COUNT, verbose=verbose), kept=home is not None)
+        played = month.all()
+        if verbose:
+            out.say(month.steps.times())
+        with contextlib.closing(month.app):
+            yield played
 
 
 @contextlib.contextmanager
@@ -81,125 +103,184 @@ def _folder(home: Path | None) -> Iterator[Path]:
 
 
 class _Play:
-    def __init__(self, home: Path, box: Box, out: Output, *, kept: bool) -> None:
-        self.box, self.out, self.kept, self.started = box, out, kept, time.monotonic()
+    def __init__(self, home: Path, box: Box, steps: Steps, *, kept: bool) -> None:
+        self.box, self.steps, self.kept, self.started = box, steps, kept, time.monotonic()
         self.month = Month.of(wall_clock.now())
-        create(
-            home,
-            Settings(benchmark=BenchmarkSettings(first_month=str(self.month)), run=RunSettings(box=_known(box))),
-            None,
+        self.chosen = Settings(
+            benchmark=BenchmarkSettings(first_month=str(self.month)),
+            run=RunSettings(box=_known(box)),
+            ledger=LedgerSettings(policy=demo_witness.POLICY),
         )
-        self.app = Application(home, None)
+        with steps.step("home") as step:
+            with step.bar("making the home", 1):
+                create(home, self.chosen, None, out=step)
+                places = HomePaths(home.resolve())
+                demo_witness.start(places)
+                self.app = Application(home, None)
+            step.meaning = (
+                "A new home: keys, a database and a public log, which a witness of the demo's own cosigns "
+                "(a real one is somebody else's)."
+            )
 
     def all(self) -> Played:
         """Play all steps."""
         egress = self.wall()
-        self.supply()
-        self.turn(self.month.plus(-1))
+        self.supply("tasks")
+        self.turn("first set", self.month.plus(-1))
         scores = self.agents()
-        self.supply()
-        self.turn(self.month)
+        self.supply("supply")
+        self.turn("turn", self.month)
         good, bad = self.audits()
+        self._let_the_witness_go()
         data = self.data(scores, egress, good, bad)
         ok = good.ok and not bad.ok and not data["egress"]["escaped"]
-        where = f"Everything is in {self.app.home}." if self.kept else "Nothing was kept; --home DIR keeps it."
-        return Played(ok, data, [f"Done in {time.monotonic() - self.started:.0f} s. {where}"])
-
-    def say(self, title: str, meaning: str) -> None:
-        self.out.say(f"\n{title}\n  {meaning}")
+        return Played(self.app, ok, data, list(self._ending()))
 
     # -- the steps ----------------------------------------------------------------------------------------------------
 
     def wall(self) -> list[Attempt]:
-        self.say("The wall", f"Each agent runs in the {self.box.name} box with a loopback and nothing else.")
-        attempts = selfcheck(self.box)
-        for attempt in attempts:
-            if attempt.group == "network":
-                self.out.say(f"  {attempt.outcome:<8} {attempt.name}: {attempt.control}")
-        escaped = sum(attempt.outcome == "escaped" for attempt in attempts)
-        self.out.say(f"  {len(attempts)} attempts, {escaped} escaped")
+        with self.steps.step("wall") as step:
+            with step.bar(f"trying to get out of the {self.box.name} box", 1):
+                attempts = selfcheck(self.box)
+            escaped = sum(attempt.outcome == "escaped" for attempt in attempts)
+            step.meaning = (
+                f"{len(attempts)} attempts to get out of the {self.box.name} box, made from inside it: "
+                f"{escaped or 'none'} escaped. No agent has a network but its own loopback."
+            )
+            for attempt in attempts:
+                step.say(StatusLine(f"{attempt.outcome:<8} {attempt.name}: {attempt.control}", attempt.outcome))
         if escaped:
             raise Unavailable(f"the {self.box.name} box has a way out on this machine; nothing is run in it")
         return attempts
 
-    def supply(self) -> None:
-        missing = self.app.replenishment.wanted()
-        count = sum(missing.values())
-        self.say(f"{count} tasks", "Drawn from public grammars; each is proven by execution before a person sees it.")
-        with self.out.progress("drawn and admitted", count) as advance:
-            tally = self.app.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
-        for task_id in tally.admitted:
-            self.app.reviews.decide(task_id, REVIEWER, None)
-        self.out.say(f"  {tally.drawn} drawn, {len(tally.admitted)} admitted, reviewed by {REVIEWER} and sealed")
+    def supply(self, name: str) -> None:
+        with self.steps.step(name) as step:
+            with step.bar("reading the grammars", 1):
+                missing = self.app.replenishment.wanted()
+            count = sum(missing.values())
+            with step.bar(f"drawing and proving {count} tasks", count) as advance:
+                tally = self.app.replenishment.fill(missing, box=self.box, author=AUTHOR, on_done=lambda: advance(1))
+                self.app.reviews.decide_all(tally.admitted, REVIEWER, None)
+            step.meaning = (
+                f"{len(tally.admitted)} {'' if name == 'tasks' else 'more '}tasks were drawn from public grammars, "
+                f"proven by running their solutions and their mutants, and sealed. {REVIEWER} approved them unread, "
+                "as only a demo does."
+            )
+            step.say(f"{tally.drawn} drawn, {len(tally.admitted)} admitted")
 
-    def turn(self, month: Month) -> None:
-        first = month < self.month
-        title = "The first set goes live" if first else f"The turn of {month}"
-        self.say(
-            title,
-            "Every task is committed to under a signed checkpoint before anybody is served it."
-            if first
-            else "The oldest quarter retires and is published; a new one, drawn from a committed seed, enters.",
-        )
-        with self.out.progress("steps of the turn", len(STEPS)) as advance:
-            self.app.rotation.run(month, lambda _: advance(1))
-        head = self.app.writer.checkpoint()
-        self.out.say(f"  the log has {head.size} leaves, root {head.root.hex()[:16]}…")
+    def turn(self, name: str, month: Month) -> None:
+        with self.steps.step(name) as step:
+            with step.bar("making the turn", len(STEPS)) as advance:
+
+                def done(turn_step: str) -> None:
+                    step.say(f"step {turn_step} is done")
+                    advance(1)
+
+                self.app.rotation.run(month, done)
+                self.app.public_view.update()
+            head, live = self.app.writer.checkpoint(), len(self.app.vault.records(TaskState.LIVE))
+            if name == "turn":
+                retired = len(self.app.vault.records(TaskState.PUBLISHED))
+                step.meaning = (
+                    f"The month is over: the oldest {retired} tasks retired and are published with all results on "
+                    f"them; {retired} new ones, drawn from a seed that was committed to, took their place."
+                )
+            else:
+                step.meaning = (
+                    f"{live} tasks are live. Each was committed to in the public log, under a checkpoint that the "
+                    "demo's witness cosigned, before anybody is served it."
+                )
+            step.say(f"the log has {head.size} leaves, root {head.root.hex()[:16]}…")
+            step.say(policies.word(self._cosigners()))
 
     def agents(self) -> dict[str, Score]:
-        self.say("Three agents", "null does nothing, oracle is handed the solutions, rulebook is small and honest.")
         scores: dict[str, Score] = {}
         leaderboard = []
-        for name in ("null", "rulebook"):
-            submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
-            opened, results = self.app.run_player.play(submitted, self.box, self.out)
-            scores[name] = score(results)
-            leaderboard.append((opened.record, of_results(results, self.month.cohort)))
-        oracle = submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}")
-        answers = reference(
+        with self.steps.step("agents") as step:
+            live = len(self.app.vault.records(TaskState.LIVE))
+            with step.bar("three agents at work", 3 * live):
+                for name in ("null", "rulebook"):
+                    submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
+                    opened, results = self.app.run_player.play(submitted, self.box, step)
+                    scores[name] = score(results)
+                    leaderboard.append((opened.record, of_results(results, self.month.cohort)))
+                answers = self._oracle(step)
+            scores["oracle"] = score(answers)
+            step.meaning = (
+                f"Of {live} tasks, {_percent(scores['null'])} were solved by null, which does nothing, "
+                f"{_percent(scores['rulebook'])} by rulebook, which is small and honest, and "
+                f"{_percent(scores['oracle'])} by oracle, which is handed the solutions."
+            )
+            lines = standings.lines(leaderboard)
+            lines.append(standings.reference_line("oracle", answers))
+            step.details += [
+                *leaderboard_text.table(lines),
+                *leaderboard_text.public_grammar(self.app.caveats.public_cohorts(self.month)),
+            ]
+        return scores
+
+    def _oracle(self, step: Step) -> list[Result]:
+        return reference(
             self.app.vault,
             self.app.months,
-            oracle,
+            submissions.reference(f"python3 {AGENTS / 'oracle' / 'agent.py'}"),
             self.box,
-            self.out,
+            step,
             terms=self.app.run_player.terms(),
             workers=self.app.settings.run.workers,
         )
-        scores["oracle"] = score(answers)
-        self.say("The leaderboard", "Every figure has its interval; runs in a box that is not official have no rank.")
-        lines = standings.lines(leaderboard)
-        lines.append(standings.reference_line("oracle", answers))
-        for line in (
-            *leaderboard_text.table(lines),
-            *leaderboard_text.public_grammar(self.app.caveats.public_cohorts(self.month)),
-        ):
-            self.out.say(f"  {line}")
-        return scores
 
     def audits(self) -> tuple[AuditReport, AuditReport]:
-        release = self.app.public / "releases" / self.month.release
-        self.say(f"Audit of {release.name}", "Offline, with the folder and the log's key: nobody is trusted.")
-        good = audit(release, [self._key()])
-        self._report(good)
-        with tempfile.TemporaryDirectory(prefix="quarterturn-demo-") as folder:
+        release, policy = self.app.public / "releases" / self.month.release, self.app.policy
+        with self.steps.step("audit") as step:
+            good = audit(release, [self._key()], None, policy)
+            step.meaning = (
+                f"{release.name} was audited offline, with the folder, the log's key and the witness's: "
+                f"{'every step holds' if good.ok else 'it FAILS'}. Anybody can, and has to trust nobody."
+            )
+            _report(step, good)
+        with (
+            self.steps.step("tampered") as step,
+            tempfile.TemporaryDirectory(prefix="quarterturn-demo-") as folder,
+        ):
             copy = Path(shutil.copytree(release, Path(folder) / release.name))
             tasks = bytearray((copy / "tasks.jsonl").read_bytes())
             tasks[len(tasks) // 2] ^= 1
             (copy / "tasks.jsonl").write_bytes(tasks)
-            self.say("The same audit of a copy with one changed byte", "It must say no, and where.")
-            bad = audit(copy, [self._key()])
-        self._report(bad)
+            bad = audit(copy, [self._key()], None, policy)
+            failed = bad.failed
+            step.meaning = "One byte of a copy was changed, and its audit " + (
+                f"says no, as it must: step {failed.number} ({failed.name}) fails." if failed else "does NOT notice."
+            )
+            _report(step, bad)
         return good, bad
-
-    def _report(self, report: AuditReport) -> None:
-        for step in report.steps:
-            if step.state != "not reached":
-                mark = "ok" if step.ok else "NO"
-                self.out.say(f"  {mark} {step.number:>2}. {step.name}: {step.proved or step.detail}")
-        self.out.say(f"  The answer is {'yes' if report.ok else 'NO'}.")
 
     def _key(self) -> str:
         return (self.app.public / "log.vkey").read_text(encoding="utf-8").strip()
+
+    def _cosigners(self) -> list[str]:
+        return policies.cosigners(self.app.policy, (self.app.places.log / "checkpoint").read_bytes())
+
+    def _let_the_witness_go(self) -> None:
+        """Ask for no witness in the settings of a home that outlives the demo's; the open home goes on asking."""
+        path = self.app.places.settings
+        after = settings.dump(self.chosen.model_copy(update={"ledger": LedgerSettings()}))
+        write_atomically(path, after.encode(), path.with_name(f".{path.name}.new"))
+        path.chmod(0o600)
+
+    def _ending(self) -> Iterator[str]:
+        yield f"Done in {time.monotonic() - self.started:.0f} s. " + (
+            f"Everything is in {self.app.home}." if self.kept else "Nothing is kept; --home DIR keeps it."
+        )
+        home, release = self.app.home, self.app.public / "releases" / self.month.release
+        yield "Next:"
+        if self.kept:
+            yield f"  quarterturn serve --home {home}"
+            yield (f"  quarterturn audit {release} --key {home}/public/log.vkey --policy {home}/{demo_witness.POLICY}")
+        else:
+            yield "  quarterturn demo --home demo-home --serve    (keeps the demo's home, and shows its pages)"
+            yield "  quarterturn doctor                           (what this machine lacks)"
+        yield "  quarterturn init --home home                 (a home of your own)"
 
     # -- the object that --json prints --------------------------------------------------------------------------------
 
@@ -221,10 +302,24 @@ class _Play:
                 "ok": good.ok,
                 "bundle": str(self.app.public / "releases" / self.month.release),
                 "key": str(self.app.public / "log.vkey"),
+                "policy": str(self.app.home / demo_witness.POLICY),
             },
             "tampered_audit": {"ok": bad.ok, "step": failed.number if failed else None},
+            "witnesses": self._cosigners(),
+            "steps": dict(self.steps.seconds),
             "seconds": round(time.monotonic() - self.started, 1),
         }
+
+
+def _report(step: Step, report: AuditReport) -> None:
+    for check in report.steps:
+        if check.state != "not reached":
+            mark = "ok" if check.ok else "NO"
+            step.say(StatusLine(f"{mark} {check.number:>2}. {check.name}: {check.proved or check.detail}", mark))
+
+
+def _percent(month_score: Score) -> str:
+    return f"{100 * (month_score.success_rate.value or 0):.0f} %"
 
 
 def _flat(month_score: Score) -> dict[str, Any]:

@@ -25,14 +25,26 @@ def demo(
         Path | None, typer.Option("--home", help="Where to keep the demo's files (default: a temporary folder).")
     ] = None,
     box: Annotated[BoxName | None, typer.Option("--box", help="Where to run it (default: bwrap on Linux).")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the details of each step, and its time.")] = False,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Serve the demo's home afterwards, at a port of its own, until Ctrl-C.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run one benchmark month on real MCP servers, and audit it."""
-    from quarterturn.cli.setup.demo import play
+    from contextlib import suppress
+
+    from quarterturn.cli.setup.service import serve_here
 
     out = Output(as_json=as_json)
-    played = play(home, box, out)
-    out.result(played.data, *played.lines, ok=played.ok)
+    with out.progress("starting", 1, transient=True):
+        from quarterturn.cli.setup.demo import play
+
+    with play(home, box, out, verbose=verbose) as played:
+        out.result(played.data, *played.lines, ok=played.ok)
+        if serve:
+            with suppress(KeyboardInterrupt):
+                serve_here(played.app, ready=lambda url: out.say(f"Serving the demo's home at {url}; Ctrl-C ends it."))
 
 
 def init(

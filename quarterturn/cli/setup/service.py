@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.choices import WorkerClass
 from quarterturn.cli.terminal.options import HOME, Home
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 Only = Annotated[
     WorkerClass | None,
@@ -44,6 +48,15 @@ def serve(
         _say_which(workers, only)
         works = Together(works, app.monthly_clock) if clock else works
         run(app.http(works), host, port, ready=lambda url: logs.log.info("serving %s at %s", app.home, url))
+
+
+def serve_here(app: Application, ready: Callable[[str], None]) -> None:
+    """Serve an open home on the loopback, at any port, without its clock; ends when it is interrupted."""
+    from quarterturn import logs
+    from quarterturn.http.serve import serve as run
+
+    logs.configure()
+    run(app.http(app.executor(1)), "127.0.0.1", 0, ready=ready)
 
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:

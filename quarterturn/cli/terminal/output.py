@@ -50,10 +50,13 @@ class Output:
         print(painted(printable(line), line, sys.stderr), file=sys.stderr, flush=True)
 
     @contextmanager
-    def progress(self, what: str, total: int) -> Iterator[Callable[[int], None]]:
-        """Show a bar on a terminal, and a line each tenth elsewhere; yields `advance(steps)`."""
+    def progress(self, what: str, total: int, *, transient: bool = False) -> Iterator[Callable[[int], None]]:
+        """Show a bar on a terminal, and a line each tenth elsewhere; yields `advance(steps)`.
+
+        A `transient` bar disappears at its end.
+        """
         if sys.stderr.isatty():
-            yield from _bar(what, total)
+            yield from _bar(what, total, transient=transient)
         else:
             yield _Tenths(self, what, total).advance
 
@@ -65,12 +68,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def _bar(what: str, total: int, *, transient: bool) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("  {task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=transient) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)
 
