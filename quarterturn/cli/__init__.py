@@ -1,9 +1,9 @@
 """Command line: its verbs, JSON output and exit codes are the contract with scripts and tests.
 
 Only this package prints or exits. Verbs import what they need when they run, so that `--help` answers at once. Exit
-codes: 0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine or
-a remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 an internal error, 130 interrupted (run the
-same command again to resume).
+codes: 0 ok, 1 the check's answer is no, 2 usage or malformed input, 3 not found, 4 not allowed, 5 quota, 6 an engine,
+an address or a remote is unavailable, 7 key locked or missing, 8 refused by policy, 70 an internal error, 130
+interrupted (run the same command again to resume).
 """
 
 from __future__ import annotations

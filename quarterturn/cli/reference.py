@@ -20,7 +20,7 @@ MEANINGS = {
     EXITS["not-found"]: "something that was named does not exist",
     EXITS["not-allowed"]: "not allowed now, or not to this caller",
     EXITS["quota"]: "a quota is used up",
-    EXITS["unavailable"]: "an engine or another part of the machine is missing",
+    EXITS["unavailable"]: "an engine, an address or another part of the machine is not to be had",
     EXITS["locked"]: "a key is locked or missing",
     EXITS["refused"]: "it would break a rule or a promise; nothing was done",
     BUG: "an internal error",

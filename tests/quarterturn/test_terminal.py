@@ -23,7 +23,7 @@ LINES = (
     "from quarterturn.cli.terminal.colour import StatusLine\n"
     "from quarterturn.cli.terminal.output import Output\n"
     "out = Output(as_json={})\n"
-    "out.say(StatusLine('advice  keys', 'advice'))\n"
+    "out.say(StatusLine('advices  advice keys', 'advice'))\n"
     "out.result({{}}, StatusLine('ok  ok git', 'ok'), StatusLine('wrong \\x1b[2J', 'wrong'), 'ok of a plain line')\n"
 )
 
@@ -32,7 +32,7 @@ def test_a_terminal_shows_each_status_in_its_colour_and_obeys_nothing_else():
     code, shown = on_a_terminal(sys.executable, "-c", LINES.format(False), env=environment())
     assert code == 0
     assert shown.splitlines() == [
-        f"{YELLOW}advice\x1b[0m  keys",
+        f"advices  {YELLOW}advice\x1b[0m keys",
         f"{GREEN}ok\x1b[0m  ok git",
         f"{RED}wrong\x1b[0m \\x1b[2J",
         "ok of a plain line",

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from quarterturn.cli.auditing import monitor, witness
+from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
@@ -49,7 +50,8 @@ def audit(
         read_checkpoint(previous) if previous else None,
         read_policy(policy) if policy else None,
     )
-    Output(as_json=as_json).result(report.as_json(), *report.lines(), ok=report.ok)
+    lines = [StatusLine(line, line.rpartition(": ")[2]) for line in report.lines()]
+    Output(as_json=as_json).result(report.as_json(), *lines, ok=report.ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.month.turn_preview import PlannedTurn
 from rotation.month.store import Turn
 from rotation.turn import spot_check
@@ -43,9 +44,11 @@ def planned_lines(planned: PlannedTurn) -> Iterator[str]:
 def status_lines(status: Mapping[str, Any], turns: Sequence[Turn]) -> Iterator[str]:
     """Describe the turns, the cohorts, the spot checks and the open reviews."""
     for turn in status["turns"]:
-        yield f"turn {turn['month']}: {'done' if turn['finished'] else 'unfinished: run it again'}"
+        word = "done" if turn["finished"] else "unfinished"
+        yield StatusLine(f"turn {turn['month']}: {word}{'' if turn['finished'] else ': run it again'}", word)
     for c in status["cohorts"]:
-        yield f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}"
+        line = f"{c['id']}  {c['state']:<10} {c['tasks']} tasks, retires at the turn of {c['retires']}"
+        yield StatusLine(line, c["state"])
     yield from (line for turn in turns for line in spot_check.summary_lines(turn))
     if not (status["turns"] or status["cohorts"]):
         yield "no turn was made yet: `quarterturn turn run`"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output, printable
 from quarterturn.errors import Malformed
@@ -91,7 +92,7 @@ def states(records: Sequence[TaskRecord]) -> list[dict[str, str]]:
 
 def state_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
     """Give the ids and states of tasks as lines."""
-    return [f"{row['id']}  {row['state']}" for row in rows]
+    return [StatusLine(f"{row['id']}  {row['state']}", row["state"]) for row in rows]
 
 
 def _in_turn(reviews: TaskReviews, who: str, out: Output) -> Iterator[str]:

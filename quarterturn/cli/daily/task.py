@@ -10,6 +10,7 @@ import typer
 from quarterturn.choices import State
 from quarterturn.cli.daily import review
 from quarterturn.cli.daily.review import state_lines, states
+from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
@@ -58,9 +59,12 @@ def task_list(
         }
         for r in records
     ]
-    lines = [
-        f"{row['id']}  {row['state']:<10} {row['stratum']:<36} {row['author']}"
-        f"{'' if row['traceable'] else '  not traceable'}"
+    lines: list[str] = [
+        StatusLine(
+            f"{row['id']}  {row['state']:<10} {row['stratum']:<36} {row['author']}"
+            f"{'' if row['traceable'] else '  not traceable'}",
+            str(row["state"]),
+        )
         for row in data
     ]
     Output(as_json=as_json).result(data, *(lines or ["no tasks"]))

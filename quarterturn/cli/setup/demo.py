@@ -306,7 +306,7 @@ class _Play:
             },
             "tampered_audit": {"ok": bad.ok, "step": failed.number if failed else None},
             "witnesses": self._cosigners(),
-            "steps": dict(self.steps.seconds),
+            "seconds_by_step": dict(self.steps.seconds),
             "seconds": round(time.monotonic() - self.started, 1),
         }
 

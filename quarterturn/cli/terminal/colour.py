@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Self, TextIO
 
 GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31m"
 _END = "\x1b[0m"
 
-COLOURS: Mapping[str, str] = dict.fromkeys(("ok", "yes", "done", "blocked", "live", "approved"), GREEN) | {
-    **dict.fromkeys(("advice", "admitted", "unfinished", "pending", "skipped"), YELLOW),
-    **dict.fromkeys(("wrong", "NO", "no", "escaped", "rejected", "withdrawn"), RED),
+COLOURS: Mapping[str, str] = dict.fromkeys(("ok", "yes", "done", "proved", "blocked", "live", "reviewed"), GREEN) | {
+    **dict.fromkeys(("advice", "admitted", "unfinished", "pending", "bounded"), YELLOW),
+    **dict.fromkeys(("wrong", "NO", "failed", "escaped", "rejected", "withdrawn"), RED),
 }
 
 
@@ -36,7 +37,7 @@ def painted(text: str, line: Any, stream: TextIO) -> str:
     """Give `text`, which is `line` as it may be shown, with the colour of its status if `stream` shows colours."""
     if not isinstance(line, StatusLine) or line.status not in COLOURS or not shows_colours(stream):
         return text
-    return text.replace(line.status, f"{COLOURS[line.status]}{line.status}{_END}", 1)
+    return re.sub(rf"\b{line.status}\b", f"{COLOURS[line.status]}{line.status}{_END}", text, count=1)
 
 
 def shows_colours(stream: TextIO) -> bool:
