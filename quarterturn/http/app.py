@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,7 +23,7 @@ from quarterturn.http import openapi_document
 from quarterturn.http.dependencies.services import HttpServices
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
-from quarterturn.http.responses import html, json_responses, problems, validation
+from quarterturn.http.responses import html, json_responses, problems, swagger, validation
 from quarterturn.http.responses.access import methods_of, require_all
 from quarterturn.http.responses.event_streams import Watchers
 from quarterturn.http.responses.middleware import Guard
@@ -51,19 +52,28 @@ TITLE, VERSION = "Quarterturn", "1"
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """No telemetry of the framework's: what it would carry away of a request was never looked at for words of a task."""
 
+DOCS = html.policy(script_src="'self'", connect_src="'self'")
+"""The policy of /docs: Swagger UI is a script, which asks this service alone."""
+
 description = APIRouter(tags=["description"])
 
 
 @description.get("/openapi.json", response_class=Response, name="openapi")
 def openapi(request: Request) -> Response:
     """Give this OpenAPI description."""
-    return json_responses.published(request, described()[0])
+    return json_responses.published(request, described())
 
 
 @description.get("/docs", response_class=HTMLResponse, name="docs")
-def docs() -> Response:
+def docs(request: Request) -> Response:
     """Show this description as a page, which loads nothing from elsewhere."""
-    return HTMLResponse(described()[1], headers={"cache-control": json_responses.PUBLIC, **html.PAGE})
+    return html.public(request, _docs_page(with_swagger=bool(swagger.files())), DOCS)
+
+
+@description.get("/docs/{file}", name="docs_file", include_in_schema=False)
+def docs_file(request: Request, file: str) -> Response:
+    """Give a file of Swagger UI, or the script that starts it."""
+    return json_responses.published(request, swagger.files().get(file), swagger.MEDIA.get(file, ""))
 
 
 def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
@@ -108,10 +118,14 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
 
 
 @cache
-def described() -> tuple[Document, str]:
-    """Give the description and the page that shows it; both are the same for every home, and made when first read."""
-    document = openapi_document.describe(skeleton())
-    return Document.of(json_responses.written(document)), openapi_document.page(document)
+def described() -> Document:
+    """Give the description, which is the same for every home, and made when first read."""
+    return Document.of(json_responses.written(openapi_document.describe(skeleton())))
+
+
+@cache
+def _docs_page(*, with_swagger: bool) -> str:
+    return openapi_document.page(json.loads(described().body), with_swagger=with_swagger)
 
 
 def create(

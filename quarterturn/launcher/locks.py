@@ -54,7 +54,7 @@ def resolve(installer: Installer, *, upgrade: bool) -> None:
         output = ("--output-file", lock)
         alone.run_uv("pip", "compile", *OPTIONS, *BARE, *newer, *output, *source, what=f"resolving {lock}")
     verb = ("update",) if upgrade else ("install",)
-    for place in (node.WORLD, node.TESTS):
+    for place in (node.WORLD, node.SWAGGER, node.TESTS):
         say(f"resolving {place}/package-lock.json")
         folder = Path(installer.root, place)
         node.npm(alone, *verb, "--package-lock-only", *node.QUIET, cwd=folder, what=f"resolving {place}")

@@ -1,4 +1,4 @@
-"""Installer of Node, of the MCP servers that come from npm, and of the npm packages for the tests.
+"""Installer of Node, of the MCP servers that come from npm, of Swagger UI, and of the npm packages for the tests.
 
 Worlds run `.venv/world/node/bin/node`: the system's Node where it is new enough, else the one that the index has as a
 wheel (its real program; what the wheel puts into `bin` is a slow shim). The system's npm is used where there is one,
@@ -21,6 +21,7 @@ OLDEST = 22  # the oldest Node that still gets fixes, and that the servers are t
 OLDEST_NPM = 9  # reads lock files of version 3, and keeps addresses out of them
 WORLD = "sandbox/images/world/npm"  # a project with its lock: the servers of worlds
 TESTS = "tests/npm"  # the same, for the tests
+SWAGGER = "quarterturn/http/swagger"  # the same, for the service's page /docs
 NPM_FILES = ("package.json", "package-lock.json", ".npmrc")
 QUIET = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
@@ -48,12 +49,26 @@ def install_for_tests(installer: Installer) -> None:
     Raises:
         Stop: npm failed.
     """
-    wanted = key(str(installer.root), *_sources(installer, TESTS))
-    if installer.stamps.holds("tests-npm", wanted):
+    _alone(installer, TESTS, "tests-npm")
+
+
+def install_swagger(installer: Installer) -> None:
+    """Put Swagger UI where the service finds it; without it, /docs is a plain list of the routes.
+
+    Raises:
+        Stop: npm failed.
+    """
+    _alone(installer, SWAGGER, "swagger")
+
+
+def _alone(installer: Installer, place: str, name: str) -> None:
+    """Install the npm packages of a project into a folder of their own, unless they are there already."""
+    wanted = key(str(installer.root), *_sources(installer, place))
+    if installer.stamps.holds(name, wanted):
         return
-    installer.stamps.drop("tests-npm")
-    _packages(installer, TESTS, "tests-npm")
-    installer.stamps.write("tests-npm", wanted)
+    installer.stamps.drop(name)
+    _packages(installer, place, name)
+    installer.stamps.write(name, wanted)
 
 
 def _sources(installer: Installer, place: str) -> list[Path]:

@@ -257,6 +257,8 @@ def prepare(*, tests: bool = False, databases: bool = True) -> Installer:
             installer.environment(f"world/python/{source.parent.name}", source)
         installer.environment("agents", ROOT / AGENT_LOCK)
         node.install(installer)
+        with stop_said("/docs will be a plain list of the routes", unless=tests):
+            node.install_swagger(installer)
         if tests:
             github_openapi.install(installer)
             node.install_for_tests(installer)

@@ -41,6 +41,7 @@ PAGES: Table = {
     ("GET", "/findings/details"): "findings:read",
     ("GET", "/findings/details/{file}"): "findings:read",
     ("GET", "/verify.html"): None,
+    ("GET", "/docs/{file}"): None,
 }
 """Pages for people: not in the OpenAPI description, which is for programs."""
 

@@ -41,10 +41,26 @@ def test_every_operation_says_who_may_and_how_it_says_no(described):
         for method, operation in item.items():
             row = (method.upper(), path.replace("{path}", "{path:path}"))
             found[row] = operation.get("x-scope")
-            assert operation["responses"]["default"]["content"].keys() == {"application/problem+json"}
+            for status, answer in operation["responses"].items():
+                if not status.startswith(("2", "3")):
+                    name = answer["$ref"].rpartition("/")[2]
+                    assert described["components"]["responses"][name]["content"].keys() == {"application/problem+json"}
+            assert {"429", "default"} <= operation["responses"].keys()
+            assert {"401", "403"} <= operation["responses"].keys() or found[row] is None
             assert ("security" in operation) == (found[row] is not None or row == ("GET", "/runs/{id}"))
             assert operation["description"]
     assert found == {row: scope for row, scope in ACCESS.items() if row not in PAGES}
+
+
+def test_every_problem_has_an_example_that_fits_its_schema(described):
+    validator = Draft202012Validator(described["components"]["schemas"]["Problem"])
+    shown = set()
+    for answer in described["components"]["responses"].values():
+        for code, example in answer["content"]["application/problem+json"]["examples"].items():
+            validator.validate(example["value"])
+            assert example["value"]["code"] == code
+            shown.add(code)
+    assert shown == PROBLEMS.keys() - {"cross-site"}, "which is of pages alone"
 
 
 def test_operations_have_names_of_their_own(described):

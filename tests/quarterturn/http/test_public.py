@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 
 import pytest
 
+from quarterturn.http.app import DOCS
+from quarterturn.http.responses import swagger
 from quarterturn.http.responses.public_view import PublicView
 from vault.canonical import canonical
 from vault.ledger.audit.verify import audit
@@ -223,8 +226,36 @@ def test_new_publications_are_served_without_a_restart(site, played):
     assert (after.status_code, len(after.json()["lines"])) == (200, 1)
 
 
-def test_the_description_page_loads_nothing(site):
+def test_the_description_page_loads_nothing_from_elsewhere(site):
     page = site.get("/docs")
-    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert page.headers["content-security-policy"] == DOCS["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "http" not in page.headers["content-security-policy"]
     assert "/submissions/{id}/events" in page.text
+    loaded = re.findall(r'(?:src|rel="stylesheet" href)="([^"]+)"', page.text)
+    assert loaded == [f"/docs/{file}" for file in ("swagger-ui.css", "page.css", "swagger-ui-bundle.js", "start.js")]
+    assert not [word for word in ("<style", "http://", "https://", " on") if word in page.text.partition("<body>")[0]]
+    for path in loaded:
+        said = site.get(path)
+        assert (said.status_code, said.headers["content-type"]) == (200, swagger.MEDIA[path.rpartition("/")[2]])
+        assert site.get(path, headers={"if-none-match": said.headers["etag"]}).status_code == 304
+    assert b"data:" not in site.get("/docs/swagger-ui.css").content
+    assert "http" not in site.get("/docs/start.js").text
+
+
+def test_no_other_file_of_the_package_is_served(site, problem):
+    for path in ("/docs/package.json", "/docs/index.html", "/docs/..%2Fpackage.json", "/docs/swagger-ui.css.map"):
+        assert problem(site.get(path)) == "not-found"
+
+
+def test_without_swagger_ui_the_page_is_a_list(site, monkeypatch, problem):
+    monkeypatch.setattr(swagger, "files", dict)
+    page = site.get("/docs")
+    assert "/submissions/{id}/events" in page.text
+    assert 'href="/openapi.json"' in page.text
     assert not [word for word in ("<script", "<style", "src=", "http://", "https://") if word in page.text]
+    assert problem(site.get("/docs/swagger-ui.css")) == "not-found"
+
+
+def test_files_that_are_not_installed_are_none(tmp_path):
+    assert swagger.files(tmp_path) == {}
