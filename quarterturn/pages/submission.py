@@ -6,12 +6,13 @@ Everything comes from the JSON that the same caller gets from the API, so a page
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn.pages.drawing import figures
-from quarterturn.pages.drawing.formatting import NONE
-from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute
+from quarterturn.pages.drawing.formatting import NONE, percent
+from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute, plainly
 from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.templates import render
 
@@ -26,16 +27,24 @@ SIGNS = {
 }
 WAITS = {
     "next": "Waiting: first in the queue. It starts when a worker for its class of runs is free.",
-    "before": "Waiting: {} before it. The one with the fewest of its own party ahead of it is next.",
-    "again": "Waiting: our machine cannot run it now. Next try within minutes. Refunded if it never starts.",
-    "named": "Waiting: the private run that your party named to count goes first.",
-    "own": "Waiting: your party already has as many submissions running as may run at a time.",
+    "before": "Waiting: {before} before it. The one with the fewest of its own party ahead of it is next.",
+    "again": "Waiting: our machine cannot run it now. Next try from {retry} on.",
+    "named": "Waiting: the private run that your party named to count goes first. It starts once that one has ended.",
+    "own": "Waiting: your party already has as many submissions running as may run at a time. It starts once one of "
+    "them has ended.",
 }
+AT_THE_TURN = "If the month turns first (from {due} on), it ends with the code turn."
 QUOTAS = {
     "private": "Runs on the private set this month",
     "dev": "Runs on the dev set today",
     "check": "Checks today",
     "waiting": "Waiting or running now",
+}
+UNITS = {"private": "private run", "dev": "run on the dev set", "check": "check"}
+TIMES = {"created_at": "Submitted", "started_at": "Started", "ended_at": "Ended"}
+UPDATES = {
+    "private": "This page updates itself on full minutes, when the state changes.",
+    "dev": "This page updates itself.",
 }
 PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
 ENDED = "It ended before it was finished: tasks that it was not served count as failed when the month turns."
@@ -60,48 +69,73 @@ def overview(account: str, records: Sequence[Item], quotas: Item, query: str = "
     )
 
 
-def page(account: str, submission: Item, waits: str | None, quotas: Item, trace: Item | None) -> str:
+def page(
+    account: str, submission: Item, waits: str | None, quotas: Item, trace: Item | None, *, retry: str | None, due: str
+) -> str:
     """Draw the page of one submission.
 
     Args:
         account: whose it is.
-        submission: the submission as it stands, and its `agent`.
+        submission: the submission as it stands.
         waits: why it waits, as one of `WAITS`, or None.
         quotas: what is used and left.
         trace: what it did, or None where nothing of that may be shown.
+        retry: until when it is set aside, or None.
+        due: from when on the next turn is due.
     """
+    failure, state = submission["failure"], submission["state"]
     return render(
         "submission.html.jinja",
         here=HERE,
         base=f"/submission/{submission['id']}",
         account=account,
         one=submission,
-        sign=SIGNS[submission["state"]],
+        sign=SIGNS[state],
         of=SETS[submission["set"]],
-        waits=WAITS[waits].format(counted(submission["place"] or 0, "submission")) if waits else "",
+        times=[(words, minute(submission[name])) for name, words in TIMES.items() if submission[name]],
+        waits=_waits(submission, waits, retry, due) if waits else "",
+        failed=f"{state.capitalize()} with the code {failure['code']}." if failure else "",
         unfinished=_lasts(submission),
-        charged=_charged(submission, quotas),
+        updates=UPDATES["private" if submission["set"] == "private" else "dev"],
+        cost=_cost(submission),
         told=_figures_shown(submission),
         grids=grids(submission, quotas, trace),
         later=_later(submission),
     )
 
 
+def success(submission: Item, trace: Item | None) -> float | None:
+    """Give the share of tasks passed, where its owner may see it: as disclosed, or as counted on the dev set."""
+    if submission["set"] == "private":
+        parts = submission["figures"] or {}
+        ranked = "whole" if submission["kind"] == "endpoint" else "sealed"
+        share: float | None = parts[ranked]["success_rate"]["value"] if parts else None
+        return share
+    verdicts = [run["verdict"] for run in _runs(trace)] if trace else []
+    return sum(verdict == "true" for verdict in verdicts) / len(verdicts) if verdicts else None
+
+
 def submissions(records: Sequence[Item]) -> Grid:
     """Give the table of submissions."""
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
-        Column("state", "State", lambda state: SIGNS[state]),
-        Column("place", "Queue position", lambda place: NONE if place is None else str(place + 1)),
+        Column("agent", "Agent", _brief),
         Column("set", "Set"),
-        Column("month", "Month"),
+        Column("state", "State", lambda state: SIGNS[state]),
         Column("code", "Code"),
+        Column("success", "Success", lambda share: percent(share, 1)),
+        Column("place", "Position", lambda place: NONE if place is None else str(place + 1)),
+        *(Column(name, words, minute) for name, words in TIMES.items()),
+        Column("month", "Month"),
         Column("run", "Run"),
-        Column("created_at", "Submitted", minute),
-        Column("agent", "Agent"),
     )
     rows = [{**record, "code": record["failure"]["code"] if record["failure"] else None} for record in records]
     return Grid("submissions", "Submissions, newest first", columns, rows)
+
+
+def _brief(agent: str) -> str:
+    """Write an image's name with the beginning of its digest."""
+    return re.sub(r"(sha256:[0-9a-f]{12})[0-9a-f]{52}$", r"\1…", plainly(agent))
 
 
 def budget(quotas: Item) -> Grid:
@@ -127,16 +161,32 @@ def grids(submission: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]
     return {grid.name: grid for grid in all_grids}
 
 
-def _charged(submission: Item, quotas: Item) -> str:
-    """Say what it costs, and until it ends how much of the quota is used; later the quota may have been reset."""
+def _waits(submission: Item, waits: str, retry: str | None, due: str) -> str:
+    before = counted(submission["place"] or 0, "submission")
+    says = WAITS[waits].format(before=before, retry=minute(retry))
+    return f"{says} {AT_THE_TURN.format(due=minute(due))}" if submission["set"] == "private" else says
+
+
+def _cost(submission: Item) -> str:
+    """Say what it costs, in one sentence: what `quarterturn.failure_codes.charged` charges, and until when."""
+    private = submission["set"] == "private"
+    when = submission["month"] if private else submission["created_at"][:10]
+    unit = f"one {UNITS[submission['set']]} of {when}"
     if not submission["charged"]:
-        return "It does not count against a quota."
-    used = (
-        f": {quotas[submission['set']]['used']} of {quotas[submission['set']]['limit']} are used"
-        if _lasts(submission)
-        else ""
-    )
-    return f"It counts against the quota of runs on {SETS[submission['set']]}{used}."
+        return f"It cost nothing: {unit} was given back to your quota."
+    if submission["state"] == "done":
+        return f"It used {unit} of your quota, as every finished run does."
+    if not _lasts(submission):
+        return (
+            f"It used {unit} of your quota: {'it was served a task' if private else 'it had started'} before it ended."
+        )
+    if private:
+        back = "if it ends before it is served a task"
+    elif submission["started_at"]:
+        back = "only if a failure of ours ends it"
+    else:
+        back = "if it is cancelled before it starts, or if a failure of ours ends it"
+    return f"It uses {unit} of your quota, which is given back {back}."
 
 
 def _lasts(submission: Item) -> bool:

@@ -40,6 +40,11 @@ def render(name: str, **data: Any) -> str:
     return environment().get_template(name).render(**data)
 
 
+def script(name: str) -> bytes:
+    """Give a script of the service's pages."""
+    return (HERE / name).read_bytes()
+
+
 def style() -> bytes:
     """Give the style sheet of the service's pages."""
     return "".join((HERE / name).read_text(encoding="utf-8") for name in STYLES).encode()

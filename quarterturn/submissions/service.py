@@ -1,8 +1,8 @@
 """Submission service: what submitters can ask for, and what they are told.
 
-Of a private run they see its state, its place in the queue, one code if it failed, and its figures as
-`rotation.leaderboard.disclosure` discloses them; not its progress, its duration, or its result on any task. A private
-task's result comes with the task's retirement, and the dev set's at once.
+Of a private run they see its state, its place in the queue, the minutes in which it started and ended, one code if it
+failed, and its figures as `rotation.leaderboard.disclosure` discloses them; not its progress, or its result on any
+task. A private task's result comes with the task's retirement, and the dev set's at once.
 """
 
 from __future__ import annotations
@@ -166,7 +166,10 @@ class OwnerView:
             "charged": submission.charged,
             "run": submission.run,
             "figures": self._disclosed(submission.run) if private and submission.run is not None else None,
+            "agent": submission.reference,
             "created_at": submission.created_at.isoformat(),
+            "started_at": _moment(submission.started_at, private=private),
+            "ended_at": _moment(submission.ended_at, private=private),
         }
 
     def waits(self, submission: SubmissionRecord) -> Waits:
@@ -185,6 +188,13 @@ class OwnerView:
         if self._running(submission.account) >= self._at_once:
             return "own"
         return "before" if line.index(submission.number) else "next"
+
+
+def _moment(moment: datetime | None, *, private: bool) -> str | None:
+    """Write a moment; of a private run it is that of the full minute before, and tells nothing finer."""
+    if moment is None:
+        return None
+    return (moment.replace(second=0, microsecond=0) if private else moment).isoformat()
 
 
 def _quota(quota: Quota) -> dict[str, Any]:

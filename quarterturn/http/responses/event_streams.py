@@ -2,7 +2,9 @@
 
 1. It polls every watched submission once a second, in one query, and only while there are any.
 2. A stream gets each change, and nothing else; of several changes between two polls it gets the last state.
-3. A token may have a few streams at a time: each is a connection that stays open.
+3. Of a private run a stream gets changes of state alone, and those only with the first poll of a full minute: when an
+   event comes tells no more than in which minute the state changed.
+4. An account may have a few streams at a time: each is a connection that stays open.
 """
 
 from __future__ import annotations
@@ -10,16 +12,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 EVERY = 1.0  # seconds between looks
-MOST = 10  # of one token
+MOST = 10  # of one account
+GRID = 60  # seconds of the clock between two looks at a private run
 
-Look = tuple[str, bytes]
-"""A submission's state, and its JSON as its owner may see it."""
+
+class Look(NamedTuple):
+    """A submission's state, its JSON as its owner may see it, and whether it is a private run."""
+
+    state: str
+    data: bytes
+    private: bool = False
+
+
+class Crowded(Exception):
+    """An account has as many event streams as it may."""
+
 
 log = logging.getLogger("quarterturn.service")
 
@@ -27,13 +42,14 @@ log = logging.getLogger("quarterturn.service")
 @dataclass(eq=False, slots=True)
 class _Watcher:
     name: str
-    token: int
-    last: Look | None
+    account: str
+    last: Look
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     heard: asyncio.Queue[Look] = field(default_factory=asyncio.Queue)
 
     def tell(self, look: Look) -> None:
-        if look != self.last:
+        changed = look.state != self.last.state if look.private else look != self.last
+        if changed:
             self.last = look
             self.loop.call_soon_threadsafe(self.heard.put_nowait, look)
 
@@ -43,24 +59,28 @@ class Watchers:
 
     Args:
         look: gives the looks of the submissions of these names.
+        clock: seconds since the epoch.
     """
 
-    def __init__(self, look: Callable[[Collection[str]], Mapping[str, Look]]) -> None:
-        self._look = look
+    def __init__(
+        self, look: Callable[[Collection[str]], Mapping[str, Look]], clock: Callable[[], float] = time.time
+    ) -> None:
+        self._look, self._clock = look, clock
         self._all: set[_Watcher] = set()
         self._some = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def crowded(self, token: int) -> bool:
-        """Say whether a token has as many streams as it may."""
-        with self._some:
-            return Counter(watcher.token for watcher in self._all)[token] >= MOST
-
     @contextmanager
-    def watching(self, name: str, token: int, last: Look) -> Iterator[asyncio.Queue[Look]]:
-        """Register a stream, and give the queue of a submission's changes from `last` on."""
-        watcher = _Watcher(name, token, last)
+    def watching(self, name: str, account: str, last: Look) -> Iterator[asyncio.Queue[Look]]:
+        """Register a stream, and give the queue of a submission's changes from `last` on.
+
+        Raises:
+            Crowded: the account has as many streams as it may.
+        """
+        watcher = _Watcher(name, account, last)
         with self._some:
+            if Counter(other.account for other in self._all)[account] >= MOST:
+                raise Crowded
             self._all.add(watcher)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._poll, name="watchers", daemon=True)
@@ -73,17 +93,23 @@ class Watchers:
                 self._some.notify()
 
     def _poll(self) -> None:
+        minute = self._minute()
         while True:
             with self._some:
                 self._some.wait_for(lambda: not self._all, EVERY)
                 if not self._all:
                     self._thread = None
                     return
-                watched = tuple(self._all)
+                now = self._minute()
+                watched = [watcher for watcher in self._all if now != minute or not watcher.last.private]
             try:
-                looks = self._look({watcher.name for watcher in watched})
+                looks = self._look({watcher.name for watcher in watched}) if watched else {}
                 for watcher in watched:
                     if watcher.name in looks:
                         watcher.tell(looks[watcher.name])
+                minute = now
             except Exception as error:  # whoever watches would hear nothing any more
                 log.error("%s while looking at what is watched", type(error).__name__)  # noqa: TRY400 - its words may quote a task
+
+    def _minute(self) -> int:
+        return int(self._clock() // GRID)

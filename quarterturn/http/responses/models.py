@@ -120,7 +120,10 @@ class SubmissionShape(BaseModel):
     charged: bool = Field(description="Whether it counts against a quota.")
     run: int | None = Field(description="The number of its run in the public log.")
     figures: dict[str, Any] | None = Field(description="For a private run that is done; rounded to half a point.")
+    agent: str = Field(description="The image or the URL that was submitted.")
     created_at: datetime
+    started_at: datetime | None = Field(description="When it began to be run; to the minute for a private run.")
+    ended_at: datetime | None = Field(description="When it ended; to the minute for a private run.")
 
 
 class SubmissionPage(BaseModel):

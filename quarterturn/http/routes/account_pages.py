@@ -8,20 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from quarterturn.errors import NotFound
 from quarterturn.findings.finding_list import listed as listed_findings
-from quarterturn.http.dependencies.services import Findings, Submissions, Submitting, Traces, View
+from quarterturn.http.dependencies.services import Calendar, Findings, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
-from quarterturn.http.routes.submissions import Id, listed
-from quarterturn.pages import findings, submission
+from quarterturn.http.responses.public_view import Document
+from quarterturn.http.routes.submissions import Id, events, listed
+from quarterturn.pages import findings, submission, templates
 from quarterturn.pages.drawing.grid import Grid
-from quarterturn.submissions.service import Waits
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
+
+JAVASCRIPT = "text/javascript; charset=utf-8"
+LIVE = html.policy(script_src="'self'", connect_src="'self'")
+script = Document.of(templates.script("submission.js"))
 
 Cursor = Annotated[str | None, Query(max_length=64)]
 Everything = Annotated[bool, Query(alias="all")]
@@ -30,8 +34,11 @@ Everything = Annotated[bool, Query(alias="all")]
 class _OwnPages:
     """What the pages of a submitter show."""
 
-    def __init__(self, submissions: Submissions, submitting: Submitting, view: View, traces: Traces) -> None:
-        self._submissions, self._submitting, self._view, self._traces = submissions, submitting, view, traces
+    def __init__(
+        self, submissions: Submissions, submitting: Submitting, view: View, traces: Traces, calendar: Calendar
+    ) -> None:
+        self._submissions, self._submitting, self._view = submissions, submitting, view
+        self._traces, self._calendar = traces, calendar
 
     def quotas(self, account: str) -> dict[str, Any]:
         """Give the use and the rest of each quota."""
@@ -45,12 +52,25 @@ class _OwnPages:
         """Give a page of the submissions, and the cursor of the next one."""
         records, more = listed(self._submissions, account, cursor)
         line = self._view.line(records)
-        return [self._view.of(record, line) | {"agent": record.reference} for record in records], more
+        documents = [self._view.of(record, line) for record in records]
+        return [document | {"success": self._success(document, account)} for document in documents], more
 
-    def one(self, name: str, account: str) -> tuple[dict[str, Any], Waits]:
-        """Give a submission, and why it waits."""
+    def _success(self, document: dict[str, Any], account: str) -> float | None:
+        played = document["state"] == "done" and document["set"] != "private"
+        return submission.success(document, self.trace(document["id"], account) if played else None)
+
+    def page(self, name: str, account: str) -> str:
+        """Draw the page of a submission."""
         record = self._submissions.get(name, account)
-        return self._view.of(record) | {"agent": record.reference}, self._view.waits(record)
+        document, waits, trace = self._view.of(record), self._view.waits(record), self.trace(name, account)
+        retry = record.not_before.isoformat() if record.not_before else None
+        due = self._calendar.next()[1].isoformat()
+        return submission.page(account, document, waits, self.quotas(account), trace, retry=retry, due=due)
+
+    def grids(self, name: str, account: str) -> dict[str, Grid]:
+        """Give the tables of a submission's page."""
+        document = self._view.of(self._submissions.get(name, account))
+        return submission.grids(document, self.quotas(account), self.trace(name, account))
 
     def trace(self, name: str, account: str) -> dict[str, Any] | None:
         """Give what may be shown of a run, or None where that is nothing."""
@@ -83,16 +103,27 @@ def mine_table(own: Own, who: Who, file: str, cursor: Cursor = None) -> Response
 @router.get("/submission/{id}", name="submission_page")
 def one(own: Own, who: Who, id: Id) -> Response:  # noqa: A002 - the path's own word
     """Show a submission's state, and what its owner may see of it."""
-    document, waits = own.one(id, who.account)
-    quotas, trace = own.quotas(who.account), own.trace(id, who.account)
-    return html.own(submission.page(who.account, document, waits, quotas, trace))
+    response = html.own(own.page(id, who.account))
+    response.headers.update(LIVE)
+    return response
+
+
+@router.get("/submission/{id}/events", name="submission_page_events")
+def page_events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Give the page's script the events that the interface gives: a page takes the cookie, and the interface none."""
+    return events(request, store, view, who, id)
+
+
+@router.get("/static/submission.js", name="submission_script")
+def submission_script(request: Request) -> Response:
+    """Give the script that keeps that page up to date."""
+    return json_responses.published(request, script, JAVASCRIPT)
 
 
 @router.get("/submission/{id}/{file}", name="submission_table")
 def one_table(own: Own, who: Who, id: Id, file: str) -> Response:  # noqa: A002 - likewise
     """Give a table of that page."""
-    document, _ = own.one(id, who.account)
-    return _table(submission.grids(document, own.quotas(who.account), own.trace(id, who.account)), file)
+    return _table(own.grids(id, who.account), file)
 
 
 @router.post("/submission/{id}/cancel", name="cancel_by_form")

@@ -114,8 +114,8 @@ def nothing_public(record: SubmissionRecord) -> Problem:
 
 
 def crowded(pause: int) -> Problem:
-    """Say that a token has as many event streams as it may."""
+    """Say that an account has as many event streams as it may."""
     most = event_streams.MOST
-    detail = f"This token has {most} open event streams, as many as may be. Close one, or poll /submissions/{{id}}."
+    detail = f"This account has {most} open event streams, as many as may be. Close one, or poll /submissions/{{id}}."
     limit = Limit(name="streams", value=most, unit="open streams", retry_after=pause)
     return Problem("rate", {"retry-after": str(pause)}, detail=detail, limit=limit)

@@ -9,14 +9,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
 
 from quarterturn.choices import SubmissionSet
 from quarterturn.errors import KeyReused, NotAllowed, NotFound, OverQuota, Refused
 from quarterturn.http.dependencies.services import Executor, Months, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Perhaps, Who
-from quarterturn.http.responses import json_responses, models
-from quarterturn.http.responses.event_streams import Look, Watchers
+from quarterturn.http.responses import json_responses, models, problems
+from quarterturn.http.responses.event_streams import Crowded, Look, Watchers
 from quarterturn.http.responses.json_responses import MOST, PAGE
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes import refusals
@@ -118,38 +118,61 @@ def submission(store: Submissions, view: View, who: Who, id: Id) -> Response:  #
 
 
 @router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
-async def events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
-    """Send each change of a submission as a server-sent event, until it has ended."""
-    watchers: Watchers = request.app.state.watchers
-    record = await run_in_threadpool(store.get, id, who.account)
-    if watchers.crowded(who.token):
-        raise refusals.crowded(BEAT)
-    first = await run_in_threadpool(looks, store, view, [record.id])
-    headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
-    return StreamingResponse(_changes(watchers, id, who.token, first[id]), 200, headers, "text/event-stream")
+def events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Send each change of a submission as a server-sent event, until it has ended.
+
+    Of a private run these are changes of its state, on full minutes.
+    """
+    return EventStream(
+        request.app.state.watchers, who.account, id, looks(store, view, [store.get(id, who.account).id])[id]
+    )
 
 
-async def _changes(watchers: Watchers, name: str, token: int, now: Look) -> AsyncIterator[bytes]:
+class EventStream(Response):
+    """The event stream of a submission, from how it stands now to its end.
+
+    It is registered while it is sent, and not before: a client that is gone by then leaves nothing behind.
+    """
+
+    def __init__(self, watchers: Watchers, account: str, name: str, now: Look) -> None:
+        super().__init__()
+        self._watchers, self._account, self._name, self._now = watchers, account, name, now
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, or the problem that the account has too many."""
+        headers = {"cache-control": json_responses.PRIVATE, "x-accel-buffering": "no"}
+        try:
+            with self._watchers.watching(self._name, self._account, self._now) as heard:
+                changes = _changes(heard, self._now)
+                await StreamingResponse(changes, 200, headers, "text/event-stream")(scope, receive, send)
+        except Crowded:
+            problem = refusals.crowded(BEAT)
+            await problems.answer(problem.code, problem.headers, **problem.members)(scope, receive, send)
+
+
+async def _changes(heard: asyncio.Queue[Look], now: Look) -> AsyncIterator[bytes]:
     end = time.monotonic() + LONGEST_WATCH
-    with watchers.watching(name, token, now) as heard:
-        yield _event(now)
-        while now[0] in UNFINISHED and time.monotonic() < end:
-            try:
-                now = await asyncio.wait_for(heard.get(), BEAT)
-                yield _event(now)
-            except TimeoutError:
-                yield b": still here\n\n"
+    yield _event(now)
+    while now.state in UNFINISHED and time.monotonic() < end:
+        try:
+            now = await asyncio.wait_for(heard.get(), BEAT)
+            yield _event(now)
+        except TimeoutError:
+            yield b": still here\n\n"
 
 
 def _event(look: Look) -> bytes:
-    return b"event: submission\ndata: " + look[1] + b"\n\n"
+    return b"event: submission\ndata: " + look.data + b"\n\n"
 
 
 def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
     records = store.some(names)
     line = view.line(records)
-    return {record.id: (record.state, json_responses.written(view.of(record, line))) for record in records}
+    return {
+        record.id: Look(record.state, json_responses.written(view.of(record, line)), record.tasks == "private")
+        for record in records
+    }
 
 
 @router.post("/submissions/{id}/cancel", response_model=models.SubmissionShape, name="cancel")

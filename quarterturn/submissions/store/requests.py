@@ -110,6 +110,7 @@ class SubmissionRecord:
     run: int | None
     created_at: datetime
     started_at: datetime | None
+    ended_at: datetime | None
     served: bool
 
     @property

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from quarterturn.http.responses import event_streams as module
-from quarterturn.http.responses.event_streams import Watchers
+from quarterturn.http.responses.event_streams import Crowded, Look, Watchers
 
 from ...patience import PATIENCE, until
 
@@ -22,14 +22,16 @@ def _quick(monkeypatch):
 class Rows:
     """The watched rows, and the queries that were made of them."""
 
-    def __init__(self):
-        self.state, self.asked, self.broken = "queued", [], False
+    def __init__(self, private=""):
+        self.state, self.place, self.private, self.asked, self.broken = "queued", 0, private, [], False
 
     def __call__(self, names):
         self.asked.append(set(names))
         if self.broken:
             raise RuntimeError("the database is away")
-        return {name: (self.state, f"{name} {self.state}".encode()) for name in names}
+        return {
+            name: Look(self.state, f"{name} {self.state} {self.place}".encode(), name == self.private) for name in names
+        }
 
 
 def found(condition):
@@ -41,6 +43,10 @@ def hear(queue):
     return asyncio.wait_for(queue.get(), PATIENCE)
 
 
+def look(name, state="queued", place=0, *, private=False):
+    return Look(state, f"{name} {state} {place}".encode(), private)
+
+
 def test_all_watchers_learn_of_a_change_by_one_query():
     async def story():
         rows, others = Rows(), set(threading.enumerate())
@@ -48,13 +54,13 @@ def test_all_watchers_learn_of_a_change_by_one_query():
         with ExitStack() as stack:
             names = ["a", "a", "b"]
             heard = [
-                stack.enter_context(watchers.watching(name, token, ("queued", f"{name} queued".encode())))
-                for token, name in enumerate(names)
+                stack.enter_context(watchers.watching(name, f"account-{place}", look(name)))
+                for place, name in enumerate(names)
             ]
             await found(lambda: {"a", "b"} in rows.asked)
             assert [queue.empty() for queue in heard] == [True] * 3, "nothing has changed"
             rows.state = "done"
-            assert [await hear(queue) for queue in heard] == [("done", f"{name} done".encode()) for name in names]
+            assert [await hear(queue) for queue in heard] == [look(name, "done") for name in names]
             assert sum(thread.name == "watchers" for thread in set(threading.enumerate()) - others) == 1
             looks = len(rows.asked)
             await found(lambda: len(rows.asked) > looks + 1)
@@ -69,9 +75,9 @@ def test_without_watchers_nothing_is_queried():
         watchers = Watchers(rows)
         for _ in range(2):  # who comes after that gets the event again
             rows.state = "queued"
-            with watchers.watching("a", 1, ("queued", b"a queued")) as heard:
+            with watchers.watching("a", "ada", look("a")) as heard:
                 rows.state = "done"
-                assert (await hear(heard))[0] == "done"
+                assert (await hear(heard)).state == "done"
         await found(lambda: "watchers" not in {thread.name for thread in set(threading.enumerate()) - others})
 
     asyncio.run(story())
@@ -81,30 +87,69 @@ def test_a_failed_query_is_retried(caplog):
     async def story():
         rows = Rows()
         rows.broken = True
-        with Watchers(rows).watching("a", 1, ("queued", b"")) as heard:
+        with Watchers(rows).watching("a", "ada", Look("queued", b"")) as heard:
             await found(lambda: len(rows.asked) >= 2)
             rows.broken = False
-            assert (await hear(heard))[0] == "queued"
+            assert (await hear(heard)).state == "queued"
 
     asyncio.run(story())
     assert "RuntimeError while looking" in caplog.text
     assert "database" not in caplog.text
 
 
-def test_a_token_watches_a_few_at_a_time(site, problem, monkeypatch):
+def test_of_a_private_run_states_alone_are_told_and_on_full_minutes():
+    async def story():
+        rows, moment = Rows(private="sealed"), [120.0]
+        watchers = Watchers(rows, lambda: moment[0])
+        with (
+            watchers.watching("sealed", "ada", look("sealed", private=True)) as heard,
+            watchers.watching("open", "ada", look("open")) as beside,
+        ):
+            await found(lambda: len(rows.asked) > 1)
+            assert all("sealed" not in asked for asked in rows.asked), "not before the full minute"
+            rows.place, moment[0] = 3, 180.0
+            await found(lambda: {"sealed", "open"} in rows.asked)
+            assert (await hear(beside)).data == b"open queued 3"
+            rows.state, moment[0] = "running", 239.9
+            assert (await hear(beside)).state == "running"
+            looks = len(rows.asked)
+            await found(lambda: len(rows.asked) > looks + 2)
+            assert heard.empty(), "its place is not told, and its state not within the minute"
+            moment[0] = 240.0
+            assert await hear(heard) == look("sealed", "running", 3, private=True)
+
+    asyncio.run(story())
+
+
+def test_a_look_at_a_private_run_that_failed_is_made_up_for():
+    async def story():
+        rows, moment = Rows(private="a"), [0.0]
+        with Watchers(rows, lambda: moment[0]).watching("a", "ada", look("a", private=True)) as heard:
+            rows.broken, rows.state, moment[0] = True, "done", 60.0
+            await found(lambda: rows.asked)
+            rows.broken = False
+            assert (await hear(heard)).state == "done"
+
+    asyncio.run(story())
+
+
+def test_an_account_watches_a_few_at_a_time(site, problem):
     ada = site.account("ada")
+    site.tokens["second"] = site.house.accounts.create(ada, "submitter")[0]
     name = site.post("/submissions", {"image": "a:1"}, ada).json()["id"]
     watchers = site.client.app.state.watchers
-    token = next(one.id for one in site.house.accounts.list() if one.account == ada)
 
     async def crowd():
         with ExitStack() as stack:
             for _ in range(module.MOST):
-                assert not watchers.crowded(token)
-                stack.enter_context(watchers.watching(name, token, ("queued", b"")))
-            assert watchers.crowded(token)
-            assert not watchers.crowded(token + 1)
-            return await asyncio.to_thread(site.get, f"/submissions/{name}/events", ada)
+                stack.enter_context(watchers.watching(name, ada, look(name)))
+            with pytest.raises(Crowded), watchers.watching(name, ada, look(name)):
+                pass
+            stack.enter_context(watchers.watching(name, "bob", look(name)))
+            addresses = [f"/submissions/{name}/events", f"/submission/{name}/events"]
+            return [
+                await asyncio.to_thread(site.get, address, token) for address in addresses for token in (ada, "second")
+            ]
 
-    said = asyncio.run(crowd())
-    assert (problem(said), said.headers["retry-after"]) == ("rate", "15")
+    for said in asyncio.run(crowd()):
+        assert (problem(said), said.headers["retry-after"]) == ("rate", "15")

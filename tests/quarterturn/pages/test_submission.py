@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from quarterturn.failure_codes import CODES
+from quarterturn.failure_codes import CODES, charged
 from quarterturn.pages import submission
 from quarterturn.pages.drawing.figures import NAMES
 
@@ -18,7 +19,8 @@ PART = {name: {"value": 0.54, "low": 0.4, "high": 0.6, "n": 20} for name in NAME
 ONE = {
     "id": "s-" + "a" * 16, "set": "private", "kind": "image", "model": None, "counts": False, "month": "2026-12",
     "state": "queued", "place": 3, "failure": None, "charged": True, "run": None, "figures": None,
-    "created_at": "2026-12-05T10:00:00+00:00", "agent": "registry.example/<agent>:1",
+    "created_at": "2026-12-05T10:00:00+00:00", "started_at": None, "ended_at": None,
+    "agent": "registry.example/<agent>:1", "success": None,
 }  # fmt: skip
 CALL = {"tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "result": "=1+1"}
 RUN = {
@@ -27,8 +29,12 @@ RUN = {
 }  # fmt: skip
 
 
-def page(waits=None, trace=None, **more):
-    return submission.page("ada", ONE | more, waits, QUOTAS, trace)
+DUE = "2027-01-01T00:00:00+00:00"
+ENDED = {"place": None, "started_at": "2026-12-05T11:00:00+00:00", "ended_at": "2026-12-05T12:34:56+00:00"}
+
+
+def page(waits=None, trace=None, retry=None, **more):
+    return submission.page("ada", ONE | more, waits, QUOTAS, trace, retry=retry, due=DUE)
 
 
 @pytest.mark.parametrize(
@@ -37,39 +43,97 @@ def page(waits=None, trace=None, **more):
         ("next", "first in the queue"),
         ("before", "3 submissions before it"),
         ("own", "your party already has as many submissions running"),
+        ("again", "Next try from 2026-12-05\N{NO-BREAK SPACE}10:05\N{NO-BREAK SPACE}UTC on"),
+        ("named", "goes first"),
     ],
 )
-def test_a_waiting_submission_says_why_and_can_be_cancelled(waits, says):
-    shown = page(waits)
+def test_a_waiting_submission_says_why_and_until_when_and_can_be_cancelled(waits, says):
+    shown = page(waits, retry="2026-12-05T10:05:20+00:00")
     assert says in shown
-    assert f'<form method="post" action="/submission/{ONE["id"]}/cancel">' in shown
+    assert "from 2027-01-01\N{NO-BREAK SPACE}00:00\N{NO-BREAK SPACE}UTC on" in shown
+    assert f'method="post" action="/submission/{ONE["id"]}/cancel">' in shown
     assert "<button>Cancel</button>" in shown
-    assert "2 of 5 are used" in shown
+    assert "If the month turns" not in page(waits, set="dev")
 
 
-def test_a_running_submission_can_be_cancelled_and_an_ended_one_cannot():
-    assert "It is running" in page(state="running", place=None)
+def test_it_says_what_was_submitted_and_when_it_began_and_ended():
+    shown = page(state="done", **ENDED)
+    assert "registry.example/&lt;agent&gt;:1" in shown
+    written = [f"2026-12-05\N{NO-BREAK SPACE}{at}\N{NO-BREAK SPACE}UTC" for at in ("10:00", "11:00", "12:34")]
+    assert re.findall("<dt>(?:Submitted|Started|Ended)</dt><dd>(.*?)</dd>", shown) == written
+
+
+def test_a_submission_that_lasts_can_be_cancelled_and_keeps_its_page_up_to_date_and_an_ended_one_does_not():
+    for state, place in (("queued", 3), ("running", None)):
+        shown = page(state=state, place=place)
+        assert f'data-events="/submission/{ONE["id"]}/events" data-shown="{state} {json.dumps(place)}"' in shown
+        assert shown.count("<script") == 1
+        assert f'<a href="/submission/{ONE["id"]}">Refresh</a>' in shown, "without a script"
     for state in ("done", "failed", "cancelled"):
-        assert "/cancel" not in page(state=state, place=None)
+        shown = page(state=state, **ENDED)
+        assert "/cancel" not in shown
+        assert "<script" not in shown
+
+
+@pytest.mark.parametrize("of", ["private", "dev", "check"])
+@pytest.mark.parametrize("state", ["queued", "running", "done", "failed", "cancelled"])
+@pytest.mark.parametrize("started", [False, True])
+@pytest.mark.parametrize("code", CODES)
+def test_one_sentence_says_what_it_costs_and_it_is_true(of, state, started, code):
+    """What is said before the end is held against what is charged after it; `started` is served, for a private run."""
+    private = of == "private"
+    known = {"served": private and started, "started": not private and started}
+    ended = state in ("failed", "cancelled")
+    now = charged(state, code if ended else None, **known)
+    failure = {"code": code, "hint": "", "ours": CODES[code].ours} if ended else None
+    at = "2026-12-05T11:00:00+00:00" if started else None
+    shown = re.sub(r"\s+", " ", page(state=state, set=of, charged=now, started_at=at, failure=failure, place=None))
+    (cost,) = re.findall(r"It (?:cost nothing|used one|uses one)[^.]*\.", shown)
+    assert ("cost nothing" in cost) is not now
+    assert len(re.findall("refund|costs nothing|counts against", shown)) == 0, "no other sentence speaks of it"
+    if state in ("queued", "running"):
+        failed, gone = charged("failed", code, **known), charged("cancelled", "cancelled", **known)
+        if private:
+            assert "if it ends before it is served a task" in cost
+            assert failed is gone is started
+        elif started:
+            assert "only if a failure of ours ends it" in cost
+            assert (failed, gone) == (not CODES[code].ours, True)
+        else:
+            assert "cancelled before it starts" in cost
+            assert gone is False
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_code_has_its_hint_and_says_whether_it_costs_anything(code):
+def test_every_code_has_its_hint(code):
     failure = {"code": code, "hint": CODES[code].hint, "ours": CODES[code].ours}
-    shown = page(state="failed", place=None, failure=failure, charged=not CODES[code].ours)
-    assert CODES[code].hint in shown
-    assert ("It does not count against a quota" in shown) is CODES[code].ours
+    shown = page(state="failed", failure=failure, charged=not CODES[code].ours, **ENDED)
+    assert f"Failed with the code {code}.</strong> {CODES[code].hint}" in shown
+
+
+@pytest.mark.parametrize(
+    ("more", "trace", "share"),
+    [
+        ({"figures": {"whole": PART, "sealed": PART | {"success_rate": {"value": 0.7}}}}, None, 0.7),
+        ({"figures": {"whole": PART, "sealed": {}}, "kind": "endpoint"}, None, 0.54),
+        ({}, None, None),
+        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"verdict": "false"}}]}, 0.5),
+        ({"set": "check"}, None, None),
+    ],
+)
+def test_a_score_is_what_its_owner_may_see(more, trace, share):
+    assert submission.success(ONE | more, trace) == share
 
 
 def test_figures_are_drawn_as_they_were_disclosed():
-    shown = page(state="done", place=None, run=7, figures={"whole": PART, "sealed": PART})
+    shown = page(state="done", run=7, **ENDED, figures={"whole": PART, "sealed": PART})
     assert shown.count("<circle") == 8
     assert "54.0" in shown
     assert "are shown once the tasks are published" in shown
 
 
 def test_a_trace_is_shown_call_by_call_and_is_text():
-    shown = page(state="done", place=None, trace={"tasks": [{"run": RUN}]})
+    shown = page(state="done", **ENDED, trace={"tasks": [{"run": RUN}]})
     assert 'href="/tasks/t-aaaaaaaaaaaaaaaa"' in shown
     assert "&lt;b&gt;" in shown
     assert not re.search("<b>|<agent>", shown)
@@ -80,7 +144,9 @@ def test_a_trace_is_shown_call_by_call_and_is_text():
 
 def test_the_list_is_empty_or_leads_to_each():
     assert "No submissions yet" in submission.overview("ada", [], QUOTAS)
-    shown = submission.overview("ada", [ONE], QUOTAS, "?cursor=w", "?cursor=x")
+    shown = submission.overview("ada", [ONE | {"success": 0.5}], QUOTAS, "?cursor=w", "?cursor=x")
     assert f'href="/submission/{ONE["id"]}"' in shown
+    assert "registry.example/&lt;agent&gt;:1" in shown
+    assert "50.0\u202f%" in shown
     assert 'href="/mine?cursor=x"' in shown
     assert 'href="/mine/submissions.csv?cursor=w"' in shown
