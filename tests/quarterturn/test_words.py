@@ -35,7 +35,6 @@ WORDS = {
 _STATE = "the value that the rows, the API and its clients have for the state; pages call it waiting"
 EXCEPTIONS = {
     ("docs/reference/openapi.yaml", "queued"): _STATE,
-    ("quarterturn/pages/submission.html.jinja", "queued"): f"{_STATE}; the template compares with it",
     ("docs/reference/openapi.yaml", "watch"): "watch_submission follows a submission's events, not findings",
 }
 """Where a form that is not permitted stands as a name, the word as it stands there in lower case, and why."""
