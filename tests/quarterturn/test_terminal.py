@@ -84,10 +84,19 @@ def test_bash_completes_verbs_options_and_choices():
         assert (said.returncode, set(said.stdout.split())) == (0, expected)
 
 
-def test_the_script_for_a_shell_is_shown():
-    said = subprocess.run([QUARTERTURN, "--show-completion", "bash"], capture_output=True, text=True, check=False)
-    assert said.returncode == 0
-    assert "complete -o default -F _quarterturn_completion quarterturn" in said.stdout
+def in_bash(command: str, **changed: str) -> subprocess.CompletedProcess[str]:
+    """Run a command below a bash, which is how the shell is found out that asks for its completion."""
+    bash = ["bash", "-c", f"{command}; exit $?"]
+    return subprocess.run(bash, env=environment(**changed), capture_output=True, text=True, check=False)
+
+
+def test_the_completion_of_the_shell_is_shown_and_installed(tmp_path):
+    shown = in_bash(f"{QUARTERTURN} --show-completion")
+    assert shown.returncode == 0
+    assert "complete -o default -F _quarterturn_completion quarterturn" in shown.stdout
+    assert in_bash(f"{QUARTERTURN} --install-completion", HOME=str(tmp_path)).returncode == 0
+    known = in_bash(f"source {tmp_path}/.bashrc; complete -p quarterturn")
+    assert known.stdout == "complete -o default -F _quarterturn_completion quarterturn\n"
 
 
 def test_a_busy_port_is_said_in_one_sentence_with_exit_6(say, home, tmp_path):

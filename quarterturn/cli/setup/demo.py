@@ -32,6 +32,7 @@ from quarterturn.cli.setup import demo_witness
 from quarterturn.cli.setup.demo_steps import Step, Steps
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.output import Output
+from quarterturn.cli.terminal.version import PACKAGE
 from quarterturn.errors import Unavailable
 from quarterturn.home import policies
 from quarterturn.home.home import create
@@ -275,12 +276,13 @@ class _Play:
         home, release = self.app.home, self.app.public / "releases" / self.month.release
         yield "Next:"
         if self.kept:
-            yield f"  quarterturn serve --home {home}"
-            yield (f"  quarterturn audit {release} --key {home}/public/log.vkey --policy {home}/{demo_witness.POLICY}")
+            keys = f"--key {home}/public/log.vkey --policy {home}/{demo_witness.POLICY}"
+            yield f"  {_program()} serve --home {home}"
+            yield f"  {_program()} audit {release} {keys}"
         else:
-            yield "  quarterturn demo --home demo-home --serve    (keeps the demo's home, and shows its pages)"
-            yield "  quarterturn doctor                           (what this machine lacks)"
-        yield "  quarterturn init --home home                 (a home of your own)"
+            yield f"  {_program()} demo --home demo-home --serve"
+            yield f"  {_program()} doctor"
+        yield f"  {_program()} init --home home"
 
     # -- the object that --json prints --------------------------------------------------------------------------------
 
@@ -316,6 +318,14 @@ def _report(step: Step, report: AuditReport) -> None:
         if check.state != "not reached":
             mark = "ok" if check.ok else "NO"
             step.say(StatusLine(f"{mark} {check.number:>2}. {check.name}: {check.proved or check.detail}", mark))
+
+
+def _program() -> str:
+    """Give the command as it can be typed here: by its name if that is found, else by its path."""
+    if shutil.which(PACKAGE):
+        return PACKAGE
+    path = Path(sys.prefix) / "bin" / PACKAGE
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _percent(month_score: Score) -> str:
