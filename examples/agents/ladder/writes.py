@@ -1,0 +1,77 @@
+"""Rung 1: goals that spell out one call, which needs no look at anything."""
+
+from __future__ import annotations
+
+import re
+
+from rules import Tools, rule
+
+PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
+
+
+@rule(r"rename <path:PATH> to (?P<name>\S*\w) in the same folder")
+def rename(tools: Tools, path: str, name: str) -> None:
+    """Rename a file."""
+    tools("filesystem__move_file", source=path, destination=f"{path.rpartition('/')[0]}/{name}")
+
+
+@rule(
+    r"(?P<owner>[\w-]+)/<repo:WORD> on GitHub\. Make a branch (?P<new>\S+) that starts at the last commit of"
+    r" (?P<base>\S*\w)"
+)
+def branch(tools: Tools, owner: str, repo: str, new: str, base: str) -> None:
+    """Make a branch on GitHub."""
+    tools("github__create_branch", owner=owner, repo=repo, branch=new, from_branch=base)
+
+
+@rule(r"^<first:NAME> and <second:NAME> have left: delete these two")
+def forget(tools: Tools, first: str, second: str) -> None:
+    """Delete two people from the memory."""
+    tools("memory__delete_entities", entityNames=[first, second])
+
+
+@rule(r"Give the hash <key:KEY> one more field, <field:WORD>, with the value <value:WORD>")
+def field(tools: Tools, key: str, field: str, value: str) -> None:
+    """Set a field of a hash."""
+    tools("redis__hset", name=key, key=field, value=value)
+
+
+@rule(r"Add an empty sheet <name:WORD> to <book:BOOK>, as the <place:WORD> one")
+def sheet(tools: Tools, name: str, book: str, place: str) -> None:
+    """Add a sheet."""
+    tools("spreadsheet__create_sheet", path=book, new_name=name, position=PLACES[place])
+
+
+@rule(
+    r"calendar [^(]+ \((?P<url>\S+)\).*Enter an event \"<title:TEXT>\" on (?P<day>\S+) from (?P<start>\S+) to"
+    r" (?P<end>\S+)"
+    r" that repeats every week, <times:N> times"
+)
+def weekly(tools: Tools, url: str, title: str, day: str, start: str, end: str, times: str) -> None:
+    """Enter an event that repeats."""
+    tools(
+        "calendar__create-event",
+        calendarUrl=url,
+        summary=title,
+        start=f"{day}T{start}:00Z",
+        end=f"{day}T{end}:00Z",
+        recurrenceRule={"freq": "WEEKLY", "count": int(times)},
+    )
+
+
+@rule(
+    r"Send a mail to (?P<to>\S+) with (?P<bcc>.+?) as blind copies \(Bcc\) and the subject \"<subject:TEXT>\".*"
+    r"there are <least:N> pieces or more: (?P<wares>.+?)\."
+)
+def mail(tools: Tools, to: str, bcc: str, subject: str, least: str, wares: str) -> None:
+    """Send a mail that lists those wares of the goal of which there are enough."""
+    pieces = {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", wares)}
+    lines = [f"{name}: {pieces[name]}\n" for name in sorted(pieces) if pieces[name] >= int(least)]
+    tools(
+        "email__send_email",
+        account_name="agent",
+        recipients=[to],
+        bcc=bcc.split(" and "),
+        subject=subject,
+        body="".join(lines),
+    )
