@@ -23,7 +23,7 @@ from quarterturn.http import openapi_document
 from quarterturn.http.dependencies.services import HttpServices
 from quarterturn.http.identity import signin
 from quarterturn.http.identity.auth import gate
-from quarterturn.http.responses import html, json_responses, problems, swagger, validation
+from quarterturn.http.responses import html, json_responses, models, problems, swagger, validation
 from quarterturn.http.responses.access import methods_of, require_all
 from quarterturn.http.responses.event_streams import Watchers
 from quarterturn.http.responses.middleware import Guard
@@ -58,7 +58,9 @@ DOCS = html.policy(script_src="'self'", connect_src="'self'")
 description = APIRouter(tags=["description"])
 
 
-@description.get("/openapi.json", response_class=Response, name="openapi")
+@description.get(
+    "/openapi.json", response_class=Response, responses=models.content(json_responses.JSON), name="openapi"
+)
 def openapi(request: Request) -> Response:
     """Give this OpenAPI description."""
     return json_responses.published(request, described())

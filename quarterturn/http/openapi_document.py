@@ -129,8 +129,6 @@ def _errors(operation: dict[str, Any], method: str, path: str) -> Iterator[str]:
         yield from ("unauthenticated", "forbidden")
     if "requestBody" in operation:
         yield from ("malformed", "too-large", "unsupported-media-type")
-    if "cursor" in parameters:
-        yield "malformed"
     if "path" in parameters.values():
         yield "not-found"
     if parameters or "requestBody" in operation:

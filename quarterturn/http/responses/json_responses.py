@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 
-from quarterturn.http.responses.problems import Problem, shown
+from quarterturn.http.responses.problems import Invalid, Problem
 from quarterturn.http.responses.public_view import Document
 
 JSON = "application/json"
@@ -61,7 +61,7 @@ def page(items: Sequence[T], key: Callable[[T], str], cursor: str | None, limit:
         names = [key(item) for item in items]
         last = opened(cursor)
         if last not in names:
-            raise unknown_cursor(cursor)
+            raise unknown_cursor()
         start = names.index(last) + 1
     part = items[start : start + limit]
     more = start + limit < len(items)
@@ -82,19 +82,20 @@ def opened(cursor: str) -> str:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
     except ValueError:
-        raise unknown_cursor(cursor) from None
+        raise unknown_cursor() from None
     if sealed(text) != cursor:
-        raise unknown_cursor(cursor)
+        raise unknown_cursor()
     return text
 
 
-def unknown_cursor(cursor: str) -> Problem:
-    """Give the problem of a cursor that was not given out."""
-    expected = "the value of `next` in the page before"
+def unknown_cursor() -> Problem:
+    """Give the problem of a cursor that was not given out; it may name a task, so it is not repeated."""
     detail = (
         "This cursor is not one that this list gave out. Begin again without it, or send `next` of the page before."
     )
-    return Problem("malformed", detail=detail, field="cursor", given=shown(cursor), expected=expected)
+    expected = "the value of `next` in the page before"
+    wrong = Invalid(pointer="/query/cursor", reason="unknown", expected=expected)
+    return Problem("invalid", detail=detail, field="cursor", expected=expected, errors=[wrong])
 
 
 def _has(request: Request, etag: str) -> bool:

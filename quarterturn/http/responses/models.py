@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from quarterturn.accounts.roles import Scope
 from quarterturn.choices import Role
+from quarterturn.http.responses import documents
 
 IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$"
 EXAMPLES: dict[str, str] = {}
@@ -31,14 +32,35 @@ Name = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,39}$", "ada")]
 Upstream = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,15}$", "local")]
 
 
+def content(*media: str) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer that is no JSON of a model, by its media types."""
+    kinds = {"application/octet-stream": {"type": "string", "format": "binary"}, "application/json": {"type": "object"}}
+    return {200: {"content": {name: {"schema": kinds.get(name, {"type": "string"})} for name in media}}}
+
+
+Cursor = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9_-]{2,64}$", description="`next` of the page before; leave it out for the first one."),
+]
+
+
 class Given(BaseModel):
     """The base of request bodies; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
+ONE_AGENT: list[JsonValue] = [
+    {"required": ["image"], "properties": {"image": {"type": "string"}, "endpoint": {"type": "null"}}},
+    {"required": ["endpoint"], "properties": {"endpoint": {"type": "string"}, "image": {"type": "null"}}},
+]
+"""The schema of exactly one agent."""
+
+
 class Agent(Given):
     """An agent: a container image or the URL of a hosted agent, exactly one of them."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": ONE_AGENT, "examples": [{"image": "ada/agent:1"}]})
 
     image: Image | None = Field(default=None, description="A container image that the runner can pull.")
     endpoint: Url | None = Field(default=None, description="The URL of a hosted agent.")
@@ -46,7 +68,16 @@ class Agent(Given):
 
 
 class NewSubmission(Agent):
-    """A submission to make."""
+    """A submission to make; only a private one can be named to count."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": ONE_AGENT,
+            "if": {"required": ["counts"], "properties": {"counts": {"const": True}}},
+            "then": {"required": ["set"], "properties": {"set": {"const": "private"}}},
+            "examples": [{"image": "ada/agent:1", "set": "dev"}],
+        }
+    )
 
     set: Literal["dev", "private"] = "dev"
     counts: bool = Field(default=False, description="Play it before the party's others; none of them may have begun.")
@@ -62,7 +93,15 @@ class NewToken(Given):
 
 
 class NewWord(Given):
-    """A review of a finding: its new status, and a note."""
+    """A review of a finding: its new status, and a note, which holds the reason unless it is open."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"state": {"const": "open"}}},
+            "else": {"required": ["note"], "properties": {"note": {"pattern": r"\S"}}},
+            "examples": [{"state": "explained", "note": "two teams of one company"}],
+        }
+    )
 
     state: Literal["open", "explained", "confirmed"]
     note: str = Field(default="", max_length=500)
@@ -119,7 +158,7 @@ class SubmissionShape(BaseModel):
     failure: Failure | None
     charged: bool = Field(description="Whether it counts against a quota.")
     run: int | None = Field(description="The number of its run in the public log.")
-    figures: dict[str, Any] | None = Field(description="For a private run that is done; rounded to half a point.")
+    figures: documents.Disclosed | None = Field(description="For a private run that is done; rounded to half a point.")
     agent: str = Field(description="The image or the URL that was submitted.")
     created_at: datetime
     started_at: datetime | None = Field(description="When it began to be run; to the minute for a private run.")
@@ -157,7 +196,7 @@ class RunShape(BaseModel):
     id: SubmissionId
     set: Literal["dev", "private", "check"]
     public: bool = Field(description="Whether its owner has published it.")
-    trace: dict[str, Any]
+    trace: documents.Trace
 
 
 class ReleaseItem(BaseModel):
@@ -199,7 +238,7 @@ class ReleaseShape(BaseModel):
     """A release and its files."""
 
     release: str
-    manifest: dict[str, Any]
+    manifest: documents.ManifestShape
     files: list[ReleaseFile]
 
 

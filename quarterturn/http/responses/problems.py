@@ -83,7 +83,7 @@ _STATUS: Mapping[int, str] = {
 }
 
 LONGEST = 60  # characters of a value that is shown
-_SECRET = re.compile(r"qt_|@(?!sha256:)|://")  # a token, or an address that may hold a password
+_SECRET = re.compile(r"qt_|@(?!sha256:)|://|t-[a-z2-7]{16}")  # a token, an address with a password, a task's id
 
 
 class Limit(TypedDict):
@@ -174,7 +174,7 @@ def document(code: str, **members: Unpack[Members]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> Any:
-    """Give a value as a problem may repeat it: short, and None if it may hold a secret or is no plain value."""
+    """Give a value as a problem may repeat it: short, and None if it may hold a secret or names a task."""
     if isinstance(value, bool | int):
         return value
     if not isinstance(value, str) or _SECRET.search(value):

@@ -1,6 +1,7 @@
 """Invalid requests as problems: which part is wrong, what was given, and what is expected.
 
-Values are repeated only of fields of `HARMLESS`; an endpoint's URL, a note or a header may hold a secret.
+Values are repeated only of fields of `HARMLESS`; an endpoint's URL, a note or a header may hold a secret, and a path
+may name a task.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from quarterturn.http.responses.models import EXAMPLES
 from quarterturn.http.responses.problems import Invalid, Members, shown
 
 MOST = 20  # of the parts that are listed
+REPEATED = ("body", "query")
 HARMLESS = frozenset(
-    ("account", "all", "counts", "cursor", "days", "file", "from", "id", "image", "index", "limit", "model", "month")
+    ("account", "all", "counts", "days", "file", "from", "id", "image", "index", "limit", "model", "month")
 ) | {"number", "role", "set", "size", "state", "to", "track"}
 
 
@@ -60,7 +62,7 @@ def _invalid(error: Mapping[str, Any]) -> Invalid:
     invalid = Invalid(
         pointer="/" + "/".join(map(str, place)), reason=error["type"], expected=_expected(error["type"], error)
     )
-    given = shown(error.get("input")) if place[-1] in HARMLESS and place[0] != "header" else None
+    given = shown(error.get("input")) if place[-1] in HARMLESS and place[0] in REPEATED else None
     if given is not None:
         invalid["given"] = given
     return invalid

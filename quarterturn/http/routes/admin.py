@@ -13,7 +13,7 @@ from quarterturn.accounts.store import Token
 from quarterturn.findings.finding_list import described, listed
 from quarterturn.http.dependencies.services import Accounts, Findings, Months, Submissions
 from quarterturn.http.identity.auth import Who
-from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses import documents, json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.validation import of_field
 from quarterturn.month import turn_status
@@ -25,7 +25,7 @@ NOTE = "one line of printable characters; it must hold the reason where `state` 
 Number = Annotated[int, Path(ge=1, le=2**53)]
 
 
-@router.get("/findings", response_model=dict[str, Any], name="list_findings")
+@router.get("/findings", response_model=documents.FindingListShape, name="list_findings")
 def list_findings(
     findings: Findings,
     month: Annotated[models.MonthName | None, Query(description="YYYY-MM (default: every month).")] = None,
@@ -36,7 +36,7 @@ def list_findings(
     return json_responses.plain(listed(findings, month, everything=everything).as_json())
 
 
-@router.post("/findings/{number}/review", response_model=dict[str, Any], name="review_finding")
+@router.post("/findings/{number}/review", response_model=documents.FindingShape, name="review_finding")
 def review(findings: Findings, who: Who, number: Number, word: models.NewWord) -> Response:
     """Set a finding's status. Scores do not change."""
     try:
@@ -62,7 +62,7 @@ def queue(submissions: Submissions) -> Response:
     return json_responses.plain({"submissions": unfinished})
 
 
-@router.get("/turn", response_model=dict[str, Any], name="turn_status")
+@router.get("/turn", response_model=documents.TurnStatus, name="turn_status")
 def turn(months: Months) -> Response:
     """Give the turns that were made and what waits for a maintainer, as `quarterturn turn status` does."""
     return json_responses.plain(turn_status.status(months))

@@ -34,7 +34,7 @@ def readyz(health: Health) -> Response:
     return json_responses.plain({"ok": True, "behind": behind})
 
 
-@router.get("/metrics", response_class=Response, name="metrics")
+@router.get("/metrics", response_class=Response, responses=models.content("text/plain"), name="metrics")
 def metrics(request: Request, submissions: Submissions, health: Health, calendar: Calendar, outbox: Outbox) -> Response:
     """Give the metrics; none of them tells of a task or names an account."""
     counts: Counter[tuple[str, str, int]] = request.app.state.counts

@@ -14,6 +14,7 @@ from quarterturn.http.responses.public_view import Document
 router = APIRouter(prefix="/log", tags=["log"])
 
 TEXT, BYTES = "text/plain; charset=utf-8", "application/octet-stream"
+NOTE = models.content("text/plain")
 Count = Annotated[int, Query(ge=0, le=2**53)]
 
 
@@ -26,19 +27,19 @@ def log(request: Request) -> LogView:
 Log = Annotated[LogView, Depends(log)]
 
 
-@router.get("/checkpoint", response_class=Response, name="checkpoint")
+@router.get("/checkpoint", response_class=Response, responses=NOTE, name="checkpoint")
 def checkpoint(request: Request, log: Log) -> Response:
     """Give the newest signed checkpoint (C2SP checkpoint, a signed note)."""
     return json_responses.published(request, _tagged(log.note()), TEXT)
 
 
-@router.get("/checkpoints/{size}", response_class=Response, name="checkpoint_of_size")
+@router.get("/checkpoints/{size}", response_class=Response, responses=NOTE, name="checkpoint_of_size")
 def checkpoint_of_size(request: Request, log: Log, size: int) -> Response:
     """Give the checkpoint that was published when the log had so many leaves."""
     return json_responses.published(request, _tagged(log.note(size)), TEXT)  # witnesses' lines come to stand under it
 
 
-@router.get("/tile/{path:path}", response_class=Response, name="tile")
+@router.get("/tile/{path:path}", response_class=Response, responses=models.content(BYTES), name="tile")
 def tile(request: Request, log: Log, path: str) -> Response:
     """Give a tile of hashes, or a bundle of leaves below `entries/`."""
     return json_responses.published(request, _tagged(log.tile(path)), BYTES, keep=json_responses.FOR_EVER)

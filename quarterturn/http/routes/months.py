@@ -26,14 +26,19 @@ def months(request: Request, view: View) -> Response:
     return json_responses.published(request, Document.of(json_responses.written({"months": listing})))
 
 
-@router.get("/months/{month}/{file}", response_class=Response, name="get_month_file")
+@router.get(
+    "/months/{month}/{file}",
+    response_class=Response,
+    responses=models.content("text/plain", JSON),
+    name="get_month_file",
+)
 def month_file(request: Request, view: View, month: models.MonthName, file: Signed) -> Response:
     """Give a turn's final checkpoint, its SSH signature, or its attestation (in-toto in DSSE)."""
     media = JSON if file.endswith(".json") else TEXT
     return json_responses.published(request, view.of_month(month, file), media, keep=json_responses.FOR_EVER)
 
 
-@router.get("/keys/{file}", response_class=Response, name="get_key")
+@router.get("/keys/{file}", response_class=Response, responses=models.content("text/plain"), name="get_key")
 def key(request: Request, view: View, file: Key) -> Response:
     """Give the log's verifier key, or the signers of months (OpenSSH). Compare them with a copy from elsewhere."""
     return json_responses.published(request, view.key() if file == "log.vkey" else view.signers(), TEXT)

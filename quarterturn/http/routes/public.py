@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from quarterturn.http.responses import json_responses, models
+from quarterturn.http.responses import documents, json_responses, models
 from quarterturn.http.responses.json_responses import MOST, PAGE
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document, PublicView
 
 router = APIRouter(tags=["public"])
 
+OCTETS = "application/octet-stream"
 MEDIA = {".json": "application/json", ".jsonl": "application/jsonl", ".md": "text/markdown; charset=utf-8"}
+
+
+def bare(media: str) -> str:
+    """Give a media type without its parameters."""
+    return media.partition(";")[0]
 
 
 def view(request: Request) -> PublicView:
     """Give the public view, which is all that these routes know."""
     public_view: PublicView = request.app.state.view
     return public_view
+
+
+class IntotoResponse(Response):
+    """An in-toto statement, as the description shows its media type."""
+
+    media_type = "application/vnd.in-toto+json"
 
 
 View = Annotated[PublicView, Depends(view)]
@@ -31,7 +43,7 @@ def tasks(
     request: Request,
     view: View,
     of: Annotated[str | None, Query(alias="set", description="`dev`, or a release.", max_length=32)] = None,
-    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    cursor: models.Cursor | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the public tasks: the dev set, and every set that has retired."""
@@ -46,7 +58,7 @@ def task(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the
     return json_responses.published(request, Document.of(json_responses.written(found)) if found else None)
 
 
-@router.get("/leaderboard", response_model=dict[str, Any], name="leaderboard")
+@router.get("/leaderboard", response_model=documents.LeaderboardShape, name="leaderboard")
 def leaderboard(
     request: Request,
     view: View,
@@ -69,13 +81,13 @@ def _of_track(body: bytes, track: str) -> bytes:
     return json_responses.written(leaderboard)
 
 
-@router.get("/rotations", response_model=dict[str, Any], name="rotations")
+@router.get("/rotations", response_model=documents.Rotations, name="rotations")
 def rotations(request: Request, view: View) -> Response:
     """Give the turns, the cohorts with their sizes, and when the next turn is due."""
     return json_responses.published(request, view.rotations())
 
 
-@router.get("/findings", response_model=dict[str, Any], name="findings")
+@router.get("/findings", response_model=documents.FindingCounts, name="findings")
 def findings(request: Request, view: View) -> Response:
     """Count the findings of months that are over, by kind; nobody is named."""
     return json_responses.published(request, view.findings())
@@ -105,19 +117,26 @@ def release(request: Request, view: View, release: str) -> Response:
     return json_responses.published(request, Document.of(json_responses.written(body)))
 
 
-@router.get("/releases/{release}/files/{path:path}", response_class=Response, name="get_release_file")
+@router.get(
+    "/releases/{release}/files/{path:path}",
+    response_class=Response,
+    responses=models.content(*map(bare, MEDIA.values()), OCTETS),
+    name="get_release_file",
+)
 def release_file(request: Request, view: View, release: str, path: str) -> Response:
     """Give a file of a release, as it was published."""
     file_path = view.files(release).get(path)
     if file_path is None:
         raise Problem("not-found")
-    media = MEDIA.get(file_path.suffix, "application/octet-stream")
+    media = MEDIA.get(file_path.suffix, OCTETS)
     document = Document.of(file_path.read_bytes())
     return json_responses.published(request, document, media, keep=json_responses.FOR_EVER, name=file_path.name)
 
 
-@router.get("/attestations/{release}", response_model=dict[str, Any], name="get_attestation")
+@router.get(
+    "/attestations/{release}", response_class=IntotoResponse, response_model=documents.Statement, name="get_attestation"
+)
 def attestation(request: Request, view: View, release: str) -> Response:
     """Give the in-toto statement of the tasks that a release published, with their hashes."""
     document = view.attestation(release)
-    return json_responses.published(request, document, "application/vnd.in-toto+json", keep=json_responses.FOR_EVER)
+    return json_responses.published(request, document, IntotoResponse.media_type, keep=json_responses.FOR_EVER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -32,6 +32,12 @@ LONGEST_WATCH = 3600  # seconds; then the client connects again
 
 Id = Annotated[str, Path(description="A submission's id.", max_length=64)]
 Key = Annotated[str | None, Header(description="A repeated key repeats nothing.", min_length=1, max_length=200)]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
 
 
 class _Taking:
@@ -67,16 +73,19 @@ class _Taking:
         return json_responses.plain(self._view.of(made), 201 if new else 200, {"location": f"/submissions/{made.id}"})
 
 
+AGAIN: dict[int | str, dict[str, Any]] = {
+    200: {"model": models.SubmissionShape, "description": "The submission that this key was used for before."}
+}
 Taking = Annotated[_Taking, Depends(_Taking)]
 
 
-@router.post("/submissions", status_code=201, response_model=models.SubmissionShape, name="submit")
+@router.post("/submissions", status_code=201, response_model=models.SubmissionShape, responses=AGAIN, name="submit")
 def submit(taking: Taking, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None) -> Response:
     """Submit an agent."""
     return taking.answer(who.account, wanted, wanted.set, idempotency_key)
 
 
-@router.post("/checks", status_code=201, response_model=models.SubmissionShape, name="check")
+@router.post("/checks", status_code=201, response_model=models.SubmissionShape, responses=AGAIN, name="check")
 def check(taking: Taking, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
     return taking.answer(who.account, wanted, "check", idempotency_key)
@@ -87,7 +96,7 @@ def submissions(
     store: Submissions,
     view: View,
     who: Who,
-    cursor: Annotated[str | None, Query(max_length=64)] = None,
+    cursor: models.Cursor | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = PAGE,
 ) -> Response:
     """List the caller's submissions, the newest first."""
@@ -106,7 +115,7 @@ def listed(
     """
     after = json_responses.opened(cursor) if cursor is not None else None
     if after is not None and not (after.isdecimal() and len(after) < 19):  # noqa: PLR2004 - fits a column
-        raise json_responses.unknown_cursor(cursor or "")
+        raise json_responses.unknown_cursor()
     records = store.of(account, after=int(after) if after else None, limit=limit + 1)
     return records[:limit], json_responses.sealed(str(records[limit - 1].number)) if len(records) > limit else None
 
@@ -117,18 +126,18 @@ def submission(store: Submissions, view: View, who: Who, id: Id) -> Response:  #
     return json_responses.plain(view.of(store.get(id, who.account)))
 
 
-@router.get("/submissions/{id}/events", response_class=StreamingResponse, name="watch_submission")
+@router.get("/submissions/{id}/events", response_class=EventStream, name="watch_submission")
 def events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Send each change of a submission as a server-sent event, until it has ended.
 
     Of a private run these are changes of its state, on full minutes.
     """
-    return EventStream(
+    return SubmissionEvents(
         request.app.state.watchers, who.account, id, looks(store, view, [store.get(id, who.account).id])[id]
     )
 
 
-class EventStream(Response):
+class SubmissionEvents(Response):
     """The event stream of a submission, from how it stands now to its end.
 
     It is registered while it is sent, and not before: a client that is gone by then leaves nothing behind.
@@ -144,7 +153,7 @@ class EventStream(Response):
         try:
             with self._watchers.watching(self._name, self._account, self._now) as heard:
                 changes = _changes(heard, self._now)
-                await StreamingResponse(changes, 200, headers, "text/event-stream")(scope, receive, send)
+                await EventStream(changes, 200, headers)(scope, receive, send)
         except Crowded:
             problem = refusals.crowded(BEAT)
             await problems.answer(problem.code, problem.headers, **problem.members)(scope, receive, send)

@@ -50,7 +50,9 @@ def test_a_wrong_field_says_what_was_given_and_what_is_expected(site, ada, probl
     assert said.json()["errors"][0]["expected"] == said.json()["expected"]
 
 
-@pytest.mark.parametrize("value", ["qt_abc", "user:word@registry.example/a", "https://u:p@a.example", {"a": 1}, None])
+@pytest.mark.parametrize(
+    "value", ["qt_abc", "user:word@registry.example/a", "https://u:p@a.example", "t-" + "a" * 16, {"a": 1}, None]
+)
 def test_what_may_be_a_secret_is_not_shown(value):
     assert shown(value) is None
 
@@ -81,8 +83,8 @@ def test_several_wrong_fields_are_all_listed(site, ada):
 def test_a_cursor_that_was_not_given_out_is_explained(site, ada, problem):
     for path in ("/submissions?cursor=nonsense", "/tasks?cursor=nonsense"):
         said = site.get(path, ada)
-        assert problem(said) == "malformed"
-        assert explained(said) == ("cursor", "nonsense", "the value of `next` in the page before")
+        assert problem(said) == "invalid"
+        assert explained(said) == ("cursor", None, "the value of `next` in the page before")
 
 
 def test_a_body_that_is_no_json_says_where_it_breaks(site, ada):

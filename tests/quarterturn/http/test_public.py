@@ -60,7 +60,7 @@ def test_a_retired_set_is_public_with_its_openings(turned):
 
 def test_a_cursor_is_one_that_was_given_out(site, problem):
     for cursor in ("x", "%%%", base64.urlsafe_b64encode(b"t-aaaaaaaaaaaaaaaa").decode(), "é"):
-        assert problem(site.get("/tasks", params={"cursor": cursor})) == "malformed"
+        assert problem(site.get("/tasks", params={"cursor": cursor})) == "invalid"
 
 
 @pytest.mark.parametrize("query", ["limit=0", "limit=201", "limit=x", "set=" + "a" * 33])
