@@ -42,6 +42,7 @@ from quarterturn.http.routes import (
     months,
     pages,
     public,
+    submission_form,
     submissions,
 )
 from quarterturn.settings import ServiceSettings
@@ -110,6 +111,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
         explorer.router,
         signin.router,
         account_pages.router,
+        submission_form.router,
     ):
         app.include_router(router)
     app.add_exception_handler(problems.Problem, _problem)

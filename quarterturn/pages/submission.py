@@ -14,6 +14,7 @@ from quarterturn.pages.drawing import figures
 from quarterturn.pages.drawing.formatting import NONE, percent
 from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute, plainly
 from quarterturn.pages.drawing.words import counted
+from quarterturn.pages.submission_form import FormView
 from quarterturn.pages.templates import render
 
 HERE = "/mine"
@@ -56,8 +57,13 @@ LATER = {
 Item = Mapping[str, Any]
 
 
-def overview(account: str, records: Sequence[Item], quotas: Item, query: str = "", more: str = "") -> str:
-    """Draw a page of an account's submissions: that of `query`, and `more` is the query of the older ones."""
+def overview(
+    account: str, records: Sequence[Item], quotas: Item, query: str = "", more: str = "", *, submit: FormView
+) -> str:
+    """Draw a page of an account's submissions: that of `query`, and `more` is the query of the older ones.
+
+    `submit` is the form for another one.
+    """
     return render(
         "submissions.html.jinja",
         here=HERE,
@@ -66,6 +72,7 @@ def overview(account: str, records: Sequence[Item], quotas: Item, query: str = "
         quota=budget(quotas),
         query=query,
         more=more,
+        submit=submit,
     )
 
 

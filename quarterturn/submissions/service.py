@@ -41,6 +41,10 @@ class SubmissionPolicy:
     images: Sequence[str]
     models: Collection[str]
 
+    def prefixes(self, account: str) -> list[str]:
+        """Give the beginnings that an account's names of images may have."""
+        return _own(self.images, account)
+
     def require(self, account: str, wanted: SubmissionRequest) -> None:
         """Refuse what may not be submitted.
 
@@ -54,10 +58,13 @@ class SubmissionPolicy:
             raise NotFound(f"the settings allow no model '{wanted.model}'")
 
 
+def _own(prefixes: Sequence[str], account: str) -> list[str]:
+    return [prefix.replace("{account}", account) for prefix in prefixes]
+
+
 def may_name(prefixes: Sequence[str], account: str, image: str) -> bool:
     """Say whether an account may name an image. Names of other people's images can be guessed, digests cannot."""
-    mine = tuple(prefix.replace("{account}", account) for prefix in prefixes)
-    return image.startswith(mine) or _PINNED.fullmatch(image) is not None
+    return image.startswith(tuple(_own(prefixes, account))) or _PINNED.fullmatch(image) is not None
 
 
 class SubmissionService:
@@ -79,7 +86,7 @@ class SubmissionService:
         now: Callable[[], datetime],
         end_run: Callable[[int], None],
     ) -> None:
-        self._submissions, self._policy = submissions, policy
+        self._submissions, self.policy = submissions, policy
         self._live_month, self._now, self._end_run = live_month, now, end_run
 
     def submit(
@@ -92,7 +99,7 @@ class SubmissionService:
             Refused, NotFound: as for `SubmissionPolicy.require`.
             OverQuota, NotAllowed: as for `Submissions.take`.
         """
-        self._policy.require(account, wanted)
+        self.policy.require(account, wanted)
         month = str(self._live_month()) if wanted.tasks == "private" else self._month()
         return self._submissions.take(account, wanted, month=month, idempotency_key=idempotency_key, enqueue=enqueue)
 

@@ -34,3 +34,18 @@ def test_without_a_script_there_is_a_link(new_page, made):
     assert "waiting" in page.locator("main").inner_text()
     page.click("button:has-text('Cancel')")
     page.wait_for_selector("text=Cancelled with the code cancelled")
+
+
+def test_a_form_submits_and_says_what_is_wrong_without_a_script(new_page):
+    page = new_page(who="maintainer", java_script_enabled=False)
+    page.goto("/mine")
+    page.fill("#agent", "two words")
+    page.click("button:has-text('Submit')")
+    page.wait_for_selector("#agent-wrong")
+    assert page.input_value("#agent") == "two words"
+    page.wrong.clear()  # the status of the answer, 422
+    page.fill("#agent", "agent:3")
+    page.check("input[value=check]")
+    page.click("button:has-text('Submit')")
+    page.wait_for_selector("text=Image on one task of the dev set")
+    assert page.locator("h1").inner_text() == "agent:3"

@@ -35,6 +35,7 @@ PAGES: Table = {
     ("POST", "/sign-in"): None,
     ("POST", "/sign-out"): None,
     ("GET", "/mine"): "submit",
+    ("POST", "/mine"): "submit",
     ("GET", "/mine/{file}"): "submit",
     ("GET", "/submission/{id}"): "submit",
     ("GET", "/submission/{id}/events"): "submit",

@@ -5,6 +5,7 @@ Each shows what the JSON route with the same scope gives, and is not cached.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -18,8 +19,9 @@ from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.submissions import Id, events, listed
-from quarterturn.pages import findings, submission, templates
+from quarterturn.pages import findings, submission, submission_form, templates
 from quarterturn.pages.drawing.grid import Grid
+from quarterturn.pages.submission_form import Form
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
 
@@ -47,6 +49,15 @@ class _OwnPages:
     def cancel(self, name: str, account: str) -> None:
         """Cancel a submission."""
         self._submitting.cancel(name, account)
+
+    def overview(self, account: str, form: Form, service: str, cursor: str | None = None) -> str:
+        """Draw the page of an account's submissions, with a form; `service` is the address of the service."""
+        documents, more = self.listed(account, cursor)
+        queries = [f"?cursor={place}" if place else "" for place in (cursor, more)]
+        quotas, policy = self.quotas(account), self._submitting.policy
+        images = policy.prefixes(account)
+        shown = submission_form.view(form, quotas, service, images=images, models=policy.models)
+        return submission.overview(account, documents, quotas, *queries, submit=shown)
 
     def listed(self, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Give a page of the submissions, and the cursor of the next one."""
@@ -84,12 +95,20 @@ class _OwnPages:
 Own = Annotated[_OwnPages, Depends(_OwnPages)]
 
 
+def fresh_key() -> str:
+    """Draw an idempotency key for a form: what is sent twice is one submission."""
+    return secrets.token_urlsafe(16)
+
+
 @router.get("/mine", name="submissions_page")
-def mine(own: Own, who: Who, cursor: Cursor = None) -> Response:
-    """Show the caller's submissions and quotas."""
-    documents, more = own.listed(who.account, cursor)
-    queries = [f"?cursor={place}" if place else "" for place in (cursor, more)]
-    return html.own(submission.overview(who.account, documents, own.quotas(who.account), *queries))
+def mine(request: Request, own: Own, who: Who, cursor: Cursor = None) -> Response:
+    """Show the caller's submissions and quotas, and a form for another one."""
+    return html.own(own.overview(who.account, Form(fresh_key()), service_address(request), cursor))
+
+
+def service_address(request: Request) -> str:
+    """Give the address of the service as this caller knows it, without a slash at the end."""
+    return str(request.base_url).rstrip("/")
 
 
 @router.get("/mine/{file}", name="submissions_table")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 
 import pytest
 
 from quarterturn.failure_codes import CODES, charged
-from quarterturn.pages import submission
+from quarterturn.pages import submission, submission_form
 from quarterturn.pages.drawing.figures import NAMES
+from quarterturn.pages.submission_form import PROBLEMS, Form
 
 QUOTAS = {
     name: {"limit": 5, "used": 2, "left": 3, "until": "2027-01-01T00:00:00+00:00" if name != "waiting" else None}
@@ -142,11 +145,55 @@ def test_a_trace_is_shown_call_by_call_and_is_text():
     assert b"'=1+1" in grids["calls"].as_csv()
 
 
+def overview(records, *queries, form=None, images=("ada/",), models=()):
+    shown = submission_form.view(form or Form("key"), QUOTAS, "http://bench.example", images=images, models=models)
+    return submission.overview("ada", records, QUOTAS, *queries, submit=shown)
+
+
 def test_the_list_is_empty_or_leads_to_each():
-    assert "No submissions yet" in submission.overview("ada", [], QUOTAS)
-    shown = submission.overview("ada", [ONE | {"success": 0.5}], QUOTAS, "?cursor=w", "?cursor=x")
+    assert "No submissions yet" in overview([])
+    shown = overview([ONE | {"success": 0.5}], "?cursor=w", "?cursor=x")
     assert f'href="/submission/{ONE["id"]}"' in shown
     assert "registry.example/&lt;agent&gt;:1" in shown
     assert "50.0\u202f%" in shown
     assert 'href="/mine?cursor=x"' in shown
     assert 'href="/mine/submissions.csv?cursor=w"' in shown
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_mistake_is_told_at_its_field_and_what_was_given_stays(problem):
+    form = Form("key", "<b>mine</b>:1", "private", "big", counts=True, problem=problem)
+    shown = overview([], form=form, models=("big", "small"))
+    name, words = PROBLEMS[problem]
+    (told,) = re.findall(r'<span class="wrong" id="([\w-]+)-wrong" role="alert">(.*?)</span>', shown)
+    assert told[0] == name
+    assert html.unescape(told[1]).startswith(words.partition("{")[0])
+    assert shown.count(f'aria-invalid="true" aria-describedby="{name}-wrong"') == 1
+    assert 'value="&lt;b&gt;mine&lt;/b&gt;:1"' in shown
+    assert 'value="private" checked="checked"' in shown
+    assert '<option selected="selected">big</option>' in shown
+    assert "<b>mine" not in shown
+
+
+@pytest.mark.parametrize(
+    ("form", "path", "body"),
+    [
+        (Form("k", "ada/mine:1"), "submissions", {"image": "ada/mine:1", "set": "dev"}),
+        (Form("k", "it's:1", "check"), "checks", {"image": "it's:1"}),
+        (Form("k", "https://a.example/$(x)", "private", "big", counts=True), "submissions",
+         {"endpoint": "https://a.example/$(x)", "set": "private", "model": "big", "counts": True}),
+    ],
+)  # fmt: skip
+def test_the_line_for_curl_makes_the_request_of_the_form(form, path, body):
+    shown = html.unescape(re.findall("<code>(curl .*?)</code>", overview([], form=form))[0])
+    words = shlex.split(shown)
+    assert words[-1] == f"http://bench.example/{path}"
+    assert json.loads(words[words.index("-d") + 1]) == body
+
+
+def test_the_form_says_what_each_set_costs_and_what_images_may_be_named():
+    shown = overview([])
+    assert shown.count("3 of 5 left until 2027-01-01") == 3
+    assert "by a name that begins with ada/" in shown
+    assert "under any name" in overview([], images=("",))
+    assert "Language model" not in shown

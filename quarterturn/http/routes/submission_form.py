@@ -1,0 +1,79 @@
+"""Route of the form that submits an agent: it makes the request that the interface takes, and shows what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from quarterturn.http.identity.auth import Who
+from quarterturn.http.responses import html, json_responses, models
+from quarterturn.http.responses.problems import Problem
+from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
+from quarterturn.http.routes.submissions import Taking
+from quarterturn.pages.submission_form import PROBLEMS, SETS, Form
+from quarterturn.submissions.store.requests import SubmissionRequest
+from vault.errors import kind_of
+
+router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
+
+
+@router.post("/mine", name="submit_by_form")
+async def submit(request: Request, own: Own, taking: Taking, who: Who) -> Response:
+    """Submit an agent and show its page, or show the form with what is wrong."""
+    given = parse_qs((await request.body()).decode("utf-8", "replace"))
+    form = Form.of(fresh_key(), given)
+    return await run_in_threadpool(_submitted, form, own, taking, who.account, service_address(request))
+
+
+def _submitted(form: Form, own: Own, taking: Taking, account: str, service: str) -> Response:
+    problem, made = _taken(form, taking, account)
+    if made is None:
+        return html.own(own.overview(account, replace(form, problem=problem), service), 422)
+    name = made.headers["location"].rpartition("/")[2]
+    return RedirectResponse(f"/submission/{name}", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
+
+
+def _taken(form: Form, taking: Taking, account: str) -> tuple[str, Response | None]:
+    """Give what is wrong with a form, or the answer of the interface to it."""
+    problem = _missing(form)
+    if problem:
+        return problem, None
+    try:
+        return "", taking.answer(account, _request(form), form.key)
+    except Exception as error:
+        problem = _problem_of(error)
+        if problem not in PROBLEMS:
+            raise
+        return problem, None
+
+
+def _missing(form: Form) -> str:
+    if not form.agent:
+        return "nothing"
+    if form.set not in SETS:
+        return "no-set"
+    return "not-private" if form.counts and form.set != "private" else ""
+
+
+def _request(form: Form) -> SubmissionRequest:
+    """Make the request of a form, by the models that the interface reads its own with."""
+    if form.set == "check":
+        agent = models.Agent(**form.body())
+        return SubmissionRequest("check", agent.image, agent.endpoint, agent.model)
+    wanted = models.NewSubmission(**form.body())
+    return SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
+
+
+def _problem_of(error: Exception) -> str:
+    """Give the mistake that an error stands for; "" where it stands for none of the form's."""
+    if isinstance(error, Problem):
+        return error.code
+    if isinstance(error, ValidationError):
+        return "no-model" if error.errors()[0]["loc"] == ("model",) else "malformed"
+    named = {"quota": "quota", "not-found": "no-model", "malformed": "malformed", "refused": "malformed"}
+    return named.get(str(kind_of(error)), "")
