@@ -99,6 +99,23 @@ def test_an_address_may_hold_the_question(page, opening):
     page.wait_for_selector("#answer .answer.yes")
 
 
+def test_the_question_is_written_into_the_address_and_gone_back_to(page, ask, tmp_path, opening):
+    ask(opening["id"])
+    assert page.url.endswith(f"/explorer?q={opening['id']}")
+    assert "neither a task's id nor a hash" in ask(" a&b ")
+    assert page.url.endswith("/explorer?q=a%26b")
+    page.go_back()
+    page.wait_for_selector("#answer .answer.yes")
+    assert page.input_value("#q") == opening["id"]
+    page.evaluate("() => (location.hash = 'main')")
+    assert page.locator("#answer .answer.yes").count() == 1, "a place within the page asks nothing"
+    (tmp_path / "some").write_bytes(b"some")
+    ask(file=tmp_path / "some")
+    assert "?" not in page.url
+    page.go_back()
+    page.wait_for_selector("#answer .answer.yes")
+
+
 def test_a_key_from_elsewhere_is_believed_and_no_other(site, ask, opening):
     said = ask(opening["id"], key=f"  {site.house.places.log_vkey.read_text()}")
     assert "the key is the operator's" not in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from quarterturn.pages import rotation
+from quarterturn.pages import rotation, templates
 
 
 def cohort(retires, entered, state="live"):
@@ -69,3 +69,9 @@ def test_years_of_cohorts_are_all_in_the_table_and_the_newest_in_the_picture():
 
 def test_published_cohorts_are_linked():
     assert 'href="/release/Historical-2026-12"' in rotation.page(LIVE)
+
+
+def test_no_two_ages_share_a_colour():
+    rules = re.findall(r"\.(fresh|second|third|sunset){fill:(var\(--\w+\))", templates.style().decode())
+    assert [name for name, _ in rules] == ["fresh", "second", "third", "sunset"]
+    assert len({colour for _, colour in rules}) == 4

@@ -82,10 +82,37 @@ function startExplorer() {
   };
   form.hidden = false;
   answerQuestions(form, shown, async (query) => ask(await book(), query));
-  const asked = new URLSearchParams(location.search).get("q");
-  if (asked === null) return;
-  form.elements.q.value = asked;
-  form.requestSubmit();
+  keepInAddress(form, shown);
+}
+
+/**
+ * Keep the question in the page's address, so that it can be sent to somebody and be gone back to. A file is not in it,
+ * and the key never is: a link could bring one of its own.
+ * @param {HTMLFormElement} form
+ * @param {HTMLElement} shown
+ */
+function keepInAddress(form, shown) {
+  const inAddress = () => new URLSearchParams(location.search).get("q") ?? "";
+  let held = "";
+  const write = (question) => {
+    held = question;
+    if (question === inAddress()) return;
+    const address = new URL(location.href);
+    address.search = question && new URLSearchParams({ q: question }).toString();
+    history.pushState(null, "", address);
+  };
+  const read = () => {
+    if (inAddress() === held) return; // a place within the page is another address, too
+    held = inAddress();
+    form.elements.q.value = held;
+    if (held) form.requestSubmit();
+    else shown.replaceChildren();
+  };
+  form.addEventListener("submit", () => write(form.elements.q.value.trim()));
+  form.elements.file.addEventListener("change", () => write(""));
+  form.addEventListener("drop", () => write(""));
+  addEventListener("popstate", read);
+  read();
 }
 
 startExplorer();
