@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
@@ -44,6 +45,8 @@ CHANGES = {
 WHY = {"turn": "monthly turn"}
 
 Item = Mapping[str, Any]
+EVERYTHING: Mapping[str, str] = MappingProxyType({})
+"""The query of a page that shows all lines in the order of ranks."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,9 @@ class Track:
     grid: Grid
 
 
-def page(leaderboard: Item, months: Sequence[str], rotations: Item | None, query: Mapping[str, str]) -> str:
+def page(
+    leaderboard: Item, months: Sequence[str], rotations: Item | None, query: Mapping[str, str] = EVERYTHING
+) -> str:
     """Draw the page of a month, with links to those of the others; `query` is what the reader asked for."""
     by_track = _by_track(leaderboard)
     choice = Choice.of(query, list(by_track))

@@ -49,8 +49,8 @@ def document(*lines, changes=(), public=()):
     }  # fmt: skip
 
 
-def drawn(*lines, query=None, **more):
-    return leaderboard.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS, query or {})
+def drawn(*lines, query=leaderboard.EVERYTHING, **more):
+    return leaderboard.page(document(*lines, **more), ["2026-12", "2027-01"], ROTATIONS, query)
 
 
 def rows(page):
