@@ -1,4 +1,4 @@
-"""Six agents that differ by what they can do, from `ladder.py 0`, which does nothing, to `ladder.py 5`.
+"""Six agents that differ by what they can do, from `ladder.py 0`, which reads its task and ends, to `ladder.py 5`.
 
 Each rung knows the rules of the rungs below it and those of one module more. A rule is a wording to look for in the
 goal, and what to do about it with the tools; no rule knows a task, and nothing is left to chance.
@@ -30,9 +30,9 @@ def work(gateway: Gateway, rung: int) -> None:
         Stuck: no rule of the rung is about the goal.
         ToolFailed: a tool answered with an error, and the rung believes it.
     """
+    task = gateway.get("/task")
     if not rung:
         return
-    task = gateway.get("/task")
     act, arguments = find(task["goal"], [module.__name__ for module in SKILLS[:rung]])
     answer = act(Tools(gateway, attempts=ATTEMPTS if rung >= PATIENT else 1), **arguments)
     if answer is not None:
