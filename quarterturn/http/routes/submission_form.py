@@ -10,16 +10,17 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from quarterturn.choices import SubmissionSet
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
 from quarterturn.http.routes.submissions import Taking
 from quarterturn.pages.submission_form import PROBLEMS, SETS, Form
-from quarterturn.submissions.store.requests import SubmissionRequest
-from vault.errors import kind_of
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
+
+_OF_FIELDS = {"model": "no-model", "set": "no-set", "counts": "not-private"}
 
 
 @router.post("/mine", name="submit_by_form")
@@ -44,7 +45,7 @@ def _taken(form: Form, taking: Taking, account: str) -> tuple[str, Response | No
     if problem:
         return problem, None
     try:
-        return "", taking.answer(account, _request(form), form.key)
+        return "", taking.answer(account, *_request(form), form.key)
     except Exception as error:
         problem = _problem_of(error)
         if problem not in PROBLEMS:
@@ -60,20 +61,18 @@ def _missing(form: Form) -> str:
     return "not-private" if form.counts and form.set != "private" else ""
 
 
-def _request(form: Form) -> SubmissionRequest:
+def _request(form: Form) -> tuple[models.Agent, SubmissionSet]:
     """Make the request of a form, by the models that the interface reads its own with."""
     if form.set == "check":
-        agent = models.Agent(**form.body())
-        return SubmissionRequest("check", agent.image, agent.endpoint, agent.model)
+        return models.Agent(**form.body()), "check"
     wanted = models.NewSubmission(**form.body())
-    return SubmissionRequest(wanted.set, wanted.image, wanted.endpoint, wanted.model, wanted.counts)
+    return wanted, wanted.set
 
 
 def _problem_of(error: Exception) -> str:
     """Give the mistake that an error stands for; "" where it stands for none of the form's."""
-    if isinstance(error, Problem):
-        return error.code
     if isinstance(error, ValidationError):
-        return "no-model" if error.errors()[0]["loc"] == ("model",) else "malformed"
-    named = {"quota": "quota", "not-found": "no-model", "malformed": "malformed", "refused": "malformed"}
-    return named.get(str(kind_of(error)), "")
+        return _OF_FIELDS.get(str(error.errors()[0]["loc"][0]), "malformed")
+    if not isinstance(error, Problem):
+        return ""
+    return error.code if error.code != "invalid" else _OF_FIELDS.get(error.members.get("field", ""), "malformed")

@@ -117,7 +117,7 @@ def test_the_same_key_gives_the_same_submission(house, take):
     assert (again, new) == (first, False)
     assert take(idempotency_key="k-2").id != first.id
     assert take("bob", idempotency_key="k-1").id != first.id
-    with pytest.raises(NotAllowed, match="something else"):
+    with pytest.raises(NotAllowed, match="a different request"):
         take(submission_request=PRIVATE, idempotency_key="k-1")
 
 
