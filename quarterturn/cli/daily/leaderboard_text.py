@@ -18,18 +18,34 @@ def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
     if not leaderboard:
         return ["no run of this month is finished"]
-    head = (
-        f"{'rank':>4}  {'agent':<14} {'success, ranked':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
-    )
-    return [head, *(_row(line) for line in leaderboard)]
+    width = _width(leaderboard)
+    figures = f"{'success, ranked':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
+    return [f"{'rank':>5}  {'submitter/agent':<{width}} {figures}", *(_row(line, width) for line in leaderboard)]
 
 
-def _row(line: LeaderboardLine) -> str:
+def _row(line: LeaderboardLine, width: int) -> str:
     cells = [_cell(line.ranked.success_rate), *(_cell(getattr(line.whole, name)) for name in SECONDARY)]
-    place = str(line.rank) if line.rank is not None else "-"
     parts = [line.note] if line.track in line.note else [line.track, line.note]
     note = f"  {', '.join(part for part in parts if part)}"
-    return f"{place:>4}  {line.name:<14} {cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}{note}".rstrip()
+    figures = f"{cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}"
+    return f"{_rank(line):>5}  {_agent(line):<{width}} {figures}{note}".rstrip()
+
+
+def _rank(line: LeaderboardLine) -> str:
+    """Write the ranks that a line may have, as one number or a range."""
+    if line.rank_range is None:
+        return "-"
+    best, worst = line.rank_range
+    return str(best) if best == worst else f"{best}-{worst}"
+
+
+def _agent(line: LeaderboardLine) -> str:
+    """Name an agent with its submitter: two submitters may give theirs the same name."""
+    return f"{line.submitter}/{line.name}" if line.submitter else line.name
+
+
+def _width(leaderboard: Sequence[LeaderboardLine]) -> int:
+    return max(len("submitter/agent"), *(len(_agent(line)) for line in leaderboard))
 
 
 def _cell(figure: Figure) -> str:
@@ -58,11 +74,12 @@ def linked_lines(leaderboard: Sequence[LeaderboardLine], linked: Scores) -> list
     if not rows:
         return ["no run of this month can be linked"]
     ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
-    head = f"{'agent':<14} {'linked':<24} raw"
+    width = _width([line for line, _ in ordered])
+    head = f"{'submitter/agent':<{width}} {'linked':<24} raw"
     return [
         head,
         *(
-            f"{line.name:<14} {_linked_cell(figures['linked']):<24} {_linked_cell(figures['raw'])}".rstrip()
+            f"{_agent(line):<{width}} {_linked_cell(figures['linked']):<24} {_linked_cell(figures['raw'])}".rstrip()
             for line, figures in ordered
         ),
     ]
