@@ -21,9 +21,9 @@ MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
 Item = Mapping[str, Any]
 
 
-def headline(task: Item, run: Item) -> str:
+def headline(task: Item | None, run: Item) -> str:
     """Write a task run in one line: outcome, task, kind, calls, and the code where it is another than `finished`."""
-    kind = f"{task['server']} {task['category']} {task['difficulty']}"
+    kind = f"{task['server']} {task['category']} {task['difficulty']}" if task else run["category"]
     calls = f"{len(run['transcript']['calls'])} of {run['max_steps']} calls"
     code = "" if run["code"] == "finished" else f"  {run['code']}"
     return f"{_mark(run)}  {run['task_id']}  {kind:<36} {calls}{code}"
@@ -34,9 +34,9 @@ def failed(task: Item, run: Item) -> list[str]:
     return [*_labelled("goal", task["goal"]), *_missed(run["evidence"]), *_ended(run)]
 
 
-def trace(task: Item, run: Item) -> list[str]:
-    """Write all of a task run, call by call."""
-    lines = [headline(task, run), *_labelled("goal", task["goal"])]
+def trace(task: Item | None, run: Item) -> list[str]:
+    """Write all of a task run, call by call; without its document, all but the goal."""
+    lines = [headline(task, run), *(_labelled("goal", task["goal"]) if task else [])]
     for number, call in enumerate(run["transcript"]["calls"], 1):
         outcome = "scheduled error" if call["injected"] else "error" if call["error"] else "result"
         lines += _labelled(f"call {number}", f"{call['tool']} {_plain(call['arguments'])}")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quarterturn import trace_text
 from quarterturn.pages.drawing import figures
 from quarterturn.pages.drawing.formatting import NONE, percent
 from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute, plainly
@@ -107,6 +108,7 @@ def page(
         cost=_cost(submission),
         told=_figures_shown(submission),
         grids=grids(submission, quotas, trace),
+        traces=_traces(trace) if trace else [],
         later=_later(submission),
     )
 
@@ -279,6 +281,12 @@ def _calls(trace: Item) -> Grid:
         for number, call in enumerate(run["transcript"]["calls"], 1)
     ]
     return Grid("calls", "Calls of those tasks", columns, rows)
+
+
+def _traces(trace: Item) -> list[tuple[str, list[str]]]:
+    """Give each task's line, and its trace as text; of a retired task of a private run only the run is kept."""
+    pairs = [(played.get("task"), played["run"]) for played in trace["tasks"]]
+    return [(trace_text.headline(*pair), trace_text.trace(*pair)) for pair in pairs]
 
 
 def _runs(trace: Item) -> list[Item]:

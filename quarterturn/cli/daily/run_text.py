@@ -33,6 +33,7 @@ def private(
     """Give a private run's disclosed figures as data, and as the line that the leaderboard would show."""
     line = lines([(record, of_json(disclosed))])
     data = {"run": record.number, "month": record.month, "box": box} | line[0].as_json()
-    del data["runs"], data["sunset"]  # the leaderboard counts the ones and shows the other
+    for name in ("runs", "sunset", "rank_range", "submitter"):  # what only a leaderboard tells
+        del data[name]
     text = [*leaderboard_text.table(line), *leaderboard_text.public_grammar(public)]
     return data | {"public_grammar": list(public)}, text

@@ -25,10 +25,14 @@ ONE = {
     "created_at": "2026-12-05T10:00:00+00:00", "started_at": None, "ended_at": None,
     "agent": "registry.example/<agent>:1", "success": None,
 }  # fmt: skip
-CALL = {"tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "result": "=1+1"}
+CALL = {
+    "tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "injected": False, "result": "=1+1"
+}  # fmt: skip
 RUN = {
     "task_id": "t-" + "a" * 16, "verdict": "true", "code": "finished", "max_steps": 8, "attempts": 1,
-    "transcript": {"calls": [CALL]},
+    "transcript": {"calls": [CALL], "answer": None, "ended": "agent-exited"}, "category": "composition",
+    "failure": None, "output": "<i>no key</i>", "exit_code": 3,
+    "evidence": {"op": "filesystem.fileExists", "verdict": "true", "looked_at": {"path": "<u>"}, "found": "there"},
 }  # fmt: skip
 
 
@@ -139,7 +143,11 @@ def test_a_trace_is_shown_call_by_call_and_is_text():
     shown = page(state="done", **ENDED, trace={"tasks": [{"run": RUN}]})
     assert 'href="/tasks/t-aaaaaaaaaaaaaaaa"' in shown
     assert "&lt;b&gt;" in shown
-    assert not re.search("<b>|<agent>", shown)
+    assert not re.search("<b>|<agent>|<i>|<u>", shown)
+    for text in ("without an answer, exit status 3", "&lt;i&gt;no key", "true: filesystem.fileExists"):
+        assert text in shown
+    task = {"server": "filesystem", "category": "composition", "difficulty": "easy", "goal": "Make <s>it</s>."}
+    assert "Make &lt;s&gt;it" in page(state="done", **ENDED, trace={"tasks": [{"task": task, "run": RUN}]})
     grids = submission.grids(ONE, QUOTAS, {"tasks": [{"run": RUN}]})
     assert set(grids) == {"quotas", "tasks", "calls"}
     assert b"'=1+1" in grids["calls"].as_csv()
