@@ -646,7 +646,8 @@ class Application:
         """What takes and cancels submissions."""
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
 
-        policy = SubmissionPolicy(self.settings.service.images, self.settings.models)
+        service = self.settings.service
+        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url))
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property

@@ -53,6 +53,10 @@ class NotAllowed(ApplicationError):
     kind: ClassVar[Kind] = "not-allowed"
 
 
+class NoEndpoints(NotAllowed):
+    """The service runs no hosted endpoints, as it has no address that they could call back."""
+
+
 class KeyReused(NotAllowed):
     """An idempotency key was used with a different request."""
 

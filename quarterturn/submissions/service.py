@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from sqlmodel import Session
 
-from quarterturn.errors import NotFound, Refused
+from quarterturn.errors import NoEndpoints, NotFound, Refused
 from quarterturn.failure_codes import CODES
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
@@ -36,10 +36,12 @@ class SubmissionPolicy:
     Attributes:
         images: prefixes of image names; `{account}` is the submitter's account.
         models: the language models that agents may ask.
+        endpoints: whether hosted endpoints can be run: they call back to an address that the settings must name.
     """
 
     images: Sequence[str]
     models: Collection[str]
+    endpoints: bool
 
     def prefixes(self, account: str) -> list[str]:
         """Give the beginnings that an account's names of images may have."""
@@ -51,7 +53,10 @@ class SubmissionPolicy:
         Raises:
             Refused: the image may be somebody else's.
             NotFound: the settings have no such model.
+            NoEndpoints: it is an endpoint, and none can be run.
         """
+        if wanted.endpoint is not None and not self.endpoints:
+            raise NoEndpoints("the setting service.callbacks_url names no address that an endpoint could call back")
         if wanted.image is not None and not may_name(self.images, account, wanted.image):
             raise Refused("an image is named by its digest, or begins as the setting service.images says")
         if wanted.model is not None and wanted.model not in self.models:
@@ -96,7 +101,7 @@ class SubmissionService:
 
         Raises:
             NotLive: it is private, and nothing is live.
-            Refused, NotFound: as for `SubmissionPolicy.require`.
+            Refused, NotFound, NoEndpoints: as for `SubmissionPolicy.require`.
             OverQuota, NotAllowed: as for `Submissions.take`.
         """
         self.policy.require(account, wanted)

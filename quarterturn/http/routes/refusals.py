@@ -69,6 +69,15 @@ def foreign_image(wish: SubmissionRequest, account: str, prefixes: Sequence[str]
     return Problem("not-yours", detail=detail, field="image", given=shown(wish.image), expected=names)
 
 
+def no_endpoints() -> Problem:
+    """Say that no hosted endpoint can be run here."""
+    detail = (
+        "This service runs no hosted endpoints: its operator has set no address that they could call back. "
+        "Submit an image, or ask the operator."
+    )
+    return Problem("conflict", detail=detail, field="endpoint", expected="an image", state="no-endpoints")
+
+
 def quota(quotas: Mapping[str, Mapping[str, Any]], kind: SubmissionSet, limits: ServiceSettings) -> Problem:
     """Say which quota is used up, and when it resets; if none of the caller's is, then the one of all parties."""
     for name in (kind, "waiting"):

@@ -17,7 +17,8 @@ IMAGE = "registry.example/agent@sha256:" + "a" * 64
 @pytest.fixture
 def limited(live, templates, serve):
     """A home where images need a digest or the account's name, and two submissions may wait."""
-    with serve(with_dev_set(live, templates), limits={"images": ("{account}/",), "waiting": 2}) as site:
+    limits = {"images": ("{account}/",), "waiting": 2, "callbacks_url": "https://bench.example.org"}
+    with serve(with_dev_set(live, templates), limits=limits) as site:
         site.account("ada")
         yield site
 

@@ -280,3 +280,11 @@ def test_maintainers_routes_give_what_the_verbs_give(site, ada, say):
 def test_a_request_has_a_digest_of_its_content_and_hides_the_endpoint_in_its_repr():
     assert SubmissionRequest("dev", image="a").digest() != SubmissionRequest("private", image="a").digest()
     assert "a.example" not in repr(SubmissionRequest("dev", endpoint="https://a.example/secret"))
+
+
+def test_an_endpoint_that_could_not_call_back_is_refused_at_the_door(site, ada):
+    refused = site.post("/submissions", {"endpoint": "https://agent.example.org/tasks"}, ada)
+    assert refused.status_code == 409
+    problem = refused.json()
+    assert (problem["code"], problem["field"], problem["state"]) == ("conflict", "endpoint", "no-endpoints")
+    assert "runs no hosted endpoints" in problem["detail"]
