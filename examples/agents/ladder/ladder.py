@@ -46,7 +46,7 @@ def main(words: list[str]) -> None:
     try:
         work(Gateway(), int(words[0]))
     except (Stuck, ToolFailed) as reason:
-        sys.exit(f"gave up: {reason}")
+        sys.stderr.write(f"gave up: {reason}\n")
 
 
 if __name__ == "__main__":

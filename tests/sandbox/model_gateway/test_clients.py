@@ -169,7 +169,7 @@ def asking(agent):
     ("fault", "ruling", "outcome"),
     [
         ("status:503*", ("unclear", "upstream-down", 1, Verdict.FALSE), "down"),
-        ("status:400", (None, "finished", 1, Verdict.FALSE), "refused"),
+        ("status:400", (None, "agent-crashed", 1, Verdict.FALSE), "refused"),
     ],
 )
 def test_the_cause_of_a_failure_and_each_try_are_in_the_log(stub, shared, fault, ruling, outcome):
