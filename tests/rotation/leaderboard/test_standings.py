@@ -138,7 +138,7 @@ def test_figures_are_rounded_to_half_a_point_and_carry_their_interval_and_n():
 
 def test_a_figure_over_nothing_is_a_dash():
     text = leaderboard_text.table(lines([(record(1, "none"), results(1, 0))]))
-    assert text[1].split()[:2] == ["1", "none"]
+    assert text[1].split()[:2] == ["1", "none/none"]
     assert " -  " in text[1]
     assert leaderboard_text.table([]) == ["no run of this month is finished"]
 
