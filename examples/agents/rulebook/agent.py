@@ -78,6 +78,7 @@ def main() -> None:
         answer = asyncio.run(work(task))
     except Stuck as reason:
         sys.stderr.write(f"stuck: {reason}\n")  # and end with 0: giving up is no crash
+        return
     if answer is not None:
         body = json.dumps({"answer": answer}).encode()
         request = urllib.request.Request(f"{URL}/answer", body, {"Content-Type": "application/json"})  # noqa: S310
