@@ -16,6 +16,8 @@ WIDTH = 110
 LONGEST = 600
 """Characters of an argument list, a result or an output that are shown."""
 ENDS = {"agent-exited": "without an answer", "steps-exceeded": "after a call too many", "time-exceeded": "out of time"}
+RUN = "run"
+"""The root of the evidence where a failure counts and no predicate's word."""
 MARKS = {"true": "pass", "false": "FAIL", "unknown": "????"}
 
 Item = Mapping[str, Any]
@@ -53,30 +55,43 @@ def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
     lines = []
     for name in ("server", "category"):
         of = Counter(task[name] for task, _ in played)
-        passed = Counter(task[name] for task, run in played if _passed(run))
+        passed = Counter(task[name] for task, run in played if run["passed"])
         lines.append(f"by {name}: " + ", ".join(f"{value} {passed[value]} of {of[value]}" for value in sorted(of)))
     return lines
 
 
+def decisive(node: Item) -> Iterator[Item]:
+    """Give the predicates of an evidence tree that brought it to its verdict; a `not` is one with its predicate."""
+    children = [child for child in node.get("children", ()) if child["verdict"] == node["verdict"]]
+    if node["op"] in ("all", "any") and children:
+        for child in children:
+            yield from decisive(child)
+    else:
+        yield node
+
+
+def predicate_words(node: Item) -> str:
+    """Write a predicate of an evidence tree with its arguments, or a connective with those that it joins."""
+    children = " ".join(f"({predicate_words(child)})" for child in node.get("children", ()))
+    arguments = _plain(node["looked_at"]) if "looked_at" in node else ""
+    return " ".join(filter(None, (node["op"], arguments, children)))
+
+
+def seen(node: Item) -> str:
+    """Say what was found at a node, or below it where that was found there."""
+    return node.get("found") or "; ".join(filter(None, map(seen, node.get("children", ()))))
+
+
 def _mark(run: Item) -> str:
-    return MARKS["true"] if _passed(run) else MARKS["unknown"] if run["verdict"] == "unknown" else MARKS["false"]
-
-
-def _passed(run: Item) -> bool:
-    over = run["transcript"]["ended"] in ("steps-exceeded", "time-exceeded")
-    return run["verdict"] == "true" and not over and run["failure"] is None
+    return MARKS["true"] if run["passed"] else MARKS["unknown"] if run["verdict"] == "unknown" else MARKS["false"]
 
 
 def _missed(evidence: Item) -> Iterator[str]:
-    """Give what was expected beside what was seen, at each leaf that came out as the whole did."""
-    children = evidence.get("children", ())
-    if evidence["op"] in ("all", "any", "not", "run") and children:
-        for child in children:
-            if evidence["op"] in ("not", "run") or child["verdict"] == evidence["verdict"]:
-                yield from _missed(child)
-        return
-    yield from _labelled("expected", f"{evidence['op']} {_plain(evidence.get('looked_at', {}))}".strip())
-    yield from _labelled("seen", evidence.get("found") or "nothing more is known")
+    """Give what was expected beside what was seen, at each predicate that decided."""
+    judged = evidence["children"][0] if evidence["op"] == RUN and evidence.get("children") else evidence
+    for node in decisive(judged):
+        yield from _labelled("expected", predicate_words(node))
+        yield from _labelled("seen", seen(node) or "nothing more is known")
 
 
 def _tree(evidence: Item, depth: int) -> Iterator[str]:

@@ -124,8 +124,8 @@ def submission_of(document: Mapping[str, Any]) -> Submission:
 
 def run_of(document: Mapping[str, Any]) -> Run:
     """Read a run."""
-    verdicts = [task["run"]["verdict"] for task in document["trace"]["tasks"]]
-    return Run(document["id"], verdicts.count("true"), len(verdicts), document["trace"])
+    passed = [bool(task["run"]["passed"]) for task in document["trace"]["tasks"]]
+    return Run(document["id"], sum(passed), len(passed), document["trace"])
 
 
 def parsed(read: Callable[[], T]) -> T:

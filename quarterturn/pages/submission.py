@@ -120,8 +120,8 @@ def success(submission: Item, trace: Item | None) -> float | None:
         ranked = "whole" if submission["kind"] == "endpoint" else "sealed"
         share: float | None = parts[ranked]["success_rate"]["value"] if parts else None
         return share
-    verdicts = [run["verdict"] for run in _runs(trace)] if trace else []
-    return sum(verdict == "true" for verdict in verdicts) / len(verdicts) if verdicts else None
+    passed = [run["passed"] for run in _runs(trace)] if trace else []
+    return sum(passed) / len(passed) if passed else None
 
 
 def submissions(records: Sequence[Item]) -> Grid:

@@ -80,15 +80,15 @@ def dev(
         done, ours = lambda _: advance(1), Terms(models=model)
         play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
         runs = play(tasks[:1], submitted, box)
-        if why := silence(runs):
+        if why := never_asked_reason(runs):
             return DevRun(box.name, tasks[:1], runs, why)
         runs += play(tasks[1:], submitted, box)
     return DevRun(box.name, tasks, runs)
 
 
-def silence(runs: Sequence[TaskRun]) -> str | None:
+def never_asked_reason(runs: Sequence[TaskRun]) -> str | None:
     """Say how an agent's program ended that never asked for its first task, or None where it did."""
-    if not runs or not runs[0].silent:
+    if not runs or not runs[0].never_asked:
         return None
     run, printed = runs[0], runs[0].output.split("\n")
     ended = {"agent-not-started": "it could not be started", "time-exceeded": "its time ran out"}.get(run.code)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.progress import Progress
-from quarterturn.runs.dev_runs import silence
+from quarterturn.runs.dev_runs import never_asked_reason
 from quarterturn.runs.request import ALONE, Facilities, LeaseStatus, RunControl, RunRequest
 from quarterturn.settings import RunSettings
 from quarterturn.submissions.store.requests import SubmissionRecord
@@ -40,7 +40,7 @@ def require_wall(box: Box) -> None:
         raise Refused(f"the {box.name} box lets these out: {', '.join(escaped)}. No private task is run in it")
 
 
-def require_life(
+def require_smoke_test(
     tasks: Sequence[Task], submitted: Submission, box: Box, terms: Terms, cancelled: Callable[[], bool]
 ) -> None:
     """Play public tasks before a run is opened; the first must at least be asked for.
@@ -48,7 +48,7 @@ def require_life(
     Raises:
         AgentCrashed: it was not.
     """
-    if why := silence(run_set(tasks, submitted, box, terms=terms, cancelled=cancelled)):
+    if why := never_asked_reason(run_set(tasks, submitted, box, terms=terms, cancelled=cancelled)):
         raise AgentCrashed(f"{why}. This was a public task: no run was opened, and none is counted")
 
 
@@ -223,7 +223,7 @@ class PrivateRuns:
             require_wall(box)
             if hold.resume is None and not chosen.hosting:
                 terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
-                require_life(self._facilities.dev_tasks(1), submitted, box, terms, cancelled)
+                require_smoke_test(self._facilities.dev_tasks(1), submitted, box, terms, cancelled)
             opened, _ = self._player.play(submitted, box, out, places=places, model=model, hold=hold)
         return opened.record, box
 

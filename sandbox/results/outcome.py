@@ -75,7 +75,7 @@ class TaskRun:
         return self.verdict is Verdict.TRUE and not self.budget_exceeded and self.failure is None
 
     @property
-    def silent(self) -> bool:
+    def never_asked(self) -> bool:
         """Whether the agent was let go and could not be started, or never asked for its task."""
         return self.failure != "ours" and (not self.transcript.asked or self.code == "agent-not-started")
 
@@ -88,6 +88,7 @@ class TaskRun:
         """Give the run as plain JSON values."""
         plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "exit_code", "judged_by")
         return {name: getattr(self, name) for name in plain} | {
+            "passed": self.passed,
             "verdict": self.verdict.value,
             "evidence": self.evidence.as_json(),
             "transcript": self.transcript.as_json(),
@@ -104,7 +105,8 @@ class TaskRun:
             "transcript": transcript_from_json(value["transcript"]),
             "earlier": tuple(cls.from_json(earlier) for earlier in value["earlier"]),
         }
-        return cls(**{**value, **read})
+        given = {name: part for name, part in value.items() if name != "passed"}  # which follows from the others
+        return cls(**{**given, **read})
 
 
 def unplayed(task: Task, failure: Failure, code: str) -> TaskRun:

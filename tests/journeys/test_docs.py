@@ -98,7 +98,7 @@ def test_the_guide_to_a_month_and_the_readme_work_line_by_line(
     readme = [line for line in commands(README) if line not in ELSEWHERE]
     shared = [words_of(line) for line in readme if words_of(line) in map(words_of, guide)]
     places = [[words_of(line) for line in guide].index(words) for words in shared]
-    assert len(places) > 2
+    assert len(places) > 3
     assert places == sorted(places), "what both show, the readme shows in the guide's order"
     with small_set("filesystem/single-tool/easy"):
         for line in guide:

@@ -36,7 +36,7 @@ def counts(played: list[dict[str, Any]]) -> tuple[Counter[str], Counter[str]]:
         for entry in sorted(played, key=lambda entry: ORDER.index(entry["task"]["difficulty"])):
             kind = kind_of(entry["task"])
             there[kind] += 1
-            passed[kind] += entry["run"]["verdict"] == "true"
+            passed[kind] += entry["run"]["passed"]
     return there, passed
 
 

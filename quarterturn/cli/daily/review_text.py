@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grammars.admission.review import CHECKLIST
+from quarterturn import trace_text
 from quarterturn.cli.daily.task_text import traceable
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.tasks.review import ProvenTask
@@ -90,22 +91,12 @@ def _mutant(mutant: Mapping[str, Any], judged: Evidence | None) -> Iterator[str]
         yield StatusLine(f"           NO: it gets {judged['verdict']}, and has to get false", "NO")
         return
     yield StatusLine("           ok: it gets false, as it has to", "ok")
-    for node in _decisive(judged, "false"):
-        yield f"           {node['op']}: {_cut(node.get('found', ''))}".rstrip(": ")
+    for node in trace_text.decisive(judged):
+        yield f"           {_cut(trace_text.predicate_words(node))}: {_cut(trace_text.seen(node))}".rstrip(": ")
 
 
 def _passes(judged: Evidence) -> str:
     return "passes" if judged["verdict"] == "true" else f"gets {judged['verdict']}"
-
-
-def _decisive(node: Evidence, verdict: str) -> Iterator[Evidence]:
-    """Give the predicates below a node that came to a verdict; where none did, the node itself."""
-    wanted = {"true": "false", "false": "true"}.get(verdict, verdict) if node["op"] == "not" else verdict
-    below = [child for child in node.get("children", []) if child["verdict"] == wanted]
-    if not below:
-        yield node
-    for child in below:
-        yield from _decisive(child, wanted)
 
 
 def _compact(value: Any) -> str:

@@ -13,7 +13,7 @@ from quarterturn import foreign_packages
 from quarterturn.boxes import BOXES, choose_box
 from quarterturn.choices import BoxName
 from quarterturn.cli.setup import home_checks
-from quarterturn.cli.setup.finding import Finding, advice, ok, wrong
+from quarterturn.cli.setup.check_result import CheckResult, advice, ok, wrong
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.report import Report
 from quarterturn.progress import Progress
@@ -104,17 +104,17 @@ def _lines(made: Sequence[Attempt]) -> list[str]:
     return lines
 
 
-def _python() -> Finding:
+def _python() -> CheckResult:
     version = sys.version.split()[0]
     return ok(version) if sys.version_info >= (3, 11) else wrong(version, "install Python 3.11 or newer")
 
 
-def _program(name: str, without: str) -> Finding:
+def _program(name: str, without: str) -> CheckResult:
     path = shutil.which(name)
     return ok(path) if path else advice(f"{name} is missing, and without it {without}", f"apt-get install {name}")
 
 
-def _boxes() -> dict[str, Finding]:
+def _boxes() -> dict[str, CheckResult]:
     """Check both boxes; one that is missing is wrong only where the other is, too."""
     found = {
         "bwrap box": _box("bwrap", "agents can be run in an engine only", "apt-get install bubblewrap"),
@@ -125,7 +125,7 @@ def _boxes() -> dict[str, Finding]:
     return found
 
 
-def _box(name: str, without: str, mend: str) -> Finding:
+def _box(name: str, without: str, mend: str) -> CheckResult:
     box = BOXES[name]()
     try:
         box.check()
@@ -135,7 +135,7 @@ def _box(name: str, without: str, mend: str) -> Finding:
     return ok(f"works, but does not limit {' and '.join(missing)}" if missing else "works, and all limits hold")
 
 
-def _judging() -> Finding:
+def _judging() -> CheckResult:
     """Say whether states can be read and judged, and what only its system call filter keeps from a reader."""
     try:
         reach = JUDGING.in_reach()
@@ -149,6 +149,6 @@ def _judging() -> Finding:
     return ok("works, and reaches neither files nor networks")
 
 
-def _rooms() -> Finding:
+def _rooms() -> CheckResult:
     foreign = foreign_packages.foreign_packages()
     return wrong("; ".join(foreign), "remove them from PYTHONPATH") if foreign else ok("all of them are ours")

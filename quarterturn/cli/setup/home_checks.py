@@ -9,7 +9,7 @@ from pathlib import Path
 from quarterturn.app import Application
 from quarterturn.cli.daily import leaderboard_text
 from quarterturn.cli.daily.approval import rules_lines
-from quarterturn.cli.setup.finding import Finding, advice, ok, wrong
+from quarterturn.cli.setup.check_result import CheckResult, advice, ok, wrong
 from quarterturn.cli.terminal.secrets import PASSPHRASE
 from quarterturn.errors import ApplicationError
 from quarterturn.home import policies
@@ -21,10 +21,10 @@ from vault.keys.unlocking import protected
 from vault.ledger.tree.tiles import HEAD
 
 LOCKED = f"put the key ring's passphrase into {PASSPHRASE}, and its file back if that is missing"
-Check = Callable[[Application], Finding]
+Check = Callable[[Application], CheckResult]
 
 
-def check(folder: Path, database: str | None, passphrase: bytes | None) -> dict[str, Finding]:
+def check(folder: Path, database: str | None, passphrase: bytes | None) -> dict[str, CheckResult]:
     """Check a home; where there is none, that is the one finding.
 
     `database` is an address that wins over the home's settings, or None; without the passphrase less can be said.
@@ -33,7 +33,7 @@ def check(folder: Path, database: str | None, passphrase: bytes | None) -> dict[
     return {name: _opened(folder, database, passphrase, look) for name, look in chosen.items()}
 
 
-def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: Check) -> Finding:
+def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: Check) -> CheckResult:
     """Look at an open home; where it cannot be opened, that is what is found."""
     try:
         app = Application(folder, passphrase, database=database)
@@ -45,7 +45,7 @@ def _opened(folder: Path, database: str | None, passphrase: bytes | None, look: 
         return _failed(folder, error)
 
 
-def _failed(folder: Path, error: Exception) -> Finding:
+def _failed(folder: Path, error: Exception) -> CheckResult:
     """Say what keeps a home from being looked at."""
     places, sentence = HomePaths(folder), str(error)
     if not places.settings.is_file():
@@ -59,7 +59,7 @@ def _failed(folder: Path, error: Exception) -> Finding:
     return level(sentence, mends.get(str(kind_of(error)), f"quarterturn log fsck --home {folder}"))
 
 
-def home(app: Application) -> Finding:
+def home(app: Application) -> CheckResult:
     """Say which home it is, and what the scores of its live tasks are worth."""
     benchmark, caveats = (
         app.settings.benchmark,
@@ -72,7 +72,7 @@ def home(app: Application) -> Finding:
     return ok("; ".join([summary, *caveats]))
 
 
-def keys(app: Application) -> Finding:
+def keys(app: Application) -> CheckResult:
     """Say which locks there are, and where a single lock opens the home or nothing protects it."""
     locks, ring = key_locks.locks_of(app.places), app.places.ring
     if not protected(ring):
@@ -88,7 +88,7 @@ def keys(app: Application) -> Finding:
     return ok(sentence)
 
 
-def witnesses(app: Application) -> Finding:
+def witnesses(app: Application) -> CheckResult:
     """Say who cosigns the log, and whether they did."""
     if app.policy is None:
         return advice(
@@ -106,7 +106,7 @@ def witnesses(app: Application) -> Finding:
     )
 
 
-def approvals(app: Application) -> Finding:
+def approvals(app: Application) -> CheckResult:
     """Say what takes two maintainers, and whether the settings say the same."""
     status = app.approvals.status()
     sentence, listed = "; ".join(rules_lines(status)), f"quarterturn approval list --home {app.home}"
@@ -119,7 +119,7 @@ def approvals(app: Application) -> Finding:
     return ok(sentence)
 
 
-def clock(app: Application) -> Finding:
+def clock(app: Application) -> CheckResult:
     """Say when the next turn is due, what it lacks, and which notices were not delivered."""
     month, due = app.turn_calendar.next()
     coming, now, first = app.monthly_clock.coming(), app.now(), not app.turn_calendar.made()
@@ -154,7 +154,7 @@ def _next_step(app: Application, coming: NextTurn, *, first: bool) -> str:
     return f"quarterturn task {'review' if waiting else 'admit'} --as NAME {where}"
 
 
-def public_view(app: Application) -> Finding:
+def public_view(app: Application) -> CheckResult:
     """Say which public files are not what the home's rows say."""
     try:
         behind = app.public_view.behind() if app.places.view.is_dir() else []

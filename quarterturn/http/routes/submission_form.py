@@ -15,7 +15,7 @@ from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
-from quarterturn.http.routes.submissions import Taking
+from quarterturn.http.routes.submissions import Intake
 from quarterturn.pages.submission_form import PROBLEMS, SETS, Form
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
@@ -24,28 +24,28 @@ _OF_FIELDS = {"model": "no-model", "set": "no-set", "counts": "not-private"}
 
 
 @router.post("/mine", name="submit_by_form")
-async def submit(request: Request, own: Own, taking: Taking, who: Who) -> Response:
+async def submit(request: Request, own: Own, intake: Intake, who: Who) -> Response:
     """Submit an agent and show its page, or show the form with what is wrong."""
     given = parse_qs((await request.body()).decode("utf-8", "replace"))
     form = Form.of(fresh_key(), given)
-    return await run_in_threadpool(_submitted, form, own, taking, who.account, service_address(request))
+    return await run_in_threadpool(_submitted, form, own, intake, who.account, service_address(request))
 
 
-def _submitted(form: Form, own: Own, taking: Taking, account: str, service: str) -> Response:
-    problem, made = _taken(form, taking, account)
+def _submitted(form: Form, own: Own, intake: Intake, account: str, service: str) -> Response:
+    problem, made = _taken(form, intake, account)
     if made is None:
         return html.own(own.overview(account, replace(form, problem=problem), service), 422)
     name = made.headers["location"].rpartition("/")[2]
     return RedirectResponse(f"/submission/{name}", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
-def _taken(form: Form, taking: Taking, account: str) -> tuple[str, Response | None]:
+def _taken(form: Form, intake: Intake, account: str) -> tuple[str, Response | None]:
     """Give what is wrong with a form, or the answer of the interface to it."""
     problem = _missing(form)
     if problem:
         return problem, None
     try:
-        return "", taking.answer(account, *_request(form), form.key)
+        return "", intake.answer(account, *_request(form), form.key)
     except Exception as error:
         problem = _problem_of(error)
         if problem not in PROBLEMS:

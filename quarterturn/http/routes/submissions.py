@@ -40,7 +40,7 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
 
-class _Taking:
+class SubmissionIntake:
     """Takes a submission, and answers with it."""
 
     def __init__(
@@ -78,19 +78,19 @@ class _Taking:
 AGAIN: dict[int | str, dict[str, Any]] = {
     200: {"model": models.SubmissionShape, "description": "The submission that this key was used for before."}
 }
-Taking = Annotated[_Taking, Depends(_Taking)]
+Intake = Annotated[SubmissionIntake, Depends(SubmissionIntake)]
 
 
 @router.post("/submissions", status_code=201, response_model=models.SubmissionShape, responses=AGAIN, name="submit")
-def submit(taking: Taking, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None) -> Response:
+def submit(intake: Intake, who: Who, wanted: models.NewSubmission, idempotency_key: Key = None) -> Response:
     """Submit an agent."""
-    return taking.answer(who.account, wanted, wanted.set, idempotency_key)
+    return intake.answer(who.account, wanted, wanted.set, idempotency_key)
 
 
 @router.post("/checks", status_code=201, response_model=models.SubmissionShape, responses=AGAIN, name="check")
-def check(taking: Taking, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
+def check(intake: Intake, who: Who, wanted: models.Agent, idempotency_key: Key = None) -> Response:
     """Try an agent on one task of the dev set; this uses only the quota of checks."""
-    return taking.answer(who.account, wanted, "check", idempotency_key)
+    return intake.answer(who.account, wanted, "check", idempotency_key)
 
 
 @router.get("/submissions", response_model=models.SubmissionPage, name="list_submissions")

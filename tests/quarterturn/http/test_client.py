@@ -21,7 +21,13 @@ from .conftest import play
 pytestmark = pytest.mark.slow
 
 GUIDE = "submit-an-agent.md"
-TASKS = {"tasks": [{"run": {"task_id": f"t-{verdict}", "verdict": verdict}} for verdict in ("true", "false", "true")]}
+OUTCOMES = (("true", True), ("false", False), ("true", False), ("true", True))  # the third made a call too many
+TASKS = {
+    "tasks": [
+        {"run": {"task_id": f"t-{number}", "verdict": verdict, "passed": passed}}
+        for number, (verdict, passed) in enumerate(OUTCOMES)
+    ]
+}
 
 
 @pytest.fixture
@@ -225,11 +231,11 @@ def test_submit_and_wait_shows_changes_alone_and_the_score(service, steps, say, 
     steps[0].extend([lambda: None, lambda: end(house, trace=TASKS)])
     said = say("submit", "ada/agent:1", "--wait", "--json")
     assert (said.code, said.data["state"]) == (0, "done")
-    assert said.data["score"] == {"passed": 2, "attempted": 3}
+    assert said.data["score"] == {"passed": 2, "attempted": 4}
     assert [line.partition(": ")[2] for line in said.err.splitlines()[1:]] == ["waiting (queue position 1)", "done"]
     assert token not in said.out + said.err
     monkeypatch.setenv("QUARTERTURN_TOKEN", token)
-    assert "done  2 of 3 passed" in say("submissions").out
+    assert "done  2 of 4 passed" in say("submissions").out
 
 
 def test_a_submission_that_failed_is_a_no(service, steps, say):

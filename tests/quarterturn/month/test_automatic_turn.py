@@ -15,7 +15,7 @@ from sqlmodel import Session, select
 
 from quarterturn.app import Application
 from quarterturn.cli.setup import doctor_checks, home_checks
-from quarterturn.cli.setup.finding import ok
+from quarterturn.cli.setup.check_result import ok
 from quarterturn.errors import Unavailable
 from quarterturn.home.home import create
 from quarterturn.month.automatic_turn import MonthlyClock

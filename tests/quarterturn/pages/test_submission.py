@@ -29,7 +29,7 @@ CALL = {
     "tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "injected": False, "result": "=1+1"
 }  # fmt: skip
 RUN = {
-    "task_id": "t-" + "a" * 16, "verdict": "true", "code": "finished", "max_steps": 8, "attempts": 1,
+    "task_id": "t-" + "a" * 16, "verdict": "true", "passed": True, "code": "finished", "max_steps": 8, "attempts": 1,
     "transcript": {"calls": [CALL], "answer": None, "ended": "agent-exited"}, "category": "composition",
     "failure": None, "output": "<i>no key</i>", "exit_code": 3,
     "evidence": {"op": "filesystem.fileExists", "verdict": "true", "looked_at": {"path": "<u>"}, "found": "there"},
@@ -124,7 +124,8 @@ def test_every_code_has_its_hint(code):
         ({"figures": {"whole": PART, "sealed": PART | {"success_rate": {"value": 0.7}}}}, None, 0.7),
         ({"figures": {"whole": PART, "sealed": {}}, "kind": "endpoint"}, None, 0.54),
         ({}, None, None),
-        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"verdict": "false"}}]}, 0.5),
+        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"verdict": "false", "passed": False}}]}, 0.5),
+        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"passed": False}}]}, 0.5),  # a call too many
         ({"set": "check"}, None, None),
     ],
 )

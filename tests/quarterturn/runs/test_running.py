@@ -297,7 +297,7 @@ def test_a_failed_task_of_the_dev_set_says_what_was_expected_what_was_seen_and_h
     run = TaskRun("t-1", "recovery", 3, Verdict.FALSE, whole, transcript, output="one\nno such file\n\n", exit_code=2)
     task = {"server": "filesystem", "category": "recovery", "difficulty": "easy", "goal": "Remove a.txt."}
     assert trace_text.headline(task, run.as_json()).split()[:5] == ["FAIL", "t-1", "filesystem", "recovery", "easy"]
-    told = ["goal Remove a.txt.", 'expected filesystem.fileExists {"path": "a.txt"}', 'seen "a.txt" is there']
+    told = ["goal Remove a.txt.", 'expected not (filesystem.fileExists {"path": "a.txt"})', 'seen "a.txt" is there']
     ended = ["ended without an answer, exit status 2", "printed one", "no such file"]
     squeezed = [" ".join(line.split()) for line in trace_text.failed(task, run.as_json())]
     assert squeezed == [*told, *ended]

@@ -96,13 +96,13 @@ def test_a_rung_that_there_is_not_is_refused(ladder, words):
 def test_the_table_counts_tasks_of_each_kind(ladder):
     measure = importlib.import_module("measure")
 
-    def entry(server, difficulty, verdict):
+    def entry(server, difficulty, passed):
         return {
             "task": {"server": server, "difficulty": difficulty, "category": "recovery"},
-            "run": {"verdict": verdict},
+            "run": {"passed": passed},
         }
 
-    played = [entry("git", "hard", "true"), entry("git", "easy", "unknown"), entry("email", "easy", "true")]
+    played = [entry("git", "hard", True), entry("git", "easy", False), entry("email", "easy", True)]
     assert measure.table({3: measure.counts(played)}) == [
         "| rung | all (3) | git (2) | email (1) | easy (2) | hard (1) | recovery (3) |",
         "|---|---|---|---|---|---|---|",

@@ -224,7 +224,7 @@ def test_a_program_that_crashes_has_simply_not_done_the_task():
 
     outcome = played(crash)
     assert (outcome.verdict, outcome.failure, outcome.code) == (Verdict.FALSE, None, "agent-crashed")
-    assert (outcome.exit_code, outcome.silent, outcome.transcript.asked) == (1, True, False)
+    assert (outcome.exit_code, outcome.never_asked, outcome.transcript.asked) == (1, True, False)
     assert "oh dear" in outcome.output
     assert TaskRun.from_json(json.loads(json.dumps(outcome.as_json()))) == outcome
 

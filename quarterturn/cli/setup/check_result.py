@@ -1,4 +1,4 @@
-"""`Finding`: what one check of `doctor` found, how bad it is, and what mends it."""
+"""`CheckResult`: the result of one check of `doctor`, how bad it is, and what mends it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Level = Literal["ok", "advice", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found.
+class CheckResult:
+    """The result of one check.
 
     Attributes:
         level: `ok`; `advice` where all works and something better is to be had; `wrong` where something does not work.
-        detail: the finding, as a sentence.
+        detail: what was found, as a sentence.
         mend: the command or setting that mends it; None where nothing is to be done.
     """
 
@@ -34,23 +34,23 @@ class Finding:
         return {"ok": self.ok, "level": self.level, "detail": self.detail, "mend": self.mend}
 
     def line(self, name: str) -> str:
-        """Give the finding of the check of this name as a line."""
+        """Give the result of the check of this name as a line."""
         text = self.detail
         if self.mend and self.mend not in text:
             text = f"{text.rstrip('.')}. To mend it: {self.mend}"
         return StatusLine(f"{self.level:<7} {name:<11} {text}", self.level)
 
 
-def ok(detail: str) -> Finding:
-    """Give a finding with which nothing is to be done."""
-    return Finding("ok", detail)
+def ok(detail: str) -> CheckResult:
+    """Give a result with which nothing is to be done."""
+    return CheckResult("ok", detail)
 
 
-def advice(detail: str, mend: str) -> Finding:
-    """Give a finding that somebody may want to mend."""
-    return Finding("advice", detail, mend)
+def advice(detail: str, mend: str) -> CheckResult:
+    """Give a result that somebody may want to mend."""
+    return CheckResult("advice", detail, mend)
 
 
-def wrong(detail: str, mend: str) -> Finding:
-    """Give a finding that somebody has to mend."""
-    return Finding("wrong", detail, mend)
+def wrong(detail: str, mend: str) -> CheckResult:
+    """Give a result that somebody has to mend."""
+    return CheckResult("wrong", detail, mend)
