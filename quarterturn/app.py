@@ -656,7 +656,8 @@ class Application:
         from quarterturn.submissions.service import OwnerView
 
         at_once = self.settings.service.at_once
-        return OwnerView(self.queue, self.scores.disclosed, self._running_of, self.now, at_once)
+        counted = self.trace_store.scores
+        return OwnerView(self.queue, self.scores.disclosed, counted, self._running_of, now=self.now, at_once=at_once)
 
     @cached_property
     def trace_store(self) -> TraceStore:

@@ -35,6 +35,14 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """How many public tasks were passed."""
+
+    passed: int
+    attempted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """A submission as its owner may see it.
 
@@ -51,6 +59,7 @@ class Submission:
         charged: whether it counts against a quota.
         run: the number of its private run in the public log, or None.
         figures: the disclosed figures of a private run, or None.
+        score: what was passed on the dev set or in a check, or None.
         created_at: when it was submitted.
     """
 
@@ -66,6 +75,7 @@ class Submission:
     charged: bool
     run: int | None
     figures: Mapping[str, Any] | None
+    score: Score | None
     created_at: datetime
 
     @property
@@ -90,14 +100,10 @@ class Run:
 
     Attributes:
         id: the submission's name.
-        passed: how many of them were passed.
-        attempted: how many there are.
         trace: each task with its calls, as the API gives it.
     """
 
     id: str
-    passed: int
-    attempted: int
     trace: Mapping[str, Any] = field(repr=False)
 
 
@@ -115,7 +121,9 @@ def submission_of(document: Mapping[str, Any]) -> Submission:
     def read() -> Submission:
         known = {item.name: document[item.name] for item in fields(Submission)}
         failure = Failure(**known["failure"]) if known["failure"] else None
-        made = Submission(**known | {"failure": failure, "created_at": datetime.fromisoformat(known["created_at"])})
+        score = Score(**known["score"]) if known["score"] else None
+        made_at = datetime.fromisoformat(known["created_at"])
+        made = Submission(**known | {"failure": failure, "score": score, "created_at": made_at})
         _ = made.success_rate  # of another form than is known it says so here
         return made
 
@@ -124,8 +132,7 @@ def submission_of(document: Mapping[str, Any]) -> Submission:
 
 def run_of(document: Mapping[str, Any]) -> Run:
     """Read a run."""
-    passed = [bool(task["run"]["passed"]) for task in document["trace"]["tasks"]]
-    return Run(document["id"], sum(passed), len(passed), document["trace"])
+    return Run(document["id"], document["trace"])
 
 
 def parsed(read: Callable[[], T]) -> T:

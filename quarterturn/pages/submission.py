@@ -113,15 +113,15 @@ def page(
     )
 
 
-def success(submission: Item, trace: Item | None) -> float | None:
+def success(submission: Item) -> float | None:
     """Give the share of tasks passed, where its owner may see it: as disclosed, or as counted on the dev set."""
     if submission["set"] == "private":
         parts = submission["figures"] or {}
         ranked = "whole" if submission["kind"] == "endpoint" else "sealed"
         share: float | None = parts[ranked]["success_rate"]["value"] if parts else None
         return share
-    passed = [run["passed"] for run in _runs(trace)] if trace else []
-    return sum(passed) / len(passed) if passed else None
+    score = submission["score"]
+    return score["passed"] / score["attempted"] if score else None
 
 
 def submissions(records: Sequence[Item]) -> Grid:
@@ -138,7 +138,10 @@ def submissions(records: Sequence[Item]) -> Grid:
         Column("month", "Month"),
         Column("run", "Run"),
     )
-    rows = [{**record, "code": record["failure"]["code"] if record["failure"] else None} for record in records]
+    rows = [
+        {**record, "success": success(record), "code": record["failure"]["code"] if record["failure"] else None}
+        for record in records
+    ]
     return Grid("submissions", "Submissions, newest first", columns, rows)
 
 
@@ -239,6 +242,7 @@ def _figures(disclosed: Item) -> Grid:
 def _tasks(trace: Item) -> Grid:
     columns = (
         Column("task", "Task", lambda task: f"{task} (JSON)", "/tasks/{task}"),
+        Column("passed", "Passed", lambda passed: "yes" if passed else "no"),
         Column("verdict", "Verdict"),
         Column("code", "Outcome"),
         Column("calls", "Calls"),
@@ -248,6 +252,7 @@ def _tasks(trace: Item) -> Grid:
     rows = [
         {
             "task": run["task_id"],
+            "passed": run["passed"],
             "verdict": run["verdict"],
             "code": run["code"],
             "calls": len(run["transcript"]["calls"]),

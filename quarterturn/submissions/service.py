@@ -20,6 +20,7 @@ from quarterturn.errors import NoEndpoints, NotFound, Refused
 from quarterturn.failure_codes import CODES
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
+from quarterturn.submissions.store.traces import TraceScore
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
 from vault.errors import Unavailable
@@ -140,6 +141,7 @@ class OwnerView:
     Args:
         queue: the order of the queue.
         disclosed: gives the disclosed figures of a run; None while it has not been scored.
+        counted: gives how many public tasks these submissions passed, by submission, where that is stored.
         running: counts the running submissions of an account's party.
         now: the present moment.
         at_once: how many submissions of a party run at a time.
@@ -149,20 +151,27 @@ class OwnerView:
         self,
         queue: Queue,
         disclosed: Callable[[int], Mapping[str, Any] | None],
+        counted: Callable[[Collection[str]], Mapping[str, TraceScore]],
         running: Callable[[str], int],
+        *,
         now: Callable[[], datetime],
         at_once: int,
     ) -> None:
-        self._queue, self._disclosed, self._running = queue, disclosed, running
+        self._queue, self._disclosed, self._counted, self._running = queue, disclosed, counted, running
         self._now, self._at_once = now, at_once
 
-    def line(self, submissions: Sequence[SubmissionRecord]) -> list[int]:
-        """Give the order of the queue, or nothing where none of these submissions waits."""
-        return self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
+    def of(self, submission: SubmissionRecord) -> dict[str, Any]:
+        """Give a submission as its owner may see it now."""
+        return self.each([submission])[0]
 
-    def of(self, submission: SubmissionRecord, waiting: list[int] | None = None) -> dict[str, Any]:
-        """Give a submission as its owner may see it now; `waiting` is the order of the queue, if it is known."""
-        waiting = waiting if waiting is not None else self.line([submission])
+    def each(self, submissions: Sequence[SubmissionRecord]) -> list[dict[str, Any]]:
+        """Give submissions as their owners may see them now, in this order."""
+        waiting = self._queue.waiting() if any(submission.state == "queued" for submission in submissions) else []
+        public = [submission.id for submission in submissions if submission.tasks != "private"]
+        scores = self._counted(public) if public else {}
+        return [self._shown(submission, waiting, scores.get(submission.id)) for submission in submissions]
+
+    def _shown(self, submission: SubmissionRecord, waiting: list[int], score: TraceScore | None) -> dict[str, Any]:
         code = CODES[submission.code] if submission.code else None
         private = submission.tasks == "private"
         return {
@@ -178,6 +187,7 @@ class OwnerView:
             "charged": submission.charged,
             "run": submission.run,
             "figures": self._disclosed(submission.run) if private and submission.run is not None else None,
+            "score": score._asdict() if score else None,
             "agent": submission.reference,
             "created_at": submission.created_at.isoformat(),
             "started_at": _moment(submission.started_at, private=private),

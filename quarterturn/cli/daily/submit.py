@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,7 +51,7 @@ def submit(
         if wait:
             out.say(f"{submission.id}: submitted. It goes on if you interrupt; `quarterturn submissions` shows it.")
             submission = client.wait(submission.id, on_change=lambda now: out.say(f"{now.id}: {_state(now)}"))
-        data, line = _shown(client, submission)
+        data, line = _shown(submission)
     out.result(data, line, ok=not wait or submission.state == "done")
 
 
@@ -63,7 +64,7 @@ def submissions(
     """List your submissions at a service, with state and score."""
     with _client(to, token_file) as client:
         page = client.submissions(limit=limit)
-        shown = [_shown(client, submission) for submission in page.submissions]
+        shown = [_shown(submission) for submission in page.submissions]
     lines = [line for _, line in shown] or ["You have submitted nothing yet: `quarterturn submit IMAGE`."]
     if page.next is not None:
         lines.append(f"There are older ones; --limit shows up to {MOST}.")
@@ -84,11 +85,9 @@ def _client(to: str, token_file: Path | None) -> Iterator[Client]:
         yield client
 
 
-def _shown(client: Client, submission: Submission) -> tuple[dict[str, Any], str]:
+def _shown(submission: Submission) -> tuple[dict[str, Any], str]:
     """Give a submission with its score, as data and as a line."""
-    from dataclasses import asdict
-
-    score, words = _score(client, submission)
+    score, words = _score(submission)
     made = submission.created_at
     line = f"{submission.id}  {made:%Y-%m-%d %H:%M} UTC  {submission.set:<7}  {submission.month}  {_state(submission)}"
     data = asdict(submission) | {"created_at": made.isoformat(), "score": score}
@@ -105,12 +104,11 @@ def _state(submission: Submission) -> str:
     return f"{submission.state} ({submission.failure.code}): {submission.failure.hint}{refunded}"
 
 
-def _score(client: Client, submission: Submission) -> tuple[dict[str, Any] | None, str]:
+def _score(submission: Submission) -> tuple[dict[str, Any] | None, str]:
     """Give what its owner may see of a submission's score: of a private run its rate, else what was passed."""
     if rate := submission.success_rate:
         words = f"success rate {rate.value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
         return {"value": rate.value, "low": rate.low, "high": rate.high}, words
-    run = client.run(submission.id) if submission.set != "private" and submission.state == "done" else None
-    if run is None:
-        return None, ""
-    return {"passed": run.passed, "attempted": run.attempted}, f"{run.passed} of {run.attempted} passed"
+    if score := submission.score:
+        return asdict(score), f"{score.passed} of {score.attempted} passed"
+    return None, ""

@@ -144,6 +144,13 @@ class Failure(BaseModel):
     ours: bool = Field(description="Our failure: refunded unless a private task was served.")
 
 
+class Score(BaseModel):
+    """What was passed of public tasks."""
+
+    passed: int
+    attempted: int
+
+
 class SubmissionShape(BaseModel):
     """A submission, as its owner may see it now."""
 
@@ -159,6 +166,7 @@ class SubmissionShape(BaseModel):
     charged: bool = Field(description="Whether it counts against a quota.")
     run: int | None = Field(description="The number of its run in the public log.")
     figures: documents.Disclosed | None = Field(description="For a private run that is done; rounded to half a point.")
+    score: Score | None = Field(description="For the dev set or a check, once it is done.")
     agent: str = Field(description="The image or the URL that was submitted.")
     created_at: datetime
     started_at: datetime | None = Field(description="When it began to be run; to the minute for a private run.")

@@ -62,13 +62,7 @@ class _OwnPages:
     def listed(self, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Give a page of the submissions, and the cursor of the next one."""
         records, more = listed(self._submissions, account, cursor)
-        line = self._view.line(records)
-        documents = [self._view.of(record, line) for record in records]
-        return [document | {"success": self._success(document, account)} for document in documents], more
-
-    def _success(self, document: dict[str, Any], account: str) -> float | None:
-        played = document["state"] == "done" and document["set"] != "private"
-        return submission.success(document, self.trace(document["id"], account) if played else None)
+        return self._view.each(records), more
 
     def page(self, name: str, account: str) -> str:
         """Draw the page of a submission."""

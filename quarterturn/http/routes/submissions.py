@@ -103,8 +103,7 @@ def submissions(
 ) -> Response:
     """List the caller's submissions, the newest first."""
     records, more = listed(store, who.account, cursor, limit)
-    line = view.line(records)
-    return json_responses.plain({"submissions": [view.of(record, line) for record in records], "next": more})
+    return json_responses.plain({"submissions": view.each(records), "next": more})
 
 
 def listed(
@@ -179,10 +178,9 @@ def _event(look: Look) -> bytes:
 def looks(store: Submissions, view: View, names: Collection[str]) -> dict[str, Look]:
     """Give the state of several submissions, in one query of the queue."""
     records = store.some(names)
-    line = view.line(records)
     return {
-        record.id: Look(record.state, json_responses.written(view.of(record, line)), record.tasks == "private")
-        for record in records
+        record.id: Look(record.state, json_responses.written(shown), record.tasks == "private")
+        for record, shown in zip(records, view.each(records), strict=True)
     }
 
 

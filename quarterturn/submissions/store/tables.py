@@ -55,4 +55,6 @@ class TraceRow(SQLModel, table=True):
 
     submission: str = Field(primary_key=True, foreign_key="quarterturn_submission.id", max_length=18)
     body: bytes = Field(sa_type=LargeBinary)  # JSON, compressed
+    passed: int  # of the tasks in it
+    attempted: int
     published_at: datetime | None = Field(default=None, sa_type=UTCDateTime)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from quarterturn.submissions.store.tables import TraceRow
 from vault.database import transaction
@@ -19,6 +20,13 @@ class Trace(NamedTuple):
 
     document: Any
     published_at: datetime | None
+
+
+class TraceScore(NamedTuple):
+    """How many tasks of a trace were passed."""
+
+    passed: int
+    attempted: int
 
 
 class TraceStore:
@@ -33,12 +41,20 @@ class TraceStore:
             row = session.get(TraceRow, name)
             return Trace(json.loads(zlib.decompress(row.body)), row.published_at) if row else None
 
+    def scores(self, names: Collection[str]) -> dict[str, TraceScore]:
+        """Give the scores of these submissions' traces, of those that have one."""
+        query = select(TraceRow.submission, TraceRow.passed, TraceRow.attempted)
+        with Session(self._engine) as session:
+            rows = session.exec(query.where(col(TraceRow.submission).in_(names)))
+            return {name: TraceScore(passed, attempted) for name, passed, attempted in rows}
+
     def keep(self, name: str, document: Any) -> None:
         """Store a submission's trace on public tasks; whether it is published does not change."""
         body = zlib.compress(json.dumps(document).encode())
+        passed = [task["run"]["passed"] for task in document["tasks"]]
         with transaction(self._engine) as session:
-            row = session.get(TraceRow, name) or TraceRow(submission=name, body=body)
-            row.body = body
+            row = session.get(TraceRow, name) or TraceRow(submission=name, body=body, passed=0, attempted=0)
+            row.body, row.passed, row.attempted = body, sum(passed), len(passed)
             session.add(row)
 
     def publish(self, name: str, at: datetime | None) -> None:

@@ -194,8 +194,9 @@ def test_a_private_run_tells_its_state_and_its_figures_and_nothing_else(planted)
     done = site.get(f"/submissions/{own}", "ada").json()
     assert set(done) == {
         "id", "set", "kind", "model", "counts", "month", "state", "place", "failure", "charged", "run", "figures",
-        "agent", "created_at", "started_at", "ended_at",
+        "score", "agent", "created_at", "started_at", "ended_at",
     }  # fmt: skip
+    assert done["score"] is None, "what was passed of a private run is not counted for its owner"
     assert done["state"] == "done"
     assert {done[name][16:] for name in ("started_at", "ended_at")} == {":00+00:00"}, "no second is told"
     rate = done["figures"]["whole"]["success_rate"]

@@ -254,7 +254,8 @@ def test_the_dev_set_gives_everything_and_its_owner_may_show_it(site, ada, probl
 
     made = site.post("/submissions", AGENT, ada).json()["id"]
     assert problem(site.get(f"/runs/{made}", ada)) == "not-found"
-    site.house.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x"}}]})
+    site.house.trace_store.keep(made, {"tasks": [{"run": {"task_id": "t-x", "passed": True}}]})
+    assert site.get(f"/submissions/{made}", ada).json()["score"] == {"passed": 1, "attempted": 1}
     assert site.get(f"/runs/{made}", ada).json()["trace"]["tasks"]
     assert site.get(f"/runs/{made}").status_code == 404
     assert site.ask("PUT", f"/runs/{made}/publication", ada).status_code == 200

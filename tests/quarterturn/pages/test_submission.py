@@ -23,7 +23,7 @@ ONE = {
     "id": "s-" + "a" * 16, "set": "private", "kind": "image", "model": None, "counts": False, "month": "2026-12",
     "state": "queued", "place": 3, "failure": None, "charged": True, "run": None, "figures": None,
     "created_at": "2026-12-05T10:00:00+00:00", "started_at": None, "ended_at": None,
-    "agent": "registry.example/<agent>:1", "success": None,
+    "agent": "registry.example/<agent>:1", "score": None,
 }  # fmt: skip
 CALL = {
     "tool": "filesystem.write_file", "arguments": {"path": "<b>"}, "error": False, "injected": False, "result": "=1+1"
@@ -119,18 +119,17 @@ def test_every_code_has_its_hint(code):
 
 
 @pytest.mark.parametrize(
-    ("more", "trace", "share"),
+    ("more", "share"),
     [
-        ({"figures": {"whole": PART, "sealed": PART | {"success_rate": {"value": 0.7}}}}, None, 0.7),
-        ({"figures": {"whole": PART, "sealed": {}}, "kind": "endpoint"}, None, 0.54),
-        ({}, None, None),
-        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"verdict": "false", "passed": False}}]}, 0.5),
-        ({"set": "dev"}, {"tasks": [{"run": RUN}, {"run": RUN | {"passed": False}}]}, 0.5),  # a call too many
-        ({"set": "check"}, None, None),
+        ({"figures": {"whole": PART, "sealed": PART | {"success_rate": {"value": 0.7}}}}, 0.7),
+        ({"figures": {"whole": PART, "sealed": {}}, "kind": "endpoint"}, 0.54),
+        ({}, None),
+        ({"set": "dev", "score": {"passed": 1, "attempted": 2}}, 0.5),
+        ({"set": "check"}, None),
     ],
 )
-def test_a_score_is_what_its_owner_may_see(more, trace, share):
-    assert submission.success(ONE | more, trace) == share
+def test_a_score_is_what_its_owner_may_see(more, share):
+    assert submission.success(ONE | more) == share
 
 
 def test_figures_are_drawn_as_they_were_disclosed():
@@ -161,7 +160,7 @@ def overview(records, *queries, form=None, images=("ada/",), models=()):
 
 def test_the_list_is_empty_or_leads_to_each():
     assert "No submissions yet" in overview([])
-    shown = overview([ONE | {"success": 0.5}], "?cursor=w", "?cursor=x")
+    shown = overview([ONE | {"set": "dev", "score": {"passed": 1, "attempted": 2}}], "?cursor=w", "?cursor=x")
     assert f'href="/submission/{ONE["id"]}"' in shown
     assert "registry.example/&lt;agent&gt;:1" in shown
     assert "50.0\u202f%" in shown

@@ -395,6 +395,8 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         "quarterturn_trace",
         sa.Column("submission", sa.String(length=18), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.Column("passed", sa.Integer(), nullable=False),
+        sa.Column("attempted", sa.Integer(), nullable=False),
         sa.Column("published_at", UTCDateTime(), nullable=True),
         sa.ForeignKeyConstraint(
             ["submission"],
