@@ -710,7 +710,7 @@ class Application:
         from quarterturn.runs.jobs import JobWorker, RunKinds
 
         kinds = RunKinds(self.private_runs, self._run_public, self.run_request, self._settle)
-        return JobWorker(self.submissions, self.queue, self.runs, kinds)
+        return JobWorker(self.submissions, self.queue, self.runs, kinds, self.now)
 
     def executor(self, workers: int, only: WorkerClass | None = None) -> Executor:
         """Give what runs submissions in the background, `workers` at a time."""

@@ -45,7 +45,7 @@ QUOTAS = {
 UNITS = {"private": "private run", "dev": "run on the dev set", "check": "check"}
 TIMES = {"created_at": "Submitted", "started_at": "Started", "ended_at": "Ended"}
 UPDATES = {
-    "private": "This page updates itself on full minutes, when the state changes.",
+    "private": "This page updates itself when the state changes; a run ends on a full minute.",
     "dev": "This page updates itself.",
 }
 PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}

@@ -10,14 +10,17 @@
 7. an opened run is resumed after any other failure too, `TRIES` times in all, attempts of workers that fell silent
    included: tasks that it has not served yet count as failed when the month turns
 8. a run that an earlier attempt or the turn has closed is not played again: only the record of its end was lost
+9. a private run is closed on a full minute of the clock, so that its agent tells no more by when it ends
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -34,6 +37,7 @@ from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.errors import Unavailable
 
 RENEW = LEASE.total_seconds() / 3  # seconds between renewals
+GRID = 60.0  # seconds between two moments at which private runs are closed
 PATIENCE = 30  # attempts, two hours of them, until the submission fails with the code `machine`
 
 log = logging.getLogger("quarterturn.worker")
@@ -104,10 +108,13 @@ class JobWorker:
         queue: their claims.
         runs: the rows of official runs.
         kinds: how each kind of submission is run.
+        now: the present moment.
     """
 
-    def __init__(self, submissions: Submissions, queue: Queue, runs: Runs, kinds: RunKinds) -> None:
-        self._submissions, self._queue, self._runs, self._kinds = submissions, queue, runs, kinds
+    def __init__(
+        self, submissions: Submissions, queue: Queue, runs: Runs, kinds: RunKinds, now: Callable[[], datetime]
+    ) -> None:
+        self._submissions, self._queue, self._runs, self._kinds, self._now = submissions, queue, runs, kinds, now
 
     def work(self, claim: Claim, stopping: threading.Event) -> None:
         """Run a job and record its end."""
@@ -140,12 +147,19 @@ class JobWorker:
         if submission.run is not None and self._runs.get(submission.run).state is RunState.DONE:
             self._kinds.settle(submission)
         elif submission.tasks == "private":
-            hold = RunControl(submission.run, partial(self._opened, submission, claim), beat.status, again=True)
+            opened, before_close = partial(self._opened, submission, claim), partial(self._wait_for_grid, beat)
+            hold = RunControl(submission.run, opened, beat.status, again=True, before_close=before_close)
             self._kinds.private.run(chosen, NullProgress(), hold)
         else:
             self._kinds.public(chosen, submission, RunControl(lease_status=beat.status))
         record = self._run(submission.id)
         return record.code if record is not None and record.state is RunState.DONE else None
+
+    def _wait_for_grid(self, beat: LeaseHeartbeat) -> None:
+        """Wait for a full minute, for as long as the job is this worker's and the worker goes on."""
+        end = time.monotonic() + -self._now().timestamp() % GRID
+        while (left := end - time.monotonic()) > 0 and beat.status() == "held":
+            time.sleep(min(1.0, left))
 
     def _why(self, name: str, error: Exception) -> str | None:
         """Give the code of a failure, or None where the run was closed; a turn's end is known by the run alone."""

@@ -133,6 +133,7 @@ class RunPlayer:
                     terms=self.terms(model),
                     cancelled=cancelled,
                 )
+            hold.before_close()
             results = official.close(opened)
         except BaseException as error:
             with suppress(Exception):  # what went wrong first is what is said

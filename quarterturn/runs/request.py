@@ -33,12 +33,14 @@ class RunControl:
         lease_status: called once a second. A run that its owner `cancelled` is ended in the public log; one that the
             operator `stopped`, or that was `lost` to another worker, is resumed later.
         again: whether its holder resumes it without being told.
+        before_close: called once all tasks were played, before the run is closed.
     """
 
     resume: int | None = None
     opened: Callable[[Session, int], None] = lambda _session, _number: None
     lease_status: Callable[[], LeaseStatus] = lambda: "held"
     again: bool = False
+    before_close: Callable[[], None] = lambda: None
 
 
 ALONE = RunControl()

@@ -91,7 +91,11 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Co
             runs * counts,
         ),
         CovertChannel("state and code", "one of four states, and one code of a fixed list", runs * endings),
-        CovertChannel("the minute a run ends", "no progress, and no duration of a task", runs * math.log2(MINUTES)),
+        CovertChannel(
+            "the minute a run ends",
+            "a worker closes it on a full minute; no progress, and no duration of a task",
+            runs * math.log2(MINUTES),
+        ),
         CovertChannel("tool names", "escaped, cut, and sealed with the run", 0.0, "whisper-tool-names"),
         CovertChannel("answer", "sealed with the run", 0.0, "whisper-answer"),
         CovertChannel("printed output", "sealed with the run; shown on the dev set alone", 0.0, "whisper-output"),

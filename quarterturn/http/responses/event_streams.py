@@ -2,8 +2,7 @@
 
 1. It polls every watched submission once a second, in one query, and only while there are any.
 2. A stream gets each change, and nothing else; of several changes between two polls it gets the last state.
-3. Of a private run a stream gets changes of state alone, and those only with the first poll of a full minute: when an
-   event comes tells no more than in which minute the state changed.
+3. Of a private run a stream gets changes of state alone; its worker closes it on a full minute (`runs.jobs`).
 4. An account may have a few streams at a time: each is a connection that stays open.
 """
 
@@ -12,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +19,6 @@ from typing import NamedTuple
 
 EVERY = 1.0  # seconds between looks
 MOST = 10  # of one account
-GRID = 60  # seconds of the clock between two looks at a private run
 
 
 class Look(NamedTuple):
@@ -59,13 +56,10 @@ class Watchers:
 
     Args:
         look: gives the looks of the submissions of these names.
-        clock: seconds since the epoch.
     """
 
-    def __init__(
-        self, look: Callable[[Collection[str]], Mapping[str, Look]], clock: Callable[[], float] = time.time
-    ) -> None:
-        self._look, self._clock = look, clock
+    def __init__(self, look: Callable[[Collection[str]], Mapping[str, Look]]) -> None:
+        self._look = look
         self._all: set[_Watcher] = set()
         self._some = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -93,23 +87,17 @@ class Watchers:
                 self._some.notify()
 
     def _poll(self) -> None:
-        minute = self._minute()
         while True:
             with self._some:
                 self._some.wait_for(lambda: not self._all, EVERY)
                 if not self._all:
                     self._thread = None
                     return
-                now = self._minute()
-                watched = [watcher for watcher in self._all if now != minute or not watcher.last.private]
+                watched = list(self._all)
             try:
-                looks = self._look({watcher.name for watcher in watched}) if watched else {}
+                looks = self._look({watcher.name for watcher in watched})
                 for watcher in watched:
                     if watcher.name in looks:
                         watcher.tell(looks[watcher.name])
-                minute = now
             except Exception as error:  # whoever watches would hear nothing any more
                 log.error("%s while looking at what is watched", type(error).__name__)  # noqa: TRY400 - its words may quote a task
-
-    def _minute(self) -> int:
-        return int(self._clock() // GRID)

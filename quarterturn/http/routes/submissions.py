@@ -131,7 +131,7 @@ def submission(store: Submissions, view: View, who: Who, id: Id) -> Response:  #
 def events(request: Request, store: Submissions, view: View, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
     """Send each change of a submission as a server-sent event, until it has ended.
 
-    Of a private run these are changes of its state, on full minutes.
+    Of a private run these are changes of its state.
     """
     return SubmissionEvents(
         request.app.state.watchers, who.account, id, looks(store, view, [store.get(id, who.account).id])[id]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -291,8 +292,11 @@ def test_the_quota_and_a_bad_token_have_their_codes(service, say, monkeypatch, t
 def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
     monkeypatch.setattr("quarterturn.client.connection.time.sleep", lambda _: None)
     monkeypatch.setenv("QUARTERTURN_TOKEN", "qt_x")
-    said = say("submissions", "--to", "http://127.0.0.1:1")
-    assert (said.code, "does not answer (ConnectError)" in said.err) == (6, True)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # nobody listens there
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        said = say("submissions", "--to", url)
+    assert (said.code, said.sentence) == (6, f"quarterturn: {url} does not answer (ConnectError); try again later.")
 
 
 def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch):

@@ -97,38 +97,21 @@ def test_a_failed_query_is_retried(caplog):
     assert "database" not in caplog.text
 
 
-def test_of_a_private_run_states_alone_are_told_and_on_full_minutes():
+def test_of_a_private_run_states_alone_are_told():
     async def story():
-        rows, moment = Rows(private="sealed"), [120.0]
-        watchers = Watchers(rows, lambda: moment[0])
+        rows = Rows(private="sealed")
+        watchers = Watchers(rows)
         with (
             watchers.watching("sealed", "ada", look("sealed", private=True)) as heard,
             watchers.watching("open", "ada", look("open")) as beside,
         ):
-            await found(lambda: len(rows.asked) > 1)
-            assert all("sealed" not in asked for asked in rows.asked), "not before the full minute"
-            rows.place, moment[0] = 3, 180.0
-            await found(lambda: {"sealed", "open"} in rows.asked)
+            rows.place = 3
             assert (await hear(beside)).data == b"open queued 3"
-            rows.state, moment[0] = "running", 239.9
-            assert (await hear(beside)).state == "running"
             looks = len(rows.asked)
             await found(lambda: len(rows.asked) > looks + 2)
-            assert heard.empty(), "its place is not told, and its state not within the minute"
-            moment[0] = 240.0
+            assert heard.empty(), "its place is not told"
+            rows.state = "running"
             assert await hear(heard) == look("sealed", "running", 3, private=True)
-
-    asyncio.run(story())
-
-
-def test_a_look_at_a_private_run_that_failed_is_made_up_for():
-    async def story():
-        rows, moment = Rows(private="a"), [0.0]
-        with Watchers(rows, lambda: moment[0]).watching("a", "ada", look("a", private=True)) as heard:
-            rows.broken, rows.state, moment[0] = True, "done", 60.0
-            await found(lambda: rows.asked)
-            rows.broken = False
-            assert (await hear(heard)).state == "done"
 
     asyncio.run(story())
 

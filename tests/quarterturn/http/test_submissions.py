@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
 
 from quarterturn.failure_codes import CODES
-from quarterturn.http.responses import event_streams
 from quarterturn.submissions import service
 from quarterturn.submissions.store.requests import SubmissionRequest
 
-from ...patience import until
 from .conftest import with_dev_set
 
 pytestmark = pytest.mark.slow
@@ -211,28 +208,6 @@ def test_a_page_watches_with_its_cookie_what_is_its_owners(site, ada):
     assert events_of(site, made) == (401, [])
     assert events_of(site, made, cookie=f"quarterturn={site.tokens['submitter']}") == (404, [])
     assert site.get(f"/submissions/{made['id']}/events", headers=cookie).status_code == 401, "the interface takes none"
-
-
-def test_the_events_of_a_private_run_wait_for_the_full_minute(site, ada, monkeypatch):
-    monkeypatch.setattr(event_streams, "EVERY", 0.01)
-    moment, looks = [0.0], []
-    watchers = site.client.app.state.watchers
-    look = watchers._look
-    monkeypatch.setattr(watchers, "_clock", lambda: moment[0])
-    monkeypatch.setattr(watchers, "_look", lambda names: looks.append(moment[0]) or look(names))
-    made = site.post("/submissions", AGENT | {"set": "private"}, ada).json()
-
-    def goes_on():
-        until(lambda: watchers._all, "a stream")
-        site.house.queue.finish(site.house.queue.claim("w"), "machine")
-        moment[0] = 60.0
-
-    with ThreadPoolExecutor() as pool:
-        ending = pool.submit(goes_on)
-        told = events_of(site, made, authorization=f"Bearer {site.tokens[ada]}")
-        ending.result()
-    assert told == (200, ["queued", "failed"]), "that it ran was within the minute"
-    assert looks == [60.0]
 
 
 def test_a_private_run_tells_the_minutes_of_its_start_and_its_end(live, templates, serve):

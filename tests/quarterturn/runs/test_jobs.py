@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -399,3 +401,38 @@ def test_a_job_on_the_dev_set_is_played_for_real_and_tells_everything(house, mon
     assert len(trace["tasks"]) == count
     assert trace["tasks"][0]["task"]["goal"]
     assert trace["tasks"][0]["run"]["transcript"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "waited"), [((0, 99), 0), ((57.5, 99), 2.5), ((30, 3), 3), ((30, 0), 0)]
+)  # seconds past the full minute and looks at the lease until it is lost; seconds waited
+def test_a_private_run_is_closed_on_a_full_minute_or_once_it_is_no_longer_this_workers(
+    moment, waited, house, clock, monkeypatch
+):
+    second, held = moment
+    passed, closed = [0.0], []
+    fake = SimpleNamespace(
+        monotonic=lambda: passed[0], sleep=lambda seconds: passed.append(passed.pop() + seconds), time=time.time
+    )
+    monkeypatch.setattr(jobs, "GRID", 60.0)
+    monkeypatch.setattr(jobs, "time", fake)
+    clock.now += timedelta(seconds=second)
+    lease = After(held, "lost")
+    monkeypatch.setattr(jobs.LeaseHeartbeat, "status", lambda _: lease() if closing else "held")
+    closing = []
+    play = house.run_player.play
+
+    def played(*arguments, hold, **more):
+        def before_close():
+            closing.append(True)
+            hold.before_close()
+            closed.append(passed[0])
+            closing.clear()
+
+        return play(*arguments, hold=replace(hold, before_close=before_close), **more)
+
+    monkeypatch.setattr(house.run_player, "play", played)
+    submit(house)
+    house.job_worker.work(house.queue.claim("w"), threading.Event())
+    assert closed == [pytest.approx(waited)]
+    assert last(house).kind == "score"
