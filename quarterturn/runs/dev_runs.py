@@ -80,17 +80,21 @@ def dev(
         done, ours = lambda _: advance(1), Terms(models=model)
         play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
         runs = play(tasks[:1], submitted, box)
-        if why := never_asked_reason(runs):
+        if why := never_asked_reason(runs, hosted=chosen.hosting is not None):
             return DevRun(box.name, tasks[:1], runs, why)
         runs += play(tasks[1:], submitted, box)
     return DevRun(box.name, tasks, runs)
 
 
-def never_asked_reason(runs: Sequence[TaskRun]) -> str | None:
-    """Say how an agent's program ended that never asked for its first task, or None where it did."""
-    if not runs or not runs[0].never_asked:
+def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:
+    """Say how an agent ended that never asked for its first task, or a hosted one that did not take it; else None."""
+    run = next(iter(runs), None)
+    if hosted and run is not None and run.refused:
+        status = run.output.partition("\n")[0] or "no answer"
+        return f"the endpoint did not take its first task: {status}"
+    if hosted or run is None or not run.never_asked:
         return None
-    run, printed = runs[0], runs[0].output.split("\n")
+    printed = run.output.split("\n")
     ended = {"agent-not-started": "it could not be started", "time-exceeded": "its time ran out"}.get(run.code)
     how = ended or (f"it ended with status {run.exit_code}" if run.exit_code is not None else "it ended")
     last = next((line.strip() for line in reversed(printed) if line.strip()), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from quarterturn.errors import AgentCrashed, NotAllowed, Refused, UpstreamDown
 from quarterturn.progress import Progress
@@ -26,7 +27,6 @@ from sandbox.runs.run import Terms, run_set
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
 from vault.errors import Unavailable, kind_of
-from vault.task.document import Task
 
 
 def require_wall(box: Box) -> None:
@@ -40,15 +40,13 @@ def require_wall(box: Box) -> None:
         raise Refused(f"the {box.name} box lets these out: {', '.join(escaped)}. No private task is run in it")
 
 
-def require_smoke_test(
-    tasks: Sequence[Task], submitted: Submission, box: Box, terms: Terms, cancelled: Callable[[], bool]
-) -> None:
-    """Play public tasks before a run is opened; the first must at least be asked for.
+def require_smoke_test(play: Callable[[], Sequence[TaskRun]], *, hosted: bool) -> None:
+    """Play a public task before a run is opened: it must at least be asked for, and by a hosted agent be taken.
 
     Raises:
         AgentCrashed: it was not.
     """
-    if why := never_asked_reason(run_set(tasks, submitted, box, terms=terms, cancelled=cancelled)):
+    if why := never_asked_reason(play(), hosted=hosted):
         raise AgentCrashed(f"{why}. This was a public task: no run was opened, and none is counted")
 
 
@@ -204,7 +202,7 @@ class PrivateRuns:
             NotFound, Locked: the model is none of the settings, or its key was never entered.
             Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the
                 same.
-            AgentCrashed: the program never asked for a public task; no run was opened.
+            AgentCrashed: the agent never asked for a public task, or the endpoint did not take it; no run was opened.
         """
         self._official.month()  # a set is live
         own = chosen.run_class(private=True)
@@ -222,9 +220,10 @@ class PrivateRuns:
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.model(chosen.model, "private"))
             require_wall(box)
-            if hold.resume is None and not chosen.hosting:
+            if hold.resume is None:
+                play = partial(run_set, self._facilities.dev_tasks(1), submitted, box, places=places)
                 terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
-                require_smoke_test(self._facilities.dev_tasks(1), submitted, box, terms, cancelled)
+                require_smoke_test(partial(play, terms=terms, cancelled=cancelled), hosted=chosen.hosting is not None)
             opened, _ = self._player.play(submitted, box, out, places=places, model=model, hold=hold)
         return opened.record, box
 

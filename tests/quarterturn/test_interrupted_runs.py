@@ -43,7 +43,7 @@ def house(playable, clock, monkeypatch):
     house = Application(playable, None, clock)
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_: None)  # and no program
+    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
     yield house
     house.close()
 

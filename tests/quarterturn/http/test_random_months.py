@@ -388,7 +388,7 @@ def homes(templates, tmp_path, monkeypatch):
 def test_the_promises_hold_in_random_months(homes, monkeypatch, examples):
     monkeypatch.setattr(private_runs, "run_set", nothing_happens)
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_: None)  # and no program
+    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
     monkeypatch.setattr(dev_runs, "dev", lambda *_, **__: DevRun("memory", [], []))
     machine = type("Story", (Months,), {"homes": homes})
     one_that_has_everything(machine)

@@ -87,8 +87,9 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
     )
     counted = {task: times for task, submitter, channel, times in house.exposures.totals() if channel == "endpoint"}
     assert set(counted) == set(sunset.tasks)
-    assert sum(counted.values()) == len(heard.requests) == len(sunset.tasks), "each is sent once"
-    sent = [json.loads(body) for _, body in heard.requests]
+    smoke, *sent = [json.loads(body) for _, body in heard.requests]
+    assert smoke["goal"] in {task.goal for task in house.facilities.dev_tasks(1)}, "a public task comes first"
+    assert sum(counted.values()) == len(sent) == len(sunset.tasks), "each is sent once"
     assert len({document["url"] for document in sent}) == len(sent)
     assert len({document["alias"] for document in sent}) == len(sunset.tasks)
     assert not [task for task in sunset.tasks if task in str(sent)]  # an alias, never the id
@@ -109,20 +110,41 @@ def test_a_private_run_of_a_hosted_endpoint_from_the_first_leaf_to_the_audit(say
 @pytest.mark.box
 @pytest.mark.slow
 def test_the_dev_set_is_sent_without_a_home_and_gives_everything_back(say, tmp_path, authority):
-    def refuse(handler, _):
-        handler.send_response(418)
+    def do_nothing(handler, _):
+        handler.send_response(200)
         handler.end_headers()
         handler.wfile.write(b"not today")
 
-    with serve(refuse, authority.server("203.0.113.10")) as heard:
+    with serve(do_nothing, authority.server("203.0.113.10")) as heard:
         said = say(*words(tmp_path / "none", authority))
     assert said.code == 0, said.err
     assert "-----BEGIN PUBLIC KEY-----" in said.err
     runs = [item["run"] for item in said.data["tasks"]]
     assert len(runs) == 12 <= len(heard.requests) <= sum(run["attempts"] for run in runs)
-    assert {(run["output"], run["verdict"]) for run in runs} == {("HTTP 418\nnot today", "false")}
+    assert {(run["output"], run["verdict"]) for run in runs} == {("HTTP 200\nnot today", "false")}
     assert [run["attempts"] for run in runs] == [1 + len(run["earlier"]) for run in runs]
     assert {one["failure"] for run in runs for one in run["earlier"]} <= {"ours", "unclear"}  # it was our trouble
+
+
+@pytest.mark.own_network
+@pytest.mark.box
+@pytest.mark.slow
+def test_an_endpoint_that_does_not_take_a_public_task_is_sent_no_other(say, small, authority):
+    def refuse(handler, _):
+        handler.send_response(418)
+        handler.end_headers()
+
+    for of_set in ("dev", "private"):
+        with serve(refuse, authority.server("203.0.113.10")) as heard:
+            said = say(*words(small, authority, "--set", of_set))
+        assert said.code != 0
+        assert "the endpoint did not take its first task: HTTP 418" in said.out + said.err
+        assert 1 <= len(heard.requests) <= 3, "what failed on our side is sent again"
+    said = say(*words(small, authority, "--set", "private"))
+    assert "did not take its first task: no answer: Connection refused" in said.err, "nobody listens"
+    house = Application(small, None)
+    assert house.runs.list() == ()
+    house.close()
 
 
 def test_the_exceptions_for_tests_are_refused_in_a_run_that_counts():

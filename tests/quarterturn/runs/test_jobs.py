@@ -67,7 +67,7 @@ def house(small, clock, monkeypatch):
     house.accounts.create("ada", "submitter")
     monkeypatch.setattr(house, "box", lambda *_: NoWorld())
     monkeypatch.setattr(private_runs, "require_wall", lambda _box: None)  # there is no box to check
-    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_: None)  # and no program
+    monkeypatch.setattr(private_runs, "require_smoke_test", lambda *_, **__: None)  # and no program
     yield house
     house.close()
 
