@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from quarterturn.accounts.store import Accounts, Caller
     from quarterturn.approvals.approvals import Approvals
     from quarterturn.backup.backup import Backups
+    from quarterturn.display_names.store import DisplayNames
     from quarterturn.findings.detection import Detection
     from quarterturn.findings.detection_report import DetectionReports
     from quarterturn.http.app import HttpApplication
@@ -605,6 +606,13 @@ class Application:
         from quarterturn.accounts.store import Accounts
 
         return Accounts(self.engine, self.now)
+
+    @cached_property
+    def display_names(self) -> DisplayNames:
+        """The names that owners chose for their agents."""
+        from quarterturn.display_names.store import DisplayNames
+
+        return DisplayNames(self.engine, self.now, agents=self.submissions.agents, accounts=self.accounts.parties)
 
     @cached_property
     def oidc(self) -> Provider | None:

@@ -61,6 +61,10 @@ class KeyReused(NotAllowed):
     """An idempotency key was used with a different request."""
 
 
+class NameTaken(NotAllowed):
+    """A display name is, or looks like, one that somebody has."""
+
+
 class Unapproved(NotAllowed):
     """Two maintainers must sign first and have not; the message holds only ids and counts, so it may be shown."""
 

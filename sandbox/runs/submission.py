@@ -110,9 +110,13 @@ def image(reference: str, *, submitter: str, resolve: Callable[[str], str], name
     What runs is what has that digest, and not what is called by the name by then.
     """
     require_reference(reference)
-    name = name or _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
     digest = resolve(reference)
-    return Submission("image", name, submitter, Program(image=digest), digest)
+    return Submission("image", name or image_name(reference), submitter, Program(image=digest), digest)
+
+
+def image_name(reference: str) -> str:
+    """Give an image's name on the leaderboard: its repository, without registry, account, version and digest."""
+    return _slug(reference.rpartition("/")[2].partition("@")[0].partition(":")[0])
 
 
 def command(line: str, *, submitter: str, name: str | None = None) -> Submission:
@@ -134,7 +138,12 @@ def command(line: str, *, submitter: str, name: str | None = None) -> Submission
 def endpoint(target: Target, *, submitter: str, name: str | None = None) -> Submission:
     """Make a submission of a hosted endpoint."""
     digest = hashlib.sha256(b"quarterturn/endpoint/v1\n" + target.url.encode()).hexdigest()
-    return Submission("endpoint", name or _slug(target.host), submitter, Program(), f"sha256:{digest}")
+    return Submission("endpoint", name or endpoint_name(target), submitter, Program(), f"sha256:{digest}")
+
+
+def endpoint_name(target: Target) -> str:
+    """Give a hosted endpoint's name on the leaderboard: its host."""
+    return _slug(target.host)
 
 
 def reference(line: str, *, name: str = "oracle") -> Submission:

@@ -7,6 +7,7 @@ from sqlmodel import SQLModel
 import grammars.admission.tables
 import quarterturn.accounts.tables
 import quarterturn.approvals.tables
+import quarterturn.display_names.tables
 import quarterturn.notices.tables
 import quarterturn.submissions.store.tables
 import rotation.exposure.tables
@@ -28,5 +29,6 @@ TABLES = (
     rotation.leaderboard.tables,
     quarterturn.notices.tables,
     quarterturn.approvals.tables,
+    quarterturn.display_names.tables,
 )
 METADATA = SQLModel.metadata

@@ -235,6 +235,12 @@ class Submissions:
         with Session(self._engine) as session:
             return self._all(session, query.order_by(col(SubmissionRow.number).desc()).limit(limit))
 
+    def agents(self, account: str) -> frozenset[str]:
+        """Name the agents that an account has submitted, as a leaderboard names them; versions share a name."""
+        query = select(SubmissionRow.kind, SubmissionRow.reference).where(SubmissionRow.account == account).distinct()
+        with Session(self._engine) as session:
+            return frozenset(_agent_name(kind, reference) for kind, reference in session.exec(query).all())
+
     def unfinished(self) -> Sequence[SubmissionRecord]:
         """List all that waits or runs, the oldest first."""
         query = select(SubmissionRow).where(col(SubmissionRow.state).in_(UNFINISHED))
@@ -345,6 +351,12 @@ def _party(session: Session, account: str) -> Sequence[str]:
         raise NotFound(f"there is no account '{account}'")
     query = select(AccountRow).where(AccountRow.party == row.party).with_for_update()
     return [member.name for member in session.exec(query).all()]
+
+
+def _agent_name(kind: str, reference: str) -> str:
+    if kind == "image":
+        return submissions.image_name(reference)
+    return submissions.endpoint_name(parse_url(reference))
 
 
 def _known(session: Session, account: str, key: str) -> SubmissionRow | None:

@@ -301,6 +301,25 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_quarterturn_account_party"), ["party"], unique=False)
 
     op.create_table(
+        "quarterturn_display_name",
+        sa.Column("key", sa.String(length=40), nullable=False),
+        sa.Column("name", sa.String(length=40), nullable=False),
+        sa.Column("account", sa.String(length=40), nullable=False),
+        sa.Column("agent", sa.String(length=40), nullable=False),
+        sa.Column("state", sa.String(length=8), nullable=False),
+        sa.Column("changed_at", UTCDateTime(), nullable=False),
+        sa.Column("removed_by", sa.String(length=40), nullable=True),
+        sa.ForeignKeyConstraint(
+            ["account"],
+            ["quarterturn_account.name"],
+            name=op.f("fk_quarterturn_display_name_account_quarterturn_account"),
+        ),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_quarterturn_display_name")),
+    )
+    with op.batch_alter_table("quarterturn_display_name", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_quarterturn_display_name_account"), ["account"], unique=False)
+
+    op.create_table(
         "quarterturn_token",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("account", sa.String(length=40), nullable=False),
@@ -494,6 +513,10 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_quarterturn_token_account"))
 
     op.drop_table("quarterturn_token")
+    with op.batch_alter_table("quarterturn_display_name", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_quarterturn_display_name_account"))
+
+    op.drop_table("quarterturn_display_name")
     with op.batch_alter_table("quarterturn_account", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_quarterturn_account_party"))
 

@@ -1,0 +1,1 @@
+"""Display names: the names that owners choose for their agents on the leaderboard."""
