@@ -416,7 +416,8 @@ class Application:
 
         benchmark = self.settings.benchmark.model_dump(include={"origin", "first_month"})
         facts = HomeFacts(benchmark, self.places.releases, self.places.log, self.turn_calendar.next)
-        documents = PublicDocuments(facts, self.months, self.leaderboard, self.caveats, self.findings)
+        parts = (facts, self.months, self.leaderboard, self.caveats, self.findings)
+        documents = PublicDocuments(*parts, names=self.display_names.shown)
         return PublicViewWriter(self.places.view, documents, self.months, self._recount)
 
     def refresh_public_view(self) -> None:
@@ -791,6 +792,8 @@ class Application:
         services = HttpServices(
             caller=self.caller,
             accounts=self.accounts,
+            display_names=self.display_names,
+            public_view=self.public_view,
             executor=executor,
             submissions=self.submissions,
             submitting=self.submission_service,

@@ -4,12 +4,14 @@
     public/view/rotations.json    turns, cohorts with their sizes, and when the next turn is due
     public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
+    public/view/names.json        the names that owners chose for their agents, of those that a leaderboard shows
     public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
 
 1. What is written here is public from then on, so each file is made by the service that the command line uses too.
 2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
 3. A file is written whole, and only where it differs: its bytes are its version.
-4. A file that could not be written undoes nothing. It is logged, and `doctor` and `/readyz` say which files are behind.
+4. A display name is in its own file alone, so that no leaderboard changes with it, not even a past one.
+5. A file that could not be written undoes nothing. It is logged, and `doctor` and `/readyz` say which files are behind.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,6 +45,7 @@ from vault.files import write_atomically
 from vault.ledger.release.contents import TASKS
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
+NAMES = "names.json"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
@@ -74,13 +77,21 @@ class PublicDocuments:
         leaderboard: the leaderboards.
         caveats: what makes a score say less.
         findings: what the detectors found.
+        names: gives the display names, by submitter and agent.
     """
 
     def __init__(
-        self, facts: HomeFacts, months: MonthStore, leaderboard: Leaderboard, caveats: Caveats, findings: Findings
+        self,
+        facts: HomeFacts,
+        months: MonthStore,
+        leaderboard: Leaderboard,
+        caveats: Caveats,
+        findings: Findings,
+        *,
+        names: Callable[[], Mapping[tuple[str, str], str]],
     ) -> None:
         self._facts, self._months, self._leaderboard = facts, months, leaderboard
-        self._caveats, self._findings = caveats, findings
+        self._caveats, self._findings, self._names = caveats, findings, names
 
     def rotations(self) -> bytes:
         """Give the turns that were made, the cohorts, and when the next turn is due."""
@@ -146,6 +157,12 @@ class PublicDocuments:
             }
         )
 
+    def names(self, listed: Collection[tuple[str, str]]) -> bytes:
+        """Give the display names of agents, as far as `listed` has their submitters and names."""
+        keys = ("submitter", "name", "display_name")
+        chosen = sorted((*agent, name) for agent, name in self._names().items() if agent in listed)
+        return _plain({"names": [dict(zip(keys, entry, strict=True)) for entry in chosen]})
+
 
 def task_list(of: str, tasks: Iterable[tuple[Mapping[str, Any], str]]) -> bytes:
     """List public tasks of a set, each given with the SHA-256 of its canonical bytes."""
@@ -175,6 +192,11 @@ class PublicViewWriter:
         with _logged("the public view"):
             self._write()
 
+    def update_names(self) -> None:
+        """Write the display names alone; an error is logged, and the next update of the view writes them."""
+        with _logged("the display names"):
+            _write(self._folder / NAMES, self._names)
+
     def refresh(self, dev_set: Callable[[Path], bytes]) -> None:
         """Write the whole view; the dev set takes seconds to draw, once for each change of the grammars."""
         drawn = dev_set(self._folder / DEV)
@@ -201,10 +223,17 @@ class PublicViewWriter:
         yield self._folder / FINDINGS, self._documents.findings
         for month in self._open_months():
             yield self._path(month), partial(self._documents.leaderboard, month)
+        yield self._folder / NAMES, self._names
         for release in self._documents.releases():
             path = self._folder / TASK_LISTS / f"{release}.json"
             if not path.exists():  # a release never changes
                 yield path, partial(self._documents.release_tasks, release)
+
+    def _names(self) -> bytes:
+        """Make the display names of the agents of all leaderboards that are written; nobody learns of others."""
+        leaderboards = (json.loads(path.read_bytes()) for path in (self._folder / LEADERBOARDS).glob("*.json"))
+        lines = (line for leaderboard in leaderboards for line in leaderboard["lines"])
+        return self._documents.names({(line["submitter"], line["name"]) for line in lines})
 
     def _open_months(self) -> list[Month]:
         """Give the months whose leaderboard may still change, or is missing."""

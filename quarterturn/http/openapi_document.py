@@ -29,6 +29,7 @@ MORE: Mapping[tuple[str, str], Sequence[str]] = {
     ("POST", "/submissions/{id}/cancel"): ("conflict",),
     ("PUT", "/runs/{id}/publication"): ("conflict",),
     ("DELETE", "/runs/{id}/publication"): ("conflict",),
+    ("PUT", "/display-names/{agent}"): ("conflict", "quota"),
     ("GET", "/leaderboard"): ("not-found",),
     ("GET", "/rotations"): ("not-found",),
     ("GET", "/findings"): ("not-found",),
@@ -181,7 +182,8 @@ def _problem() -> dict[str, Any]:
         "description": "The limit that was exceeded.",
         "required": ["name", "value", "unit"],
         "properties": {
-            "name": text | {"description": "A quota's name, `private_in_all`, `requests`, `streams` or `body`."},
+            "name": text
+            | {"description": "A quota's name, `private_in_all`, `display_names`, `requests`, `streams` or `body`."},
             "value": {"type": "integer"},
             "unit": text | {"description": "What is counted, such as `bytes`."},
             "resets_at": text | {"format": "date-time", "description": "Absent where it frees up as submissions end."},

@@ -45,7 +45,8 @@ def page(submitter: str, name: str, found: Sequence[Item]) -> str:
     return render(
         "agent.html.jinja",
         here=HERE,
-        agent=legible(f"{submitter}/{name}"),
+        agent=legible(found[0]["display_name"] or f"{submitter}/{name}"),
+        in_log=legible(f"{submitter}/{name}"),
         base=agent_address(submitter, name),
         counts=[
             ("Months", str(len({line["month"] for line in found}))),

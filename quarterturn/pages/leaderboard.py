@@ -56,6 +56,7 @@ class LeaderboardRow:
     rank: str
     submitter: str
     name: str
+    display_name: str
     href: str
     note: str
     picture: str
@@ -165,6 +166,7 @@ def _row(line: Item) -> LeaderboardRow:
         rank_range(line),
         submitter,
         name,
+        legible(line["display_name"] or ""),
         agent_address(line["submitter"], line["name"]),
         line["note"],
         figures.draw_line(ranked, beside),
@@ -179,7 +181,7 @@ def agent_address(submitter: str, name: str) -> str:
 
 
 def _grid(track: str, lines: Sequence[Item]) -> Grid:
-    names = ("rank", "rank_low", "rank_high", "submitter", "name", "track", "run", "runs", "note")
+    names = ("rank", "rank_low", "rank_high", "submitter", "name", "display_name", "track", "run", "runs", "note")
     first = [Column(name, name.replace("_", " ").capitalize()) for name in names]
     rows = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""What a reader asked of a leaderboard: one track, a text in submitter or agent, and an order. Pure.
+"""What a reader asked of a leaderboard: one track, a text in submitter, agent or display name, and an order. Pure.
 
 All three are in the page's address, so a choice can be sent to somebody and needs no script. A value that there is not
 counts as not given.
@@ -38,6 +38,16 @@ def shown_name(line: Item) -> str:
     return legible(f"{line['submitter']}/{line['name']}")
 
 
+def _title(line: Item) -> str:
+    """Give what stands first in a line: the display name, or else submitter and agent."""
+    return legible(line["display_name"]) if line["display_name"] else shown_name(line)
+
+
+def _is_named(line: Item, text: str) -> bool:
+    """Whether a line's submitter, agent or display name has this text in it, in any case."""
+    return any(text.lower() in name.lower() for name in (shown_name(line), line["display_name"] or ""))
+
+
 def _secondary(name: str) -> Callable[[Item], Any]:
     return lambda line: line["whole"][name]["value"]
 
@@ -52,7 +62,7 @@ def _sunset(line: Item) -> Any:
 
 ORDERS: Mapping[str, Order] = {
     "rank": Order("Rank", "ascending", lambda line: line["rank"]),
-    "agent": Order("Submitter / agent", "ascending", shown_name),
+    "agent": Order("Submitter / agent", "ascending", lambda line: _title(line).casefold()),
     "success": Order("Success, %", "descending", _success),
     "sunset": Order("Sunset, %", "descending", _sunset),
     "calls": Order("Calls, %", "ascending", _secondary("efficiency")),
@@ -95,7 +105,7 @@ class Choice:
         if self.track not in ("", track):
             return []
         order = ORDERS[self.order]
-        chosen = sorted((line for line in lines if self.agent.lower() in shown_name(line).lower()), key=_by_rank)
+        chosen = sorted((line for line in lines if _is_named(line, self.agent)), key=_by_rank)
         known = [line for line in chosen if order.value(line) is not None]
         unknown = [line for line in chosen if order.value(line) is None]
         sign = -1 if order.direction == "descending" else 1

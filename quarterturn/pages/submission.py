@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn import trace_text
+from quarterturn.pages.display_names import NameForm
 from quarterturn.pages.drawing import figures
 from quarterturn.pages.drawing.formatting import NONE, percent
 from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute, plainly
@@ -59,11 +60,18 @@ Item = Mapping[str, Any]
 
 
 def overview(
-    account: str, records: Sequence[Item], quotas: Item, query: str = "", more: str = "", *, submit: FormView
+    account: str,
+    records: Sequence[Item],
+    quotas: Item,
+    query: str = "",
+    more: str = "",
+    *,
+    submit: FormView,
+    names: Sequence[NameForm] = (),
 ) -> str:
     """Draw a page of an account's submissions: that of `query`, and `more` is the query of the older ones.
 
-    `submit` is the form for another one.
+    `submit` is the form for another one, and `names` are the forms that name its agents.
     """
     return render(
         "submissions.html.jinja",
@@ -74,6 +82,7 @@ def overview(
         query=query,
         more=more,
         submit=submit,
+        names=names,
     )
 
 

@@ -107,6 +107,7 @@ def ceiling(runs: int = 1, *, tasks: int = TASKS, steps: int = STEPS) -> list[Co
         ),
         CovertChannel("duration of a task", "sealed with the run; its minute is the run's", 0.0, "whisper-duration"),
         CovertChannel("image labels", "never shown; no engine is within an agent's reach", 0.0, "whisper-labels"),
+        CovertChannel("display names", "a person chooses them, before or after a run and not in it; no run can", 0.0),
         CovertChannel("the public record", "commitments are salted by us; nothing in them can be chosen", 0.0),
     ]
 

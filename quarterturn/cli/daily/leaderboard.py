@@ -31,9 +31,13 @@ def leaderboard(
         chosen = asked or app.official.month()
         lines, public = app.leaderboard.of_month(chosen), app.caveats.public_cohorts(chosen)
         scores = app.linked_scores(chosen) if linked else None
-    data: list[dict[str, Any]] = [line.as_json() | {"public_grammar": public} for line in lines]
-    text = [*leaderboard_text.table(lines), *leaderboard_text.public_grammar(public)]
+        names = app.display_names.shown()
+    data: list[dict[str, Any]] = [
+        line.as_json() | {"display_name": names.get((line.submitter, line.name)), "public_grammar": public}
+        for line in lines
+    ]
+    text = [*leaderboard_text.table(lines, names), *leaderboard_text.public_grammar(public)]
     if scores is not None:
         data = [line | {"compared": scores.get(line["run"])} for line in data]
-        text += ["", *leaderboard_text.linked_lines(lines, scores)]
+        text += ["", *leaderboard_text.linked_lines(lines, scores, names)]
     Output(as_json=as_json).result(data, *text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rotation.leaderboard.caveats import Untraceable
@@ -14,21 +15,27 @@ if TYPE_CHECKING:
     from rotation.leaderboard.linked_scores import Scores
 
 
-def table(leaderboard: Sequence[LeaderboardLine]) -> list[str]:
+Names = Mapping[tuple[str, str], str]
+"""Display names, by submitter and agent."""
+NO_NAMES: Names = MappingProxyType({})
+
+
+def table(leaderboard: Sequence[LeaderboardLine], names: Names = NO_NAMES) -> list[str]:
     """Draw the leaderboard as text; every figure has its interval."""
     if not leaderboard:
         return ["no run of this month is finished"]
-    width = _width(leaderboard)
+    width = _width(leaderboard, names)
     figures = f"{'success, ranked':<24} {'calls used':<22} {'hallucinated':<22} {'recovery':<22}"
-    return [f"{'rank':>5}  {'submitter/agent':<{width}} {figures}", *(_row(line, width) for line in leaderboard)]
+    rows = (_row(line, _agent(line, names), width) for line in leaderboard)
+    return [f"{'rank':>5}  {'submitter/agent':<{width}} {figures}", *rows]
 
 
-def _row(line: LeaderboardLine, width: int) -> str:
+def _row(line: LeaderboardLine, agent: str, width: int) -> str:
     cells = [_cell(line.ranked.success_rate), *(_cell(getattr(line.whole, name)) for name in SECONDARY)]
     parts = [line.note] if line.track in line.note else [line.track, line.note]
     note = f"  {', '.join(part for part in parts if part)}"
     figures = f"{cells[0]:<24} {cells[1]:<22} {cells[2]:<22} {cells[3]:<22}"
-    return f"{_rank(line):>5}  {_agent(line):<{width}} {figures}{note}".rstrip()
+    return f"{_rank(line):>5}  {agent:<{width}} {figures}{note}".rstrip()
 
 
 def _rank(line: LeaderboardLine) -> str:
@@ -39,13 +46,15 @@ def _rank(line: LeaderboardLine) -> str:
     return str(best) if best == worst else f"{best}-{worst}"
 
 
-def _agent(line: LeaderboardLine) -> str:
-    """Name an agent with its submitter: two submitters may give theirs the same name."""
-    return f"{line.submitter}/{line.name}" if line.submitter else line.name
+def _agent(line: LeaderboardLine, names: Names) -> str:
+    """Name an agent with its submitter, as two may give theirs the same name, and with its display name."""
+    agent = f"{line.submitter}/{line.name}" if line.submitter else line.name
+    display_name = names.get((line.submitter, line.name))
+    return f'{agent} "{display_name}"' if display_name else agent
 
 
-def _width(leaderboard: Sequence[LeaderboardLine]) -> int:
-    return max(len("submitter/agent"), *(len(_agent(line)) for line in leaderboard))
+def _width(leaderboard: Sequence[LeaderboardLine], names: Names) -> int:
+    return max(len("submitter/agent"), *(len(_agent(line, names)) for line in leaderboard))
 
 
 def _cell(figure: Figure) -> str:
@@ -68,19 +77,19 @@ def untraceable(count: Untraceable) -> list[str]:
     return [line] if count.tasks else []
 
 
-def linked_lines(leaderboard: Sequence[LeaderboardLine], linked: Scores) -> list[str]:
+def linked_lines(leaderboard: Sequence[LeaderboardLine], linked: Scores, names: Names = NO_NAMES) -> list[str]:
     """Draw the scores as text, the best linked one first."""
     rows = [(line, linked[line.run]) for line in leaderboard if line.run is not None and line.run in linked]
     if not rows:
         return ["no run of this month can be linked"]
     ordered = sorted(rows, key=lambda pair: (-(pair[1]["linked"]["value"] or 0), pair[0].name))
-    width = _width([line for line, _ in ordered])
+    width = _width([line for line, _ in ordered], names)
     head = f"{'submitter/agent':<{width}} {'linked':<24} raw"
     return [
         head,
         *(
-            f"{_agent(line):<{width}} {_linked_cell(figures['linked']):<24} {_linked_cell(figures['raw'])}".rstrip()
-            for line, figures in ordered
+            f"{agent:<{width}} {_linked_cell(figures['linked']):<24} {_linked_cell(figures['raw'])}".rstrip()
+            for agent, figures in ((_agent(line, names), figures) for line, figures in ordered)
         ),
     ]
 

@@ -14,6 +14,7 @@ from sqlmodel import Session, text
 
 from quarterturn.accounts.store import Accounts as AccountStore
 from quarterturn.accounts.store import Caller
+from quarterturn.display_names.store import DisplayNames as DisplayNameStore
 from quarterturn.month.turn_calendar import TurnCalendar
 from quarterturn.notices.outbox import Outbox as NoticeOutbox
 from quarterturn.public_view import PublicViewWriter
@@ -74,6 +75,8 @@ class HttpServices:
 
     caller: Callable[[str], Caller | None]
     accounts: AccountStore
+    display_names: DisplayNameStore
+    public_view: PublicViewWriter
     executor: JobExecutor
     submissions: SubmissionStore
     submitting: SubmissionService
@@ -100,6 +103,8 @@ def _the(name: str) -> Callable[[Request], Awaitable[Any]]:
 
 
 Accounts = Annotated[AccountStore, Depends(_the("accounts"))]
+DisplayNames = Annotated[DisplayNameStore, Depends(_the("display_names"))]
+PublicFiles = Annotated[PublicViewWriter, Depends(_the("public_view"))]
 Executor = Annotated[JobExecutor, Depends(_the("executor"))]
 Submissions = Annotated[SubmissionStore, Depends(_the("submissions"))]
 Submitting = Annotated[SubmissionService, Depends(_the("submitting"))]

@@ -44,7 +44,9 @@ class Disclosed(BaseModel):
 class LeaderboardLineShape(BaseModel):
     """A run on the leaderboard."""
 
-    name: str
+    submitter: str
+    name: str = Field(description="Of the agent: the image's repository or the endpoint's host.")
+    display_name: str | None = Field(description="The name that its owner chose and that it has now.")
     track: str
     run: int | None
     rank: int | None

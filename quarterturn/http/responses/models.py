@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from quarterturn.accounts.roles import Scope
 from quarterturn.choices import Role
+from quarterturn.display_names import rules
 from quarterturn.http.responses import documents
 
 IMAGE = r"^[A-Za-z0-9][A-Za-z0-9._/:@-]{0,499}$"
@@ -29,6 +30,9 @@ Digest = Annotated[str, _text(r"^[0-9a-f]{64}$", "0" * 64)]
 Image = Annotated[str, _text(IMAGE, "ada/agent:1")]
 Url = Annotated[str, _text(r"^https://[!-~]{1,490}$", "https://agent.example.org/tasks")]
 Name = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,39}$", "ada")]
+DisplayName = Annotated[
+    str, Field(min_length=rules.SHORTEST, max_length=rules.LONGEST), _text(rules.PATTERN, "Falcon 7B")
+]
 Upstream = Annotated[str, _text(r"^[a-z0-9][a-z0-9-]{0,15}$", "local")]
 
 
@@ -81,6 +85,14 @@ class NewSubmission(Agent):
 
     set: Literal["dev", "private"] = "dev"
     counts: bool = Field(default=False, description="Play it before the party's others; none of them may have begun.")
+
+
+class NewName(Given):
+    """A display name to choose for an agent."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Falcon 7B"}]})
+
+    name: DisplayName
 
 
 class NewToken(Given):
@@ -196,6 +208,20 @@ class Quotas(BaseModel):
     dev: QuotaShape
     check: QuotaShape
     waiting: QuotaShape
+
+
+class NamedAgent(BaseModel):
+    """An agent that was submitted, with its display name."""
+
+    agent: str = Field(description="Its name in the log: the image's repository or the endpoint's host.")
+    display_name: str | None = Field(description="The name that its owner chose.")
+    removed: str | None = Field(description="The name that a maintainer removed, until its owner chooses another.")
+
+
+class NamedAgents(BaseModel):
+    """The caller's agents."""
+
+    agents: list[NamedAgent]
 
 
 class RunShape(BaseModel):

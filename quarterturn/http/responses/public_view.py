@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, ROTATIONS, TASK_LISTS
+from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, NAMES, ROTATIONS, TASK_LISTS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES
@@ -85,8 +85,17 @@ class PublicView:
         return sorted(p.stem for p in (self._view / LEADERBOARDS).glob("*.json") if MONTH.fullmatch(p.stem))
 
     def leaderboard(self, month: str) -> Document | None:
-        """Give a month's leaderboard."""
-        return self._document(self._view / LEADERBOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
+        """Give a month's leaderboard, each line with the display name that its agent has now, or None."""
+        written = self._document(self._view / LEADERBOARDS / f"{month}.json") if MONTH.fullmatch(month) else None
+        return written and Document.of(self._named(json.loads(written.body)))
+
+    def _named(self, leaderboard: dict[str, Any]) -> bytes:
+        names = self._document(self._view / NAMES)
+        entries = json.loads(names.body)["names"] if names else []
+        chosen = {(entry["submitter"], entry["name"]): entry["display_name"] for entry in entries}
+        for line in leaderboard["lines"]:
+            line["display_name"] = chosen.get((line["submitter"], line["name"]))
+        return json.dumps(leaderboard, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
     # -- tasks --------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from quarterturn.http.responses.problems import Invalid, Members, shown
 MOST = 20  # of the parts that are listed
 REPEATED = ("body", "query")
 HARMLESS = frozenset(
-    ("account", "all", "counts", "days", "file", "from", "id", "image", "index", "limit", "model", "month")
+    ("account", "all", "counts", "days", "file", "from", "id", "image", "index", "limit", "model", "month", "name")
 ) | {"number", "role", "set", "size", "state", "to", "track"}
 
 

@@ -14,12 +14,21 @@ from fastapi.responses import RedirectResponse
 
 from quarterturn.errors import NotFound
 from quarterturn.findings.finding_list import listed as listed_findings
-from quarterturn.http.dependencies.services import Calendar, Findings, Submissions, Submitting, Traces, View
+from quarterturn.http.dependencies.services import (
+    Calendar,
+    DisplayNames,
+    Findings,
+    Submissions,
+    Submitting,
+    Traces,
+    View,
+)
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.submissions import Id, events, listed
-from quarterturn.pages import findings, submission, submission_form, templates
+from quarterturn.pages import display_names, findings, submission, submission_form, templates
+from quarterturn.pages.display_names import NameForm
 from quarterturn.pages.drawing.grid import Grid
 from quarterturn.pages.submission_form import Form
 
@@ -36,11 +45,17 @@ Everything = Annotated[bool, Query(alias="all")]
 class _OwnPages:
     """What the pages of a submitter show."""
 
-    def __init__(
-        self, submissions: Submissions, submitting: Submitting, view: View, traces: Traces, calendar: Calendar
+    def __init__(  # noqa: PLR0917 - FastAPI gives each by its type
+        self,
+        submissions: Submissions,
+        submitting: Submitting,
+        view: View,
+        traces: Traces,
+        calendar: Calendar,
+        names: DisplayNames,
     ) -> None:
         self._submissions, self._submitting, self._view = submissions, submitting, view
-        self._traces, self._calendar = traces, calendar
+        self._traces, self._calendar, self._names = traces, calendar, names
 
     def quotas(self, account: str) -> dict[str, Any]:
         """Give the use and the rest of each quota."""
@@ -50,14 +65,25 @@ class _OwnPages:
         """Cancel a submission."""
         self._submitting.cancel(name, account)
 
-    def overview(self, account: str, form: Form, service: str, cursor: str | None = None) -> str:
-        """Draw the page of an account's submissions, with a form; `service` is the address of the service."""
+    def overview(
+        self, account: str, form: Form, service: str, cursor: str | None = None, *, sent: NameForm | None = None
+    ) -> str:
+        """Draw the page of an account's submissions, with its forms.
+
+        Args:
+            account: whose page it is.
+            form: the form for another submission.
+            service: the address of the service.
+            cursor: of a page of older submissions.
+            sent: the form of a name that was sent, with what is wrong in it.
+        """
         documents, more = self.listed(account, cursor)
         queries = [f"?cursor={place}" if place else "" for place in (cursor, more)]
         quotas, policy = self.quotas(account), self._submitting.policy
         images = policy.prefixes(account)
         shown = submission_form.view(form, quotas, service, images=images, models=policy.models)
-        return submission.overview(account, documents, quotas, *queries, submit=shown)
+        names = display_names.forms(account, self._names.of(account), sent)
+        return submission.overview(account, documents, quotas, *queries, submit=shown, names=names)
 
     def listed(self, account: str, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
         """Give a page of the submissions, and the cursor of the next one."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quarterturn.choices import SubmissionSet
+from quarterturn.display_names.rules import WORDS
 from quarterturn.errors import Malformed
 from quarterturn.http.dependencies.services import Months
 from quarterturn.http.responses import event_streams, models
@@ -103,6 +104,33 @@ def begun() -> Problem:
     """Say that a run can no longer be named to count."""
     detail = "A private run of yours has begun this month, and the first one counts. Submit without `counts`."
     return Problem("conflict", detail=detail, field="counts", given=True, expected="false", state="run-begun")
+
+
+def no_agent() -> Problem:
+    """Say that the caller has submitted no agent of this name."""
+    detail = "You have submitted no agent of this name. GET /display-names lists yours; submit it first."
+    return Problem("not-found", detail=detail)
+
+
+def reserved_name(name: str) -> Problem:
+    """Say which words no display name has."""
+    words = ", ".join(WORDS)
+    return Problem("invalid", **of_field("name", f"a name that is not reserved, without the words {words}", name))
+
+
+def name_taken(name: str) -> Problem:
+    """Say that a display name is taken."""
+    detail = (
+        "This name is taken: another agent or account has or had it, or one that looks like it (case, separators, "
+        "0 and O, 1 and l and I do not count). Choose another one."
+    )
+    return Problem("conflict", detail=detail, field="name", given=shown(name), state="name-taken")
+
+
+def names_used_up(most: int) -> Problem:
+    """Say that an account has chosen as many names as it may."""
+    detail = f"Your account has chosen {most} display names, as many as it may. Choose one that it had before."
+    return Problem("quota", detail=detail, limit=Limit(name="display_names", value=most, unit="names"))
 
 
 def ended(record: SubmissionRecord) -> Problem:

@@ -1,4 +1,7 @@
-"""Route of the form that submits an agent: it makes the request that the interface takes, and shows what is wrong."""
+"""Routes of the forms that submit an agent and name one: each makes the request that the interface takes.
+
+What is wrong in a form is shown in it.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,16 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from quarterturn.choices import SubmissionSet
+from quarterturn.display_names.rules import LONGEST
+from quarterturn.errors import Malformed
 from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
+from quarterturn.http.routes.display_names import Naming
 from quarterturn.http.routes.submissions import Intake
+from quarterturn.pages.display_names import PROBLEMS as NAME_PROBLEMS
+from quarterturn.pages.display_names import NameForm
 from quarterturn.pages.submission_form import PROBLEMS, SETS, Form
 
 router = APIRouter(tags=["pages"], include_in_schema=False, route_class=html.Page)
@@ -29,6 +37,29 @@ async def submit(request: Request, own: Own, intake: Intake, who: Who) -> Respon
     given = parse_qs((await request.body()).decode("utf-8", "replace"))
     form = Form.of(fresh_key(), given)
     return await run_in_threadpool(_submitted, form, own, intake, who.account, service_address(request))
+
+
+@router.post("/mine/display-name", name="name_by_form")
+async def name_agent(request: Request, own: Own, naming: Naming, who: Who) -> Response:
+    """Choose an agent's display name, or give it up where the field is empty, and show the page again."""
+    given = parse_qs((await request.body()).decode("utf-8", "replace"))
+    agent, name = (given.get(field, [""])[0].strip() for field in ("agent", "name"))
+    return await run_in_threadpool(_named, NameForm(agent, name), own, naming, who.account, service_address(request))
+
+
+def _named(form: NameForm, own: Own, naming: Naming, account: str, service: str) -> Response:
+    try:
+        if form.name:
+            naming.choose(account, form.agent, form.name)
+        else:
+            naming.give_up(account, form.agent)
+    except (Malformed, Problem) as error:
+        problem = error.code if isinstance(error, Problem) else "malformed"
+        if problem not in NAME_PROBLEMS:
+            raise
+        sent = replace(form, name=form.name[:LONGEST], problem=problem)
+        return html.own(own.overview(account, Form(fresh_key()), service, sent=sent), 422)
+    return RedirectResponse("/mine#names", 303, {"cache-control": json_responses.PRIVATE, **html.PAGE})
 
 
 def _submitted(form: Form, own: Own, intake: Intake, account: str, service: str) -> Response:

@@ -26,6 +26,7 @@ REQUESTS = {
     ("POST", "/submissions"): {"image": "agent:1"},
     ("POST", "/checks"): {"image": "agent:1"},
     ("POST", "/admin/tokens"): {"account": "new", "role": "auditor"},
+    ("PUT", "/display-names/{agent}"): {"name": "Falcon"},
     ("POST", "/admin/findings/{number}/review"): {"state": "open"},
 }
 QUERIES = {"/log/proof/inclusion": "?index=0", "/log/proof/consistency": "?from=1"}

@@ -15,8 +15,9 @@ def score(value):
 
 def line(name="mine", submitter="ada", track="docker", value=0.5, run=1):
     return {
-        "submitter": submitter, "name": name, "track": track, "run": run, "rank": 1, "rank_range": [1, 3], "note": "",
-        "runs": 2, "ranked_on": "sealed", "whole": score(0.4), "sealed": score(value), "sunset": score(0.3),
+        "submitter": submitter, "name": name, "display_name": None, "track": track, "run": run, "rank": 1,
+        "rank_range": [1, 3], "note": "", "runs": 2, "ranked_on": "sealed", "whole": score(0.4),
+        "sealed": score(value), "sunset": score(0.3),
     }  # fmt: skip
 
 

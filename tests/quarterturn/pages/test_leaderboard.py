@@ -36,7 +36,8 @@ def score(value=0.5, attempted=18):
 def line(name, rank=1, track="docker", **more):
     sunset = None if track == "endpoint" else score(0.3, 6)
     return {
-        "submitter": "lab", "name": name, "track": track, "run": 1, "rank": rank, "note": "", "runs": 1,
+        "submitter": "lab", "name": name, "display_name": None, "track": track, "run": 1, "rank": rank, "note": "",
+        "runs": 1,
         "rank_range": rank and [rank, rank + 1], "ranked_on": "whole" if track == "endpoint" else "sealed",
         "whole": score(0.45, 24), "sealed": score(), "sunset": sunset,
     } | more  # fmt: skip
@@ -102,6 +103,20 @@ def test_two_agents_of_one_name_are_told_apart_by_their_submitters():
     assert names(page) == [["ada/", "mine"], ["bob/", "mine"]]
     assert {'href="/agents/ada/mine"', 'href="/agents/bob/mine"'} < set(re.findall('href="[^"]*"', page))
     assert "<dd>2</dd>" in page, "two agents"
+
+
+def test_a_display_name_stands_first_and_submitter_and_agent_beside_it():
+    page = drawn(line("mine", submitter="ada", display_name="Falcon 7B"), line("mine", submitter="bob"))
+    texts = [" ".join(re.sub("<.*?>", " ", row).split()[1:4]) for row in rows(page)]
+    assert 'href="/agents/ada/mine"><b>Falcon 7B</b></a> <small>ada/mine</small>' in page
+    assert texts[0] == "Falcon 7B ada/mine"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_display_name_is_more_than_a_name(name):
+    page = drawn(line("mine", display_name=name))
+    tags = re.compile(r"<[^>]*>")
+    assert tags.findall(page) == tags.findall(drawn(line("mine", display_name="Falcon")))
 
 
 def test_tracks_stand_apart_and_the_one_that_reads_its_tasks_has_no_figure_beside():

@@ -1,0 +1,121 @@
+"""Routes of display names: owners choose them for their agents, and a maintainer can remove one.
+
+A name is public as soon as its agent is on a leaderboard: the public view is written with each change.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+
+from quarterturn.display_names.rules import ReservedName
+from quarterturn.display_names.store import MOST
+from quarterturn.display_names.store import NamedAgent as Agent
+from quarterturn.errors import NameTaken, NotFound, OverQuota
+from quarterturn.http.dependencies.services import DisplayNames, PublicFiles
+from quarterturn.http.identity.auth import Who
+from quarterturn.http.responses import json_responses, models
+from quarterturn.http.routes import refusals
+
+router = APIRouter()
+
+AgentName = Annotated[str, Path(description="An agent's name in the log, `mine` of ada/mine:1.", max_length=64)]
+
+log = logging.getLogger("quarterturn.service")
+
+
+class _Naming:
+    """Changes names, and writes what is public of them."""
+
+    def __init__(self, names: DisplayNames, public: PublicFiles) -> None:
+        self._names, self._public = names, public
+
+    def choose(self, account: str, agent: str, name: str) -> Agent:
+        """Give an agent a name.
+
+        Raises:
+            Problem: it cannot have this name; the problem says why.
+        """
+        try:
+            named = self._names.choose(account, agent, name)
+        except ReservedName:
+            raise refusals.reserved_name(name) from None
+        except NameTaken:
+            raise refusals.name_taken(name) from None
+        except OverQuota:
+            raise refusals.names_used_up(MOST) from None
+        except NotFound:
+            raise refusals.no_agent() from None
+        self._public.update_names()
+        return named
+
+    def give_up(self, account: str, agent: str) -> Agent:
+        """Show an agent without a display name again.
+
+        Raises:
+            Problem: the account has submitted no such agent.
+        """
+        try:
+            named = self._names.give_up(account, agent)
+        except NotFound:
+            raise refusals.no_agent() from None
+        self._public.update_names()
+        return named
+
+    def remove(self, account: str, agent: str, maintainer: str) -> Agent:
+        """Remove an agent's name, and log who did it.
+
+        Raises:
+            NotFound: it has none.
+        """
+        named = self._names.remove(account, agent, by=maintainer)
+        self._public.update_names()
+        log.info("the display name of %s/%s was removed by %s", account, agent, maintainer)
+        return named
+
+
+Naming = Annotated[_Naming, Depends(_Naming)]
+
+
+@router.get("/display-names", response_model=models.NamedAgents, name="list_display_names", tags=["submissions"])
+def list_names(names: DisplayNames, who: Who) -> Response:
+    """List the agents that the caller has submitted, with their display names."""
+    return json_responses.plain({"agents": [asdict(agent) for agent in names.of(who.account)]})
+
+
+@router.put(
+    "/display-names/{agent}", response_model=models.NamedAgent, name="choose_display_name", tags=["submissions"]
+)
+def choose(naming: Naming, who: Who, agent: AgentName, wanted: models.NewName) -> Response:
+    """Choose the name that leaderboards show for an agent of the caller, in all its versions.
+
+    No other owner's agent ever has it, or one that looks like it. The log keeps submitter and agent.
+    """
+    return json_responses.plain(asdict(naming.choose(who.account, agent, wanted.name)))
+
+
+@router.delete(
+    "/display-names/{agent}", response_model=models.NamedAgent, name="give_up_display_name", tags=["submissions"]
+)
+def give_up(naming: Naming, who: Who, agent: AgentName) -> Response:
+    """Show an agent of the caller without a display name again; the name stays reserved for the caller."""
+    return json_responses.plain(asdict(naming.give_up(who.account, agent)))
+
+
+@router.delete(
+    "/admin/display-names/{submitter}/{agent}",
+    response_model=models.NamedAgent,
+    name="remove_display_name",
+    tags=["admin"],
+)
+def remove(
+    naming: Naming,
+    who: Who,
+    submitter: Annotated[str, Path(description="The agent's account.", max_length=64)],
+    agent: AgentName,
+) -> Response:
+    """Remove an agent's display name: nobody can choose it again."""
+    return json_responses.plain(asdict(naming.remove(submitter, agent, who.account)))

@@ -1,0 +1,200 @@
+"""Tests of display names over HTTP: chosen by owners, removed by maintainers, shown to everybody on every month."""
+
+from __future__ import annotations
+
+import html
+import json
+import logging
+import re
+
+import pytest
+
+from quarterturn.display_names.store import MOST
+
+from .conftest import turned_from
+
+pytestmark = pytest.mark.slow
+
+HERE = {"sec-fetch-site": "same-origin"}
+
+
+@pytest.fixture
+def named(site, played):
+    """Give a service where the agents `ada/agent` and `bob/agent` are on the leaderboard."""
+    for place, account in enumerate(("ada", "bob")):
+        site.account(account)
+        site.post("/submissions", {"image": f"registry.example/{account}/agent:1"}, account)
+        played(site.house, 12 - place, account)
+    return site
+
+
+def choose(site, name, who="ada", agent="agent"):
+    return site.ask("PUT", f"/display-names/{agent}", who, json={"name": name})
+
+
+def shown(site, month=None):
+    """Give what everybody is shown of each line: submitter, agent, display name."""
+    lines = site.get("/leaderboard" + (f"?month={month}" if month else "")).json()["lines"]
+    return sorted((line["submitter"], line["name"], line["display_name"]) for line in lines)
+
+
+def heads(page):
+    return [re.sub("<.*?>", "", row) for row in re.findall('<th scope="row"><a href="/agents/.*?</th>', page)]
+
+
+def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
+    before = named.house.leaderboard.of_month(named.house.official.month())
+    folder = named.house.places.view / "board"
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    log = named.get("/log/checkpoint").content
+    assert shown(named) == [("ada", "agent", None), ("bob", "agent", None)]
+    said = choose(named, "Falcon 7B")
+    assert (said.status_code, said.json()) == (200, {"agent": "agent", "display_name": "Falcon 7B", "removed": None})
+    assert shown(named) == [("ada", "agent", "Falcon 7B"), ("bob", "agent", None)]
+    assert heads(named.get("/").text) == ["Falcon 7B ada/agent", "bob/agent"]
+    assert "<h1>Falcon 7B</h1>" in (page := named.get("/agents/ada/agent").text)
+    assert "ada/agent in the log" in page
+    assert named.house.leaderboard.of_month(named.house.official.month()) == before
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
+    assert named.get("/log/checkpoint").content == log
+    assert named.house.public_view.behind() == []
+
+
+def test_another_version_of_the_agent_has_the_name_too(named):
+    choose(named, "Falcon")
+    named.post("/submissions", {"image": "registry.example/ada/agent:2"}, "ada")
+    agents = named.get("/display-names", "ada").json()["agents"]
+    assert agents == [{"agent": "agent", "display_name": "Falcon", "removed": None}]
+
+
+def test_the_leaderboard_is_filtered_and_ordered_by_the_names_that_it_shows(named):
+    choose(named, "Zebra"), choose(named, "Falcon", "bob")
+    assert heads(named.get("/leaderboard/2026-12?sort=agent").text) == ["Falcon bob/agent", "Zebra ada/agent"]
+    for text in ("zEb", "ada/"):
+        assert heads(named.get(f"/leaderboard/2026-12?agent={text}").text) == ["Zebra ada/agent"]
+    table = json.loads(named.get("/leaderboard/2026-12/docker.json").content)["docker"]
+    assert [row["display_name"] for row in table] == ["Zebra", "Falcon"]
+
+
+def test_a_name_of_an_agent_that_is_on_no_leaderboard_is_not_public(named):
+    named.post("/submissions", {"image": "registry.example/ada/secret-project:1"}, "ada")
+    assert choose(named, "Falcon", agent="secret-project").status_code == 200
+    view = named.house.places.view / "names.json"
+    assert json.loads(view.read_bytes()) == {"names": []}
+    assert named.get("/agents/ada/secret-project").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["Falcon", "FALCON", "Fal-con", "Fa1con", "ada", "Ada"])
+def test_a_name_that_is_taken_says_so_and_nothing_of_who_has_it(named, problem, name):
+    choose(named, "Falcon")
+    said = choose(named, name, "bob")
+    assert (said.status_code, problem(said)) == (409, "conflict")
+    assert (said.json()["state"], said.json()["field"], said.json()["given"]) == ("name-taken", "name", name)
+    assert "ada" not in said.json()["detail"]
+    assert shown(named)[1] == ("bob", "agent", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("<b>Falcon</b>", "pattern"), ("F", "2"), ("F" * 41, "40"), ("F\u0430lcon", "pattern"),
+        ("The official agent", "official"), (7, "string"), (None, "string"),
+    ],
+)  # fmt: skip
+def test_a_name_that_nobody_may_have_says_what_is_expected(named, problem, name, expected):
+    said = choose(named, name)
+    assert (said.status_code, problem(said), said.json()["field"]) == (422, "invalid", "name")
+    assert expected in said.text
+    assert shown(named)[0] == ("ada", "agent", None)
+
+
+def test_an_agent_that_the_caller_has_not_submitted_has_the_same_answer_as_none(named, problem):
+    named.post("/submissions", {"image": "registry.example/bob/other:1"}, "bob")
+    theirs, none = choose(named, "Falcon", agent="other"), choose(named, "Falcon", agent="nothing")
+    assert (theirs.status_code, theirs.content) == (none.status_code, none.content)
+    assert problem(theirs) == "not-found"
+    assert named.ask("DELETE", "/display-names/other", "ada").status_code == 404
+    assert named.get("/display-names", "ada").json()["agents"] == [
+        {"agent": "agent", "display_name": None, "removed": None}
+    ]
+
+
+def test_a_name_that_is_given_up_is_gone_from_every_page(named):
+    choose(named, "Falcon")
+    for _ in range(2):
+        assert named.ask("DELETE", "/display-names/agent", "ada").json()["display_name"] is None
+    assert shown(named)[0] == ("ada", "agent", None)
+    assert "Falcon" not in named.get("/").text
+
+
+def test_a_maintainer_removes_a_name_for_good_and_that_is_logged(named, problem, caplog):
+    choose(named, "Falcon")
+    path = "/admin/display-names/ada/agent"
+    for role in ("ada", "reviewer", "runner", "auditor", None):
+        assert named.ask("DELETE", path, role).status_code == (401 if role is None else 403)
+    with caplog.at_level(logging.INFO, "quarterturn.service"):
+        assert named.ask("DELETE", path, "maintainer").json()["removed"] == "Falcon"
+    assert "the display name of ada/agent was removed by maintainer" in caplog.text
+    assert shown(named)[0] == ("ada", "agent", None)
+    assert problem(choose(named, "falcon")) == "conflict"
+    assert "The operator removed the name Falcon" in named.get("/mine", "ada").text
+    assert named.ask("DELETE", path, "maintainer").status_code == 404
+    assert choose(named, "Heron").json() == {"agent": "agent", "display_name": "Heron", "removed": None}
+
+
+def test_an_account_has_so_many_names_and_no_more(named, problem):
+    for letter in "abcdefghjkmnpqrstuvwx"[:MOST]:
+        assert choose(named, f"Falcon {letter}").status_code == 200
+    said = choose(named, "Heron")
+    assert (problem(said), said.json()["limit"]) == ("quota", {"name": "display_names", "value": MOST, "unit": "names"})
+    assert choose(named, "Falcon a").status_code == 200
+
+
+def test_past_months_show_the_name_of_today(live, templates, serve):
+    with serve(turned_from(live, templates)) as turned:
+        turned.account("ada")
+        turned.post("/submissions", {"image": "registry.example/ada/agent:1"}, "ada")
+        choose(turned, "Falcon")
+        assert shown(turned, "2026-12") == [("ada", "agent", "Falcon")]
+        release = turned.get("/releases/Historical-2026-12/files/README.md").text
+        assert "Falcon" not in release
+
+
+def send(site, who="ada", headers=HERE, **fields):
+    given = {"agent": "agent", "name": "Falcon"} | fields
+    return site.ask("POST", "/mine/display-name", who, data=given, headers=headers, follow_redirects=False)
+
+
+def test_the_page_of_submissions_has_a_form_for_each_agent(named):
+    said = send(named)
+    assert (said.status_code, said.headers["location"]) == (303, "/mine#names")
+    assert 'name="name" value="Falcon"' in named.get("/mine", "ada").text
+    assert shown(named)[0] == ("ada", "agent", "Falcon")
+    assert send(named, name="").status_code == 303
+    assert shown(named)[0] == ("ada", "agent", None)
+    assert "Names on the leaderboard" not in named.get("/mine", "submitter").text, "who has submitted nothing"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ('"><b>', "A name has 2 to 40 ASCII letters"), ("x" * 500, "A name has"), ("Oracle", "reserved"),
+        ("bob", "taken"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_in_the_form_and_changes_nothing(named, name, words):
+    said = send(named, name=name)
+    assert said.status_code == 422
+    (wrong,) = re.findall(r'id="name-1-wrong" role="alert">(.*?)<', said.text)
+    assert words in html.unescape(wrong)
+    assert "<b>" not in said.text.partition("names")[2].partition("</section>")[0]
+    assert shown(named)[0] == ("ada", "agent", None)
+
+
+def test_no_other_page_sends_the_form_and_nobody_names_an_agent_of_somebody_else(named):
+    assert send(named, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert send(named, "auditor").status_code == 403
+    assert send(named, None).status_code == 401
+    assert send(named, agent="nothing").status_code == 404
+    assert send(named, "bob").status_code == 303
+    assert shown(named) == [("ada", "agent", None), ("bob", "agent", "Falcon")]
