@@ -8,13 +8,14 @@ Whatever is refused raises `ApiError`, which carries the problem document.
 """
 
 from quarterturn.client.connection import Client, require_address
-from quarterturn.client.documents import Failure, Rate, Run, Submission, SubmissionPage
+from quarterturn.client.documents import Failure, NamedAgent, Rate, Run, Submission, SubmissionPage
 from quarterturn.client.problem import ApiError, Problem
 
 __all__ = [
     "ApiError",
     "Client",
     "Failure",
+    "NamedAgent",
     "Problem",
     "Rate",
     "Run",

@@ -13,7 +13,7 @@ import json
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import TracebackType
 from typing import Any, ClassVar, Self
@@ -21,7 +21,16 @@ from urllib.parse import quote, urlsplit
 
 import httpx2
 
-from quarterturn.client.documents import Run, Submission, SubmissionPage, SubmissionSet, parsed, run_of, submission_of
+from quarterturn.client.documents import (
+    NamedAgent,
+    Run,
+    Submission,
+    SubmissionPage,
+    SubmissionSet,
+    parsed,
+    run_of,
+    submission_of,
+)
 from quarterturn.client.problem import ApiError, Problem, no_answer
 
 PAUSE = 5.0  # seconds between two polls
@@ -145,6 +154,33 @@ class Client:
                 return None
             raise
         return parsed(lambda: run_of(document))
+
+    def agents(self) -> Sequence[NamedAgent]:
+        """Give the agents that the caller has submitted, with their display names.
+
+        Raises:
+            ApiError: as for `submit`.
+        """
+        document = self._ask("GET", "/display-names")
+        return parsed(lambda: tuple(NamedAgent(**entry) for entry in document["agents"]))
+
+    def choose_display_name(self, agent: str, name: str) -> NamedAgent:
+        """Choose the name that leaderboards show for an agent, `agent` of ada/agent:1.
+
+        Raises:
+            ApiError: as for `submit`.
+        """
+        document = self._ask("PUT", f"/display-names/{quote(agent, safe='')}", json_body={"name": name})
+        return parsed(lambda: NamedAgent(**document))
+
+    def give_up_display_name(self, agent: str) -> NamedAgent:
+        """Show an agent without a display name again; the name stays the caller's.
+
+        Raises:
+            ApiError: as for `submit`.
+        """
+        document = self._ask("DELETE", f"/display-names/{quote(agent, safe='')}")
+        return parsed(lambda: NamedAgent(**document))
 
     def quotas(self) -> Mapping[str, Any]:
         """Give the use and the rest of each quota.

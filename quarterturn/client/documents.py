@@ -108,6 +108,21 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedAgent:
+    """An agent that was submitted.
+
+    Attributes:
+        agent: its name in the log.
+        display_name: the name that its owner chose, or None.
+        removed: the name that a maintainer removed, until its owner chooses another one, or None.
+    """
+
+    agent: str
+    display_name: str | None
+    removed: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionPage:
     """A page of submissions, the newest first; `next` is the cursor of the next page, or None."""
 

@@ -46,7 +46,7 @@ def submit(
 ) -> None:
     """Submit a container image to a service, and show its score."""
     out = Output(as_json=as_json)
-    with _client(to, token_file) as client:
+    with service_client(to, token_file) as client:
         submission = client.submit(image=image, set=tasks, model=model)
         if wait:
             out.say(f"{submission.id}: submitted. It goes on if you interrupt; `quarterturn submissions` shows it.")
@@ -62,7 +62,7 @@ def submissions(
     as_json: Json = False,
 ) -> None:
     """List your submissions at a service, with state and score."""
-    with _client(to, token_file) as client:
+    with service_client(to, token_file) as client:
         page = client.submissions(limit=limit)
         shown = [_shown(submission) for submission in page.submissions]
     lines = [line for _, line in shown] or ["You have submitted nothing yet: `quarterturn submit IMAGE`."]
@@ -72,7 +72,12 @@ def submissions(
 
 
 @contextmanager
-def _client(to: str, token_file: Path | None) -> Iterator[Client]:
+def service_client(to: str, token_file: Path | None) -> Iterator[Client]:
+    """Connect to a service with the caller's token.
+
+    Raises:
+        Malformed: the address or the token cannot be one.
+    """
     from quarterturn.cli.terminal.secrets import api_token
     from quarterturn.client import Client, require_address
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -299,15 +300,46 @@ def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
     assert (said.code, said.sentence) == (6, f"quarterturn: {url} does not answer (ConnectError); try again later.")
 
 
+def test_an_agent_is_named_and_every_refusal_says_why(service, say, monkeypatch):
+    url, house, token = service
+
+    def verb(*words):
+        monkeypatch.setenv("QUARTERTURN_TOKEN", token)  # a command takes it out of the environment
+        return say("display-name", *words)
+
+    with Client(url, token) as client:
+        assert client.agents() == ()
+        client.submit(image="ada/agent:1")
+        named = client.choose_display_name("agent", "Falcon")
+        assert (named.agent, named.display_name, named.removed) == ("agent", "Falcon", None)
+        assert client.agents() == (named,)
+    house.accounts.create("bob", "submitter")
+    for agent, name, code, words in (
+        ("agent", "bob", 4, "taken"),
+        ("agent", "Official", 2, "reserved"),
+        ("agent", "<b>", 2, "Falcon 7B"),
+        ("agent-2", "Heron", 3, "You have submitted no agent of this name"),
+    ):
+        said = verb("set", agent, name)
+        assert (said.code, words in said.err, said.out) == (code, True, ""), said.err
+    house.display_names.remove("ada", "agent", by="mara")
+    assert verb("list").out == "agent: no display name; the operator removed the name Falcon\n"
+    assert verb("set", "agent", "Heron", "--json").data["display_name"] == "Heron"
+    assert verb("remove", "agent").out == "agent: no display name\n"
+    with Client(url, token) as client:
+        assert client.give_up_display_name("agent").display_name is None
+
+
 def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch):
     url, house, token = service
     steps[0].extend([lambda: end(house, trace=TASKS)] * 3)
     lines = [line for block in blocks(GUIDE) for line in block.splitlines()]
-    assert len(lines) == 3
+    assert len(lines) == 5
     for line in lines:
         monkeypatch.setenv("QUARTERTURN_TOKEN", token)
-        said = say(*line.split()[1:])
+        said = say(*shlex.split(line)[1:])
         assert said.code == 0, said.err
+    assert said.out == "agent: Falcon 7B\n"
     (program,) = blocks(GUIDE, "python")
     shown = []
     exec(
