@@ -165,7 +165,7 @@ class Client:
         return parsed(lambda: tuple(NamedAgent(**entry) for entry in document["agents"]))
 
     def choose_display_name(self, agent: str, name: str) -> NamedAgent:
-        """Choose the name that leaderboards show for an agent, `agent` of ada/agent:1.
+        """Choose the name that leaderboards show for an agent: `agent` of ada/agent:1.
 
         Raises:
             ApiError: as for `submit`.

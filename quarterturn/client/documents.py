@@ -112,7 +112,7 @@ class NamedAgent:
     """An agent that was submitted.
 
     Attributes:
-        agent: its name in the log.
+        agent: its name as submitted: the image's repository or the endpoint's host.
         display_name: the name that its owner chose, or None.
         removed: the name that a maintainer removed, until its owner chooses another one, or None.
     """

@@ -31,7 +31,7 @@ class NamedAgent:
     """An agent of an account.
 
     Attributes:
-        agent: its name in the log, `mine` of the image `ada/mine:1`.
+        agent: its name as submitted: the image's repository or the endpoint's host, `mine` of `ada/mine:1`.
         display_name: the name that its owner chose, or None.
         removed: the name that a maintainer removed and that no other one replaced since, or None.
     """

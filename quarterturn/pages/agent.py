@@ -46,7 +46,7 @@ def page(submitter: str, name: str, found: Sequence[Item]) -> str:
         "agent.html.jinja",
         here=HERE,
         agent=legible(found[0]["display_name"] or f"{submitter}/{name}"),
-        in_log=legible(f"{submitter}/{name}"),
+        submitted_as=legible(f"{submitter}/{name}"),
         base=agent_address(submitter, name),
         counts=[
             ("Months", str(len({line["month"] for line in found}))),

@@ -23,7 +23,7 @@ REMOVED = "The operator removed the name {name}. Choose another one, or ask the 
 
 @dataclass(frozen=True, slots=True)
 class NameForm:
-    """The form of one agent: what it is called in the log, and its display name as it stands in the form."""
+    """The form of one agent: its submitter and name, and its display name as it stands in the form."""
 
     agent: str
     name: str = ""

@@ -28,6 +28,7 @@ from quarterturn.accounts.roles import ROLES
 from quarterturn.app import Application
 from quarterturn.runs.local_executor import LocalExecutor
 from quarterturn.settings import ServiceSettings
+from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.calendar import Month
 from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.sets import DEMO
@@ -124,6 +125,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         update={"service": ServiceSettings(images=("",), requests_per_minute=100_000)}
     )
     tokens = {role: house.accounts.create(role, role)[0] for role in ROLES}
+    house.accounts.create("ada", "submitter")
+    house.submissions.take("ada", SubmissionRequest("check", image="ada/agent:1"), month=str(month))
+    house.display_names.choose("ada", "agent", "Falcon 7B")
     app = house.http(LocalExecutor(house.queue, house.job_worker.work, 0))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run)

@@ -213,7 +213,7 @@ class Quotas(BaseModel):
 class NamedAgent(BaseModel):
     """An agent that was submitted, with its display name."""
 
-    agent: str = Field(description="Its name in the log: the image's repository or the endpoint's host.")
+    agent: str = Field(description="Its name as submitted: the image's repository or the endpoint's host.")
     display_name: str | None = Field(description="The name that its owner chose.")
     removed: str | None = Field(description="The name that a maintainer removed, until its owner chooses another.")
 

@@ -22,7 +22,13 @@ from quarterturn.http.routes import refusals
 
 router = APIRouter()
 
-AgentName = Annotated[str, Path(description="An agent's name in the log, `mine` of ada/mine:1.", max_length=64)]
+AgentName = Annotated[
+    str,
+    Path(
+        description="An agent: an image's repository (`mine` of ada/mine:1) or an endpoint's host, with hyphens.",
+        max_length=64,
+    ),
+]
 
 log = logging.getLogger("quarterturn.service")
 
@@ -92,7 +98,7 @@ def list_names(names: DisplayNames, who: Who) -> Response:
 def choose(naming: Naming, who: Who, agent: AgentName, wanted: models.NewName) -> Response:
     """Choose the name that leaderboards show for an agent of the caller, in all its versions.
 
-    No other owner's agent ever has it, or one that looks like it. The log keeps submitter and agent.
+    No other owner's agent ever has it, or one that looks like it. Submitter and agent are shown beside it.
     """
     return json_responses.plain(asdict(naming.choose(who.account, agent, wanted.name)))
 

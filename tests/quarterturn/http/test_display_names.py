@@ -53,7 +53,7 @@ def test_a_name_is_shown_to_everybody_and_changes_nothing_else(named):
     assert shown(named) == [("ada", "agent", "Falcon 7B"), ("bob", "agent", None)]
     assert heads(named.get("/").text) == ["Falcon 7B ada/agent", "bob/agent"]
     assert "<h1>Falcon 7B</h1>" in (page := named.get("/agents/ada/agent").text)
-    assert "ada/agent in the log" in page
+    assert "Submitted as ada/agent" in page
     assert named.house.leaderboard.of_month(named.house.official.month()) == before
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
     assert named.get("/log/checkpoint").content == log
