@@ -6,8 +6,10 @@ import json
 import re
 import shlex
 import socket
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,7 +19,7 @@ from quarterturn.client.documents import submission_of
 from quarterturn.submissions.store.requests import SubmissionRequest
 
 from ...patience import PATIENCE
-from ..guides import blocks
+from ..guides import ROOT, blocks, commands
 from .conftest import play
 
 pytestmark = pytest.mark.slow
@@ -56,7 +58,7 @@ def steps(service, monkeypatch):
         if todo:
             todo.pop(0)()
 
-    monkeypatch.setattr("quarterturn.client.connection.time.sleep", pause)
+    monkeypatch.setattr("quarterturn.client.connection.time", SimpleNamespace(sleep=pause))
     todo_and_pauses = (todo, pauses)
     yield todo_and_pauses
     assert not todo
@@ -291,7 +293,7 @@ def test_the_quota_and_a_bad_token_have_their_codes(service, say, monkeypatch, t
 
 
 def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
-    monkeypatch.setattr("quarterturn.client.connection.time.sleep", lambda _: None)
+    monkeypatch.setattr("quarterturn.client.connection.time", SimpleNamespace(sleep=lambda _: None))
     monkeypatch.setenv("QUARTERTURN_TOKEN", "qt_x")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # nobody listens there
@@ -330,15 +332,22 @@ def test_an_agent_is_named_and_every_refusal_says_why(service, say, monkeypatch)
         assert client.give_up_display_name("agent").display_name is None
 
 
-def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch):
+@pytest.mark.box
+def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeypatch, tmp_path):
     url, house, token = service
     steps[0].extend([lambda: end(house, trace=TASKS)] * 3)
-    lines = [line for block in blocks(GUIDE) for line in block.splitlines()]
-    assert len(lines) == 5
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    lines = commands(GUIDE)
+    assert len(lines) == 8
     for line in lines:
         monkeypatch.setenv("QUARTERTURN_TOKEN", token)
-        said = say(*shlex.split(line)[1:])
-        assert said.code == 0, said.err
+        program, *words = shlex.split(line)
+        if program == "cp":
+            subprocess.run([program, *words], check=True)
+        else:
+            said = say(*words)
+            assert (program, said.code) == (".venv/bin/quarterturn", 0), said.err
     assert said.out == "agent: Falcon 7B\n"
     (program,) = blocks(GUIDE, "python")
     shown = []
