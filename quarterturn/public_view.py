@@ -5,6 +5,7 @@
     public/view/findings.json     for months that are over, the number of findings of each kind; they name nobody
     public/view/board/YYYY-MM.json   a month's leaderboard, and its changelog, by leaf of the log
     public/view/names.json        the names that owners chose for their agents, of those that a leaderboard shows
+    public/view/results/RELEASE.json  how many retired tasks each run passed, by server and category
     public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
 
 1. What is written here is public from then on, so each file is made by the service that the command line uses too.
@@ -19,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -42,10 +44,10 @@ from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
 from vault.file_lock import locked
 from vault.files import write_atomically
-from vault.ledger.release.contents import TASKS
+from vault.ledger.release.contents import RESULTS, TASKS
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
-NAMES = "names.json"
+NAMES, RETIRED = "names.json", "results"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
@@ -137,6 +139,23 @@ class PublicDocuments:
         lines = (self._facts.releases / release / TASKS).read_bytes().splitlines()
         return task_list(release, ((json.loads(line), hashlib.sha256(line).hexdigest()) for line in lines))
 
+    def release_results(self, release: str) -> bytes:
+        """Count the retired tasks of a release that each run was served and passed, by server and by category."""
+        folder = self._facts.releases / release
+        tasks = {task["id"]: task for task in map(json.loads, (folder / TASKS).read_bytes().splitlines())}
+        attempted: Counter[tuple[int, str, str]] = Counter()
+        passed: Counter[tuple[int, str, str]] = Counter()
+        for line in (folder / RESULTS).read_bytes().splitlines():
+            result = json.loads(line)["result"]
+            if result["task"] in tasks:  # and was not withdrawn
+                for by in ("server", "category"):
+                    kind = (result["run"], by, tasks[result["task"]][by])
+                    attempted[kind] += 1
+                    passed[kind] += result["passed"]
+        keys = ("run", "by", "name", "attempted", "passed")
+        counts = [(*kind, attempted[kind], passed[kind]) for kind in sorted(attempted)]
+        return _plain([dict(zip(keys, count, strict=True)) for count in counts])
+
     def findings(self) -> bytes:
         """Count the findings of the months whose turn was made; the live month is left out."""
         over = [turn.month for turn in self._months.turns() if turn.finished]
@@ -225,9 +244,10 @@ class PublicViewWriter:
             yield self._path(month), partial(self._documents.leaderboard, month)
         yield self._folder / NAMES, self._names
         for release in self._documents.releases():
-            path = self._folder / TASK_LISTS / f"{release}.json"
-            if not path.exists():  # a release never changes
-                yield path, partial(self._documents.release_tasks, release)
+            for of, make in ((TASK_LISTS, self._documents.release_tasks), (RETIRED, self._documents.release_results)):
+                path = self._folder / of / f"{release}.json"
+                if not path.exists():  # a release never changes
+                    yield path, partial(make, release)
 
     def _names(self) -> bytes:
         """Make the display names of the agents of all leaderboards that are written; nobody learns of others."""

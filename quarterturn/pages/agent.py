@@ -1,12 +1,14 @@
-"""Page of one agent: its months with the ranked success rate and its interval, from the leaderboards alone. Pure.
+"""Page of one agent: its months with the ranked success rate, and what it passed of retired tasks. Pure.
 
 An agent is a submitter and a name. What a leaderboard does not show is not here either: of a party's runs in a month
-and a track it is the one that counts, and figures are rounded to half a point.
+and a track it is the one that counts, and figures are rounded to half a point. Counts by server and category are of
+retired tasks, whose results are public.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -39,8 +41,9 @@ def lines(leaderboards: Sequence[Item], submitter: str, name: str) -> list[Item]
     return sorted(found, key=lambda line: (line["month"], -line["run"]), reverse=True)
 
 
-def page(submitter: str, name: str, found: Sequence[Item]) -> str:
-    """Draw the page of an agent with these lines."""
+def page(submitter: str, name: str, found: Sequence[Item], retired: Sequence[Item]) -> str:
+    """Draw the page of an agent with these lines; `retired` counts what each run passed of retired tasks."""
+    tables = grids(submitter, name, found, retired)
     tracks = dict.fromkeys(line["track"] for line in found)
     return render(
         "agent.html.jinja",
@@ -54,11 +57,12 @@ def page(submitter: str, name: str, found: Sequence[Item]) -> str:
             ("Rank then", rank_range(found[0])),
         ],
         charts=[(title(track), chart([line for line in found if line["track"] == track])) for track in tracks],
-        runs=grids(submitter, name, found)["runs"],
+        runs=tables["runs"],
+        retired=tables["retired"],
     )
 
 
-def grids(submitter: str, name: str, found: Sequence[Item]) -> dict[str, Grid]:
+def grids(submitter: str, name: str, found: Sequence[Item], retired: Sequence[Item]) -> dict[str, Grid]:
     """Give the page's tables by their names."""
     columns = (
         Column("month", "Month", href="/leaderboard/{month}?{query}"),
@@ -75,7 +79,29 @@ def grids(submitter: str, name: str, found: Sequence[Item]) -> dict[str, Grid]:
         Column("note", "Note"),
     )
     rows = [_row(line) | {"query": _query(submitter, name, line["track"])} for line in found]
-    return {"runs": Grid("runs", "Runs on leaderboards, newest first", columns, rows)}
+    runs = Grid("runs", "Runs on leaderboards, newest first", columns, rows)
+    return {"runs": runs, "retired": _retired({line["run"] for line in found}, retired)}
+
+
+def _retired(runs: Collection[int], counts: Sequence[Item]) -> Grid:
+    columns = (
+        Column("by", "By"),
+        Column("name", "Name"),
+        Column("attempted", "Retired tasks"),
+        Column("passed", "Passed"),
+        Column("success", "Success, %", _hundred),
+    )
+    sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for count in counts:
+        if count["run"] in runs:
+            total = sums[count["by"], count["name"]]
+            total[0] += count["attempted"]
+            total[1] += count["passed"]
+    rows = [
+        {"by": by, "name": name, "attempted": attempted, "passed": passed, "success": passed / attempted}
+        for (by, name), (attempted, passed) in sorted(sums.items(), key=lambda item: (item[0][0] != "server", item[0]))
+    ]
+    return Grid("retired", "Retired tasks of these runs, by server and category", columns, rows)
 
 
 def chart(found: Sequence[Item]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, NAMES, ROTATIONS, TASK_LISTS
+from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, NAMES, RETIRED, ROTATIONS, TASK_LISTS
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES
@@ -50,8 +50,8 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """The folders in which a name appears or is replaced whenever anything here changes."""
-        ours = [self._view, self._view / LEADERBOARDS, self._view / TASK_LISTS, self._releases, self._months]
-        return [self._public, *ours, self.log, self.log / KEPT]
+        views = [self._view, *(self._view / name for name in (LEADERBOARDS, TASK_LISTS, RETIRED))]
+        return [self._public, *views, self._releases, self._months, self.log, self.log / KEPT]
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -124,6 +124,11 @@ class PublicView:
             tasks = json.loads((self._view / DEV).read_bytes())["tasks"]
             return next(task for task in tasks if task["id"] == name), None
         return tuple(_line_of(self._releases / of / file, name) for file in (TASKS, OPENINGS))
+
+    def retired_results(self) -> list[dict[str, Any]]:
+        """Count retired tasks that each run passed: `run`, `by` server or category, `name`, `attempted`, `passed`."""
+        documents = (self._document(self._view / RETIRED / f"{release}.json") for release in self.releases())
+        return [count for document in documents if document for count in json.loads(document.body)]
 
     # -- releases -----------------------------------------------------------------------------------------------------
 

@@ -19,13 +19,15 @@ router = APIRouter(tags=["pages"], include_in_schema=False)
 @router.get("/agents/{submitter}/{agent}", name="agent_page")
 def agent_page(request: Request, view: View, submitter: str, agent: str) -> Response:
     """Show an agent's months."""
-    return html.public(request, agents.page(submitter, agent, _lines(view, submitter, agent)))
+    lines = _lines(view, submitter, agent)
+    return html.public(request, agents.page(submitter, agent, lines, view.retired_results()))
 
 
 @router.get("/agents/{submitter}/{agent}/{file}", name="agent_table")
 def agent_table(request: Request, view: View, submitter: str, agent: str, file: str) -> Response:
     """Give a table of that page."""
-    data, media = html.chosen(agents.grids(submitter, agent, _lines(view, submitter, agent)), file)
+    lines = _lines(view, submitter, agent)
+    data, media = html.chosen(agents.grids(submitter, agent, lines, view.retired_results()), file)
     return json_responses.published(request, Document.of(data), media)
 
 

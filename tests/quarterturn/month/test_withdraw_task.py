@@ -19,6 +19,7 @@ from quarterturn.approvals.signatures import NAMESPACE
 from quarterturn.cli.daily import findings_text
 from quarterturn.errors import Unapproved
 from quarterturn.findings.finding_list import listed
+from quarterturn.http.responses.public_view import PublicView
 from quarterturn.pages import leaderboard
 from quarterturn.settings import ApprovalSettings, dump, load
 from rotation.calendar import Month
@@ -129,7 +130,7 @@ def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     house.refresh_public_view()
     leaf = gone(house, task, reason="its goal <cannot> be met")[task].leaf
     for month, attempted in (("2026-12", 23), ("2027-01", 23)):
-        shown = json.loads((house.places.view / "board" / f"{month}.json").read_bytes())
+        shown = json.loads(PublicView(house.places.public).leaderboard(month).body)
         assert [line["whole"]["attempted"] for line in shown["lines"]] == [attempted]
         (row,) = [row for row in shown["changes"] if row["kind"] == "withdraw"]
         assert (row["leaf"], row["subject"], row["why"]) == (leaf, task, "its goal <cannot> be met")
