@@ -107,3 +107,12 @@ def test_a_reviewer_reads_sentences():
         "    at least one of these holds:\n"
         "      the one number in the answer is 42 (tolerance: 0.5)"
     )
+
+
+def test_a_predicate_with_placeholders_is_described_and_not_held_against_its_schema():
+    unfilled = {"git.commitCount": {"repository": "r", "branch": "{{topic}}", "count": 2}}
+    with pytest.raises(Malformed, match="is not a branch or tag name"):
+        parse({"all": [unfilled]})
+    assert '"{{topic}}"' in in_words(parse({"all": [unfilled]}, filled=False))
+    with pytest.raises(Malformed, match="lacks path"):
+        parse({"not": {"filesystem.fileExists": {}}}, filled=False)

@@ -58,20 +58,22 @@ class Not:
 Predicate: TypeAlias = Probe | AllOf | AnyOf | Not
 
 
-def parse(document: object, place: str = "$") -> Predicate:
+def parse(document: object, place: str = "$", *, filled: bool = True) -> Predicate:
     """Parse a predicate.
 
     Args:
         document: plain JSON values.
         place: the JSON path of the document, for messages.
+        filled: whether every free parameter has its value; arguments that still hold `{{name}}` are not held against
+            their schema, so the result can be described and not evaluated.
 
     Raises:
         Malformed: it is no predicate; the message says where and why.
     """
-    return _parse(document, place, MAX_DEPTH)
+    return _parse(document, place, MAX_DEPTH, filled=filled)
 
 
-def _parse(document: object, place: str, depth: int) -> Predicate:
+def _parse(document: object, place: str, depth: int, *, filled: bool) -> Predicate:
     if depth == 0:
         raise Malformed(f"{place}: predicates nest deeper than {MAX_DEPTH} levels; flatten them")
     if not isinstance(document, Mapping):
@@ -82,11 +84,12 @@ def _parse(document: object, place: str, depth: int) -> Predicate:
     ((name, body),) = document.items()
     inside = _step(place, str(name))
     if name == "not":
-        return Not(_parse(body, inside, depth - 1))
+        return Not(_parse(body, inside, depth - 1, filled=filled))
     if name in CONNECTIVES:
-        operands = tuple(_parse(item, f"{inside}[{i}]", depth - 1) for i, item in enumerate(_items(body, inside)))
+        items = enumerate(_items(body, inside))
+        operands = tuple(_parse(item, f"{inside}[{i}]", depth - 1, filled=filled) for i, item in items)
         return AllOf(operands) if name == "all" else AnyOf(operands)
-    return _probe(str(name), body, inside)
+    return _probe(str(name), body, inside, filled=filled)
 
 
 def _items(body: object, place: str) -> Sequence[object]:
@@ -97,7 +100,7 @@ def _items(body: object, place: str) -> Sequence[object]:
     return body
 
 
-def _probe(name: str, arguments: object, place: str) -> Probe:
+def _probe(name: str, arguments: object, place: str, *, filled: bool) -> Probe:
     entry = CATALOGUE.get(name)
     if entry is None:
         known = [*CATALOGUE, *CONNECTIVES]
@@ -105,7 +108,7 @@ def _probe(name: str, arguments: object, place: str) -> Probe:
         near = near or [other for other in known if other.startswith(name.partition(".")[0] + ".")][:3]
         hint = f"; near it: {', '.join(near)}" if near else "; `quarterturn predicate list` names them all"
         raise Malformed(f"{place}: there is no predicate of this name{hint}")
-    error = next(_validator(name).iter_errors(arguments), None)
+    error = next(_validator(name).iter_errors(arguments), None) if filled or "{{" not in json.dumps(arguments) else None
     if error is not None or not isinstance(arguments, Mapping):
         raise Malformed(
             f"{_path(place, error.absolute_path)}: {_why(error)}" if error else f"{place}: must be an object"

@@ -35,7 +35,7 @@ def for_review(proven: ProvenTask) -> Iterator[str]:
     recorded = admission.get("evidence", {})
     for solution in proven.opened.provenance.get("solutions", []):
         yield from _solution(solution, recorded.get("solutions", {}).get(solution.get("name", "")))
-    yield f"Success    {predicate.in_words(predicate.parse(task.document['success_predicate']))}"
+    yield f"Success    {predicate.in_words(predicate.parse(task.document['success_predicate'], filled=False))}"
     for mutant in proven.opened.provenance.get("mutants", []):
         yield from _mutant(mutant, recorded.get("mutants", {}).get(mutant["name"]))
     for name in recorded.get("mutation", {}).get("survived", []):

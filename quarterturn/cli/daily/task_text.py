@@ -25,7 +25,7 @@ def task(opened: OpenedTask) -> Iterator[str]:
     for fault in document.get("faults", []):
         yield f"Fault      call {fault['call']} of {fault['tool']} answers: {fault['error']}"
     yield f"State      {json.dumps(document['initial_state'], ensure_ascii=False)}"
-    yield f"Success    {predicate.in_words(predicate.parse(document['success_predicate']))}"
+    yield f"Success    {predicate.in_words(predicate.parse(document['success_predicate'], filled=False))}"
     for solution in provenance.get("solutions", []):
         yield f"Solution   {solution.get('name', '')}"
         for call in solution["calls"]:

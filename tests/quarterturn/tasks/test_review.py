@@ -13,7 +13,7 @@ from grammars.admission.review import CHECKLIST
 from grammars.language.grammar import Draft
 from quarterturn.app import Application
 from quarterturn.cli.daily import review_text
-from rotation.month.sets import DEMO
+from rotation.month.sets import DEMO, Stratum
 
 from ...terminals import environment, on_a_terminal
 
@@ -87,6 +87,24 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     shown += ["filesystem.fileExists: there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
     assert not [part for part in shown if part not in said.out]
     assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
+
+
+def test_a_task_whose_branch_is_a_free_parameter_is_shown_with_its_placeholder(home, document, say):
+    task = document(Stratum("git", "single-tool", "easy"), 1)
+    task |= {
+        "goal": "Commit twice on {{topic}}.",
+        "success_predicate": {"git.commitCount": {"repository": "r", "branch": "{{topic}}", "count": 2}},
+        "free": {"topic": {"from": ["apple-lane", "birch-lane"]}},
+    }
+    solution = {"name": "direct", "calls": [], "answer": None}
+    provenance = {"template": "t", "skeleton": "s/1", "solutions": [solution], "mutants": []}
+    house = Application(home, None)
+    gates = tuple(Gate(place, name, ok=True, detail="it holds") for place, name in NAMES.items())
+    house.drafts.keep(Draft(task, provenance), Admission(task["id"], gates, {}), author="ada", public_grammar=False)
+    house.close()
+    for verb in ("review", "show"):
+        shown = say("task", verb, task["id"], "--as", "grace", "--home", home)
+        assert (shown.code, '"{{topic}}"' in shown.out) == (0, True), shown.err
 
 
 def test_many_tasks_are_one_object_too(waiting, say):
