@@ -49,6 +49,13 @@ class BenchmarkSettings(Section):
     set: str = Field(default="demo", description="The set of tasks.")
     first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
+    @field_validator("origin")
+    @classmethod
+    def _without_scheme(cls, origin: str) -> str:
+        if "://" in origin:
+            raise ValueError(f"a log's name has no scheme: write it as {origin.partition('://')[2] or 'name/log'}")
+        return origin
+
 
 class DatabaseSettings(Section):
     """The database. The variable `QUARTERTURN_DATABASE` overrides its address."""
@@ -314,8 +321,13 @@ def is_loopback(host: str) -> bool:
 def _first(error: ValidationError) -> str:
     problem = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "missing":
+        return f"'{place}' is missing: {_described(problem['loc'])}"
+    if problem["type"] == "string_pattern_mismatch":
+        return f"'{place}' is wrong: {_described(problem['loc'])}"
     if problem["type"] != "extra_forbidden":
-        return f"'{place}' is wrong: {problem['msg']}"
+        sentence = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "list in square brackets")
+        return f"'{place}' is wrong: {sentence}"
     known = _known_beside(problem["loc"])
     near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"the keys here are: {', '.join(known)}"
@@ -323,11 +335,24 @@ def _first(error: ValidationError) -> str:
 
 
 def _known_beside(place: tuple[int | str, ...]) -> list[str]:
+    return sorted(_table_of(place).model_fields)
+
+
+def _described(place: tuple[int | str, ...]) -> str:
+    """Say what belongs at a place: the description of its key, or what its table needs."""
+    field = _table_of(place).model_fields.get(str(place[-1]))
+    if field is not None and field.description:
+        return field.description
+    return f"the table [{place[-1]}] is needed" if len(place) == 1 else "the key is needed, in its form"
+
+
+def _table_of(place: tuple[int | str, ...]) -> type[BaseModel]:
+    """Give the table in which a key stands."""
     model: type[BaseModel] = Settings
     for part in place[:-1]:
         if model is Settings and part == "models":
-            return sorted(ModelSettings.model_fields)
-        annotation = model.model_fields[str(part)].annotation
+            return ModelSettings
+        annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation
-    return sorted(model.model_fields)
+    return model

@@ -21,8 +21,8 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
     ("text", "sentence"),
     [
         ("[benchmark", "is not TOML"),
-        ("", "'benchmark' is wrong: Field required"),
-        ("[benchmark]\n", "'benchmark.first_month' is wrong: Field required"),
+        ("", "'benchmark' is missing: the table [benchmark] is needed"),
+        ("[benchmark]\n", "'benchmark.first_month' is missing: The first month, YYYY-MM."),
         ('[benchmark]\nfirst_month = "2026-13"\n', "'benchmark.first_month' is wrong"),
         (FIRST + 'orgin = "a.example/log"\n', "'benchmark.orgin' is not a setting; did you mean 'origin'?"),
         (FIRST + 'origin = "a b"\n', "'benchmark.origin' is wrong"),
@@ -34,6 +34,11 @@ FIRST = '[benchmark]\nfirst_month = "2026-12"\n'
         (FIRST + '[run]\nbox = "vm"\n', "'run.box' is wrong: Input should be 'auto', 'docker' or 'bwrap'"),
         (FIRST + "[run]\nwall_seconds = -1\n", "'run.wall_seconds' is wrong"),
         (FIRST + "[run]\nwall_seconds = nan\n", "'run.wall_seconds' is wrong"),
+        (
+            FIRST + '[service]\nimages = "ada/"\n',
+            "'service.images' is wrong: Input should be a list in square brackets",
+        ),
+        (FIRST + '[notify]\nwebhook = "http://a.example/"\n', "'notify.webhook' is wrong: a webhook is an https URL"),
         (FIRST + "store = 1\n", "'benchmark.store' is not a setting"),
     ],
 )

@@ -31,7 +31,7 @@ def house(home):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("wire", "wir", "'models.gpt.wire' is wrong: Field required"),
+        ("wire", "wir", "'models.gpt.wire' is missing: Wire protocol of the upstream."),
         ("models = ", 'modle = "x"\nmodels = ', "'models.gpt.modle' is not a setting; did you mean 'models'?"),
         ('"openai"', '"grpc"', "'models.gpt.wire' is wrong"),
         ("https:", "http:", "http:// is for a model on this machine"),
