@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from quarterturn.app import Application
 
 
 def register(app: typer.Typer) -> None:
@@ -44,6 +49,8 @@ def turn_run(
 
     out = Output(as_json=as_json)
     with open_app(home) as app:
+        if month is None:
+            _confirm_early(app, out)
         turn = app.monthly_turns.run(month, out)
         live = sum(len(cohort.tasks) for cohort in app.months.cohorts("live"))
         data = {"month": str(turn.month), "steps": list(turn.done), "live": live}
@@ -54,6 +61,22 @@ def turn_run(
             lines.append(f"Published: {release}")
         lines += [*spot_check.summary_lines(turn), *findings_text.waiting(app.findings)]
     out.result(data, *lines)
+
+
+def _confirm_early(app: Application, out: Output) -> None:
+    """Ask on a terminal before the next turn is made early, since it retires tasks for good; elsewhere say so.
+
+    Raises:
+        NotAllowed: the answer is no.
+    """
+    month, due = app.turn_calendar.next()
+    if app.turn_calendar.is_due() or app.turn_calendar.begun(month) or not app.months.cohorts():
+        return
+    early = f"the turn of {month} is due on {due:%Y-%m-%d} at {due:%H:%M} UTC"
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        out.say(f"{early}; it is made early")
+    elif not typer.confirm(f"{early}. It retires a cohort for good. Make it now?", err=True):
+        raise NotAllowed(f"{early}; nothing was changed. `--month {month}` makes it early without a question")
 
 
 def turn_status(home: Home = HOME, as_json: Json = False) -> None:

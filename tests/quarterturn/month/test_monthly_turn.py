@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +22,12 @@ from vault.database import transaction
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement
 
+from ...terminals import environment, on_a_terminal
 from ..children import Child, die
 
 pytestmark = pytest.mark.slow
+
+QUARTERTURN = Path(sys.executable).parent / "quarterturn"
 
 
 @dataclass(frozen=True)
@@ -135,3 +139,17 @@ def test_a_turn_that_is_killed_again_and_again_is_finished_once(live, say):
     house.close()
 
     assert say("turn", "run", "--month", "2026-12", "--home", live).code == 4
+
+
+def test_a_turn_before_it_is_due_asks_on_a_terminal_and_says_so_elsewhere(stocked, say):
+    settings = stocked / "quarterturn.toml"
+    settings.write_text(settings.read_text().replace('"2026-12"', '"2098-12"'))
+    first = say("turn", "run", "--home", stocked)
+    assert (first.code, "early" in first.err) == (0, False), "the first turn retires nothing"
+    before = say("turn", "status", "--home", stocked, "--json").data
+    code, shown = on_a_terminal(QUARTERTURN, "turn", "run", "--home", stocked, env=environment(), typed=b"n\n")
+    assert code == 4
+    assert "the turn of 2098-12 is due on 2099-01-01 at 00:00 UTC" in shown
+    assert "`--month 2098-12` makes it early" in shown
+    assert say("turn", "status", "--home", stocked, "--json").data == before
+    assert "it is made early" in say("turn", "run", "--home", stocked).err
