@@ -151,7 +151,9 @@ class Application:
         from quarterturn import migrations
         from vault.database import open_engine
 
-        engine = open_engine(self.places.database_url(self.settings, self._database))
+        url = self.places.database_url(self.settings, self._database)
+        self.places.require_database(url)
+        engine = open_engine(url)
         migrations.upgrade(engine)
         return engine
 

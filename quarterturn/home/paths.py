@@ -115,8 +115,23 @@ class HomePaths:
         Raises:
             NotFound: there is none, or it was never finished.
         """
+        if self.home.is_file():
+            raise NotFound(f"{self.home} is a file, and a home is a folder: name the folder with --home")
         if not self.settings.is_file():
             raise NotFound(f"there is no home at {self.home}: make one with `quarterturn init --home {self.home}`")
+
+    def require_database(self, url: str) -> None:
+        """Refuse an SQLite address with no file behind it: opening it would make an empty database.
+
+        Raises:
+            NotFound: there is no file.
+        """
+        file = Path(url.removeprefix(SQLITE))
+        if url.startswith(SQLITE) and file.parent.is_dir() and not file.exists():
+            raise NotFound(
+                f"the home has lost its database, {file}: put the file back, mend database.url in {self.settings}, or "
+                "make a home of a backup with `quarterturn restore`"
+            )
 
     def database_url(self, chosen: Settings, named: str | None = None) -> str:
         """Give the database's address with its password; a relative SQLite path lies in the home.
