@@ -157,5 +157,6 @@ def _refuse_gaps(spec: SetSpec, filled: Mapping[str, Mapping[Stratum, list[Candi
     gaps = [f"{stratum} lacks {count}" for stratum, count in missing.items() if count]
     if gaps:
         raise Refused(
-            f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. Draw and review more, then try again"
+            f"too few reviewed tasks of unseen skeletons: {'; '.join(gaps)}. "
+            "Draw and review more (`quarterturn task admit`, `quarterturn task review`), then try again"
         )

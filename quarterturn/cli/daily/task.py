@@ -86,16 +86,17 @@ def task_admit(who: Who, box: Box = None, home: Home = HOME, as_json: Json = Fal
     """Draw the tasks that the next turn needs from the grammars, and prove each draft by execution."""
     from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
+    from vault.file_lock import locked
 
     out = Output(as_json=as_json)
-    with open_app(home) as app:
+    with open_app(home) as app, locked(app.places.head.with_name("draw.lock"), 0, "drawing tasks"):
         wanted = app.replenishment.wanted()
         with out.progress("proving drafts", sum(wanted.values())) as advance:
             tally = app.replenishment.fill(wanted, box=app.box(box), author=who, on_done=lambda: advance(1))
     out.result(
         tally.as_json(),
-        *task_text.yield_lines(tally),
-        "Next: somebody else reviews them with `quarterturn task review`.",
+        *(task_text.yield_lines(tally) if wanted else ["The next turn has all the tasks that it needs."]),
+        f"Next: somebody else reviews the waiting tasks with `quarterturn task review --as NAME --home {home}`.",
     )
 
 

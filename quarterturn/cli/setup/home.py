@@ -78,7 +78,8 @@ def init(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
         f"{home} is ready for the set '{spec.name}', first month {first}.",
         f"Publish the log's key: {key}",
-        "Next: quarterturn task admit, then quarterturn task review, then quarterturn turn run.",
+        f"Next: quarterturn task admit --as NAME --home {home}; then, by somebody else, quarterturn task review --as "
+        f"NAME --home {home}; then quarterturn turn run --home {home}.",
     )
 
 
