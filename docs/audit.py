@@ -5048,6 +5048,18 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
             raise Malformed(f"{path} is not text") from error
 
 
+    def require_release(folder: Path) -> None:
+        """Refuse a folder that was never a release; one that lacks some of its files is for the audit to refuse.
+
+    Raises:
+        NotFound: there is no such folder, or neither a manifest nor a log in it.
+    """
+        if not folder.is_dir():
+            raise NotFound(f"there is no release folder {folder}")
+        if not (folder / "manifest.json").exists() and not (folder / "log").exists():
+            raise NotFound(f"{folder} is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM")
+
+
     def read_keys(path: Path) -> list[str]:
         """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one.
 
@@ -5103,8 +5115,7 @@ Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is 
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         given = parser.parse_args(arguments)
         try:
-            if not given.bundle.is_dir():
-                raise NotFound(f"there is no release folder {given.bundle}")
+            require_release(given.bundle)
             keys = [key for path in given.key for key in read_keys(path)]
             policy = read_policy(given.policy) if given.policy else None
             report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)

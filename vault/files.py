@@ -24,7 +24,11 @@ def write_atomically(path: Path, data: bytes, scratch: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    scratch.rename(path)
+    try:
+        scratch.rename(path)
+    except OSError:  # such as a folder of that name
+        scratch.unlink()
+        raise
     sync_folder(path.parent)
 
 

@@ -39,11 +39,10 @@ def audit(
     as_json: Json = False,
 ) -> None:
     """Audit a release offline, without trusting anybody. Each step says what it proved."""
-    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
+    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy, require_release
     from vault.ledger.audit.verify import audit as check
 
-    if not bundle.is_dir():
-        raise NotFound(f"there is no release folder {bundle}")
+    require_release(bundle)
     report = check(
         bundle,
         [vkey for path in key for vkey in read_keys(path)],
@@ -63,6 +62,10 @@ def checkpoint(home: Home = HOME, as_json: Json = False) -> None:
     places.require()
     published = places.log / "checkpoint"
     if not published.exists():
+        if places.head.exists():
+            raise NotFound(
+                f"{published} is missing, and heads were signed: put {places.log} back, such as from a backup"
+            )
         raise NotFound(f"the log of {home} has no checkpoint yet: the first turn publishes one")
     text = read_text(published)
     Output(as_json=as_json).result({"checkpoint": text}, text.rstrip("\n"))

@@ -24,7 +24,9 @@ def monitor(
     key: Annotated[
         list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
     ],
-    state: Annotated[Path, typer.Option(help="The file with the state of the last look; created if missing.")],
+    state: Annotated[
+        Path, typer.Option(dir_okay=False, help="The file with the state of the last look; created if missing.")
+    ],
     as_json: Json = False,
 ) -> None:
     """Check a log since the last look: forks, overdue cohorts, unclosed runs, withdrawn tasks."""

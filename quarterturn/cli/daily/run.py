@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ import typer
 from quarterturn.choices import LISTEN, TaskSet
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
-from quarterturn.errors import Malformed, NotFound
+from quarterturn.errors import Malformed, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from quarterturn.runs.dev_runs import DevRun
@@ -42,7 +43,7 @@ def run(
     trace: Annotated[bool, typer.Option("--trace", help="Show each task of the dev set call by call.")] = False,
     out_file: Annotated[
         Path | None,
-        typer.Option("--out", help="Write the traces to a file: JSON if it ends in .json, else text."),
+        typer.Option("--out", dir_okay=False, help="Write the traces to a file: JSON if it ends in .json, else text."),
     ] = None,
     box: Box = None,
     model: Annotated[
@@ -76,6 +77,8 @@ def run(
         raise Malformed(
             "--dev-of, --task, --limit, --trace and --out are for the dev set; a private run has none of them"
         )
+    if out_file is not None:
+        _require_writable(out_file)
     if tasks == "dev" and resume is not None:
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
@@ -106,6 +109,15 @@ def _chosen(tasks: Sequence[Task], begins: str | None, limit: int | None) -> Seq
         several = f"{len(named)} tasks of the dev set begin with" if named else "no task of the dev set has the id"
         raise NotFound(f"{several} '{begins}'; the ids are in what a run without --task prints")
     return named
+
+
+def _require_writable(file: Path) -> None:
+    """Refuse a file for the traces that could not be written, before anything is played."""
+    from vault.files import make_folder
+
+    make_folder(file.parent)
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise Unavailable(f"--out {file} cannot be written: this user may not write into {file.parent}; name another")
 
 
 def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> None:
