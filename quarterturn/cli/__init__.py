@@ -147,7 +147,7 @@ def _explained(error: BaseException) -> tuple[str, int]:
         return " ".join(str(error).split()), code
     if isinstance(error, OSError):
         kind = "not-found" if isinstance(error, _NO_FILE) else "unavailable"
-        return f"{error.filename or 'a file'}: {error.strerror or error}", EXITS[kind]
+        return f"{error.filename or 'standard output, or a file'}: {error.strerror or error}", EXITS[kind]
     return _bug(error), BUG
 
 

@@ -47,8 +47,8 @@ class ModelUpstreams:
         """
         model = self._models.get(name)
         if model is None:
-            known = ", ".join(sorted(self._models)) or "none"
-            raise NotFound(f"the settings allow no model '{name}', only {known}: add a table [models.{name}] to them")
+            known = f"only {', '.join(sorted(self._models))}" if self._models else "and no other"
+            raise NotFound(f"the settings allow no model '{name}', {known}: add a table [models.{name}] to them")
         return UpstreamSpec(
             name=name, wire=model.wire, url=model.url, models=model.models, tokens=model.tokens, requests=model.requests
         )

@@ -12,6 +12,7 @@ import pytest
 from grammars.language.load import LIBRARY
 from quarterturn.cli.auditing.plumb import VERBS
 from rotation.month.sets import Stratum
+from vault.file_lock import locked
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
 GOOD = VECTORS / "good" / "Historical-2026-12"
@@ -79,6 +80,18 @@ def test_a_malformed_configuration_is_named(wrong, sentence, refused, home):
     refused(code, sentence, "task", "list", "--home", home)
 
 
+def test_a_file_in_the_place_of_a_home_is_named_as_one(refused, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("")
+    refused(3, f"{file} is a file, and a home is a folder", "task", "list", "--home", file)
+
+
+def test_a_home_that_lost_its_database_is_three_and_gets_no_empty_one(refused, home):
+    for left in home.glob("quarterturn.db*"):
+        left.unlink()
+    refused(3, "the home has lost its database", "task", "list", "--home", home)
+
+
 def test_an_unknown_set_is_three(refused, tmp_path):
     refused(
         3, "there is no set 'huge'; the sets are: demo, mcpbench", "init", "--home", tmp_path / "home", "--set", "huge"
@@ -98,8 +111,12 @@ def test_the_dev_set_of_an_unknown_set_is_three_and_a_live_set_is_no_dev_set(ref
     refused(2, "--dev-of, --task, --limit, --trace and --out are for the dev set", *words, "demo", "--set", "private")
 
 
-def test_a_log_name_with_a_blank_is_two(refused, tmp_path):
-    refused(2, "'benchmark.origin' is wrong", "init", "--home", tmp_path / "home", "--origin", "my log")
+@pytest.mark.parametrize(
+    ("origin", "sentence"),
+    [("my log", "a schema-less URL that you own"), ("https://me.example/log", "write it as me.example/log")],
+)
+def test_a_log_name_with_a_blank_or_a_scheme_is_two(origin, sentence, refused, tmp_path):
+    refused(2, sentence, "init", "--home", tmp_path / "home", "--origin", origin)
 
 
 def test_a_database_that_is_none_is_two(refused, home):
@@ -167,6 +184,37 @@ def test_running_when_nothing_is_live_is_four(refused, stocked):
 def test_an_agent_that_cannot_be_run_is_refused_before_a_box_is_made(case, tasks, refused, live):
     code, sentence, words = case
     refused(code, sentence, "run", "--set", tasks, "--home", live, "--as", "me", *words)
+
+
+def test_a_folder_in_the_place_of_a_file_for_traces_is_two_before_anything_is_played(refused, tmp_path):
+    refused(2, "is a directory", "run", "--as", "me", "--agent", "true", "--out", tmp_path)
+
+
+def test_two_draws_at_once_are_refused(refused, home):
+    with locked(home / "head" / "draw.lock", 0, "drawing tasks"):
+        refused(6, "the lock for drawing tasks", "task", "admit", "--as", "ada", "--home", home)
+
+
+def test_the_exposure_of_an_unknown_task_is_three(refused, live):
+    refused(3, "There is no task t-nope", "watch", "exposure", "--task", "t-nope", "--home", live)
+
+
+def test_a_log_that_lost_its_checkpoint_is_three_and_does_not_count_as_new(refused, live):
+    (live / "public" / "log" / "checkpoint").unlink()
+    refused(3, "is missing, and heads were signed", "log", "checkpoint", "--home", live)
+
+
+def test_a_folder_in_the_place_of_the_monitors_state_is_two(refused, tmp_path):
+    refused(2, "is a directory", "log", "monitor", VECTORS, "--key", VECTORS / "log.vkey", "--state", tmp_path)
+
+
+def test_a_folder_that_is_no_release_is_three_and_no_failed_audit(refused, tmp_path):
+    refused(3, "is no release folder", "audit", tmp_path, "--key", VECTORS / "log.vkey")
+
+
+def test_a_missing_token_file_is_seven_and_called_one(refused, tmp_path):
+    words = ["submissions", "--to", "http://127.0.0.1:9", "--token-file", tmp_path / "none"]
+    refused(7, "There is no file with the token at", *words)
 
 
 def test_a_folder_with_keys_is_not_given_to_an_agent(refused, live):

@@ -49,7 +49,7 @@ def root_of(path: Path, openers: Sequence[Opener]) -> bytes:
     if failed:
         raise failed[0].with_message(" ".join(dict.fromkeys(map(str, failed))))
     if kinds == {FileMode.kind}:
-        raise Locked(f"the {WHAT} at {path} was made without a passphrase; open it without one.")
+        raise Locked(f"the {WHAT} at {path} was made without a passphrase: leave the passphrase out.")
     raise Locked(f"the {WHAT} at {path} is locked; {', or '.join(map(asks, document['locks']))}.")
 
 

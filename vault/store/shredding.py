@@ -46,7 +46,7 @@ def require_shreddable(session: Session, task_id: str) -> TaskRow:
     """
     row = session.get(TaskRow, task_id)
     if row is None:
-        raise NotFound(f"There is no task {task_id}.")
+        raise NotFound(f"There is no task {task_id}; `quarterturn task list` lists them.")
     if row.state in _WHY_NOT:
         raise Refused(f"Task {task_id} is {row.state} and is not shredded: {_WHY_NOT[row.state]}.")
     if session.exec(select(LeafRow.number).where(LeafRow.key == f"commit/{task_id}")).first() is not None:

@@ -392,5 +392,5 @@ def _known() -> Any:
 def _row_of(session: Session, task_id: str) -> TaskRow:
     row = session.get(TaskRow, task_id)
     if row is None:
-        raise NotFound(f"There is no task {task_id}.")
+        raise NotFound(f"There is no task {task_id}; `quarterturn task list` lists them.")
     return row

@@ -66,6 +66,8 @@ def exposure(
     from rotation.exposure.store import exposure_summaries
 
     with open_app(home) as app:
+        if task is not None:
+            app.vault.record(task)  # refuses an unknown id
         servings = app.exposures.servings(task)
     tasks = exposure_summaries(servings, lambda serving: serving.task).values()
     data: dict[str, Any] = {"tasks": [exposure_row(summary) for summary in tasks]}

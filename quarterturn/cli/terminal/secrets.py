@@ -151,8 +151,8 @@ def _ask(places: HomePaths, shut: Exception) -> None:
         _pin.set(pin())
 
 
-def key_from(file: Path | None, prompt: str) -> str:
-    """Take a key from a file that nobody else can read, or ask for it.
+def key_from(file: Path | None, prompt: str, what: str = "file with the key") -> str:
+    """Take a key from a file that nobody else can read, or ask for it; `what` names the file in messages.
 
     Raises:
         Locked: the file is missing, or open to others.
@@ -162,9 +162,9 @@ def key_from(file: Path | None, prompt: str) -> str:
 
     if file is not None:
         try:
-            return private_files.read(file, "key's file").decode("ascii")
+            return private_files.read(file, what).decode("ascii")
         except UnicodeDecodeError:
-            raise Malformed(f"{file} is no text, so it holds no key") from None
+            raise Malformed(f"{file} is no text: it is no {what}") from None
     if not sys.stdin.isatty():
         raise Malformed("there is nobody to ask for a key: put it into a file of mode 600 and name it with --file")
     return typed(prompt)
@@ -181,7 +181,7 @@ def api_token(file: Path | None) -> str:
         return given
     if file is None and not sys.stdin.isatty():
         raise Malformed(f"your token is missing: put it into {TOKEN}, or into a file of mode 600 for --token-file")
-    return key_from(file, "API token: ").strip()
+    return key_from(file, "API token: ", "file with the token").strip()
 
 
 def new_passphrase() -> bytes:

@@ -64,7 +64,10 @@ class Passphrase:
         try:
             return self._wrapper(lock).decrypt(sealed[:NONCE_SIZE], sealed[NONCE_SIZE:], context(lock, ring))
         except InvalidTag:
-            raise Locked("The passphrase does not open the key ring, or the file was changed.") from None
+            raise Locked(
+                "The passphrase does not open the key ring: give the right one, or put the ring's file back if it was "
+                "changed."
+            ) from None
 
     def again(self, lock: Mapping[str, Any]) -> Maker:
         """Give the sealer of the same passphrase, at the lock's cost."""
