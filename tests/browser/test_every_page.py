@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -33,3 +35,18 @@ def test_an_address_elsewhere_fails_a_test(new_page):
     page.evaluate("fetch('http://192.0.2.1/').catch(() => 0)")
     assert any("192.0.2.1" in one for one in page.wrong)
     page.wrong.clear()
+
+
+def test_the_routes_are_dark_where_the_browser_is(new_page):
+    for scheme, light in (("light", True), ("dark", False)):
+        page = new_page(color_scheme=scheme)
+        page.goto("/docs")
+        page.wait_for_selector(".opblock-summary-path")
+        paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        ink = page.evaluate("getComputedStyle(document.querySelector('.opblock-summary-path')).color")
+        assert [_lightness(paper) > _lightness(ink), _lightness(paper) > 128] == [light, light], scheme
+
+
+def _lightness(colour: str) -> float:
+    """Give the mean of a computed colour's parts, of 255."""
+    return sum(map(float, re.findall(r"[\d.]+", colour)[:3])) / 3
