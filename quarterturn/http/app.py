@@ -178,7 +178,9 @@ def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.Problem)  # noqa: S101 - registered for it
     if not html.is_page(request):
         return problems.answer(error.code, error.headers, **error.members)
-    return signin.kept_out(request) if error.code == "unauthenticated" else html.problem(error.code, error.headers)
+    if error.code == "unauthenticated":
+        return signin.kept_out(request)
+    return html.problem(error.code, error.headers, error.members.get("detail"))
 
 
 def _status(request: Request, error: Exception) -> Response:

@@ -10,6 +10,6 @@ def page(secure: bool, *, to: str = "", wrong: bool = False) -> str:  # noqa: FB
     return render("sign-in.html.jinja", here="/sign-in", secure=secure, to=to, wrong=wrong)
 
 
-def problem(status: int, title: str) -> str:
-    """Draw an error page."""
-    return render("problem.html.jinja", here="", status=status, problem=title)
+def problem(status: int, title: str, step: str) -> str:
+    """Draw an error page; `step` says more about the request, and what to do next."""
+    return render("problem.html.jinja", here="", status=status, problem=title, step=step)

@@ -19,7 +19,7 @@ from fastapi.routing import APIRoute
 from quarterturn.http.responses import json_responses
 from quarterturn.http.responses.access import PAGES
 from quarterturn.http.responses.middleware import SECURITY
-from quarterturn.http.responses.problems import PROBLEMS, Problem, code_of
+from quarterturn.http.responses.problems import DETAILS, PROBLEMS, Problem, code_of
 from quarterturn.http.responses.public_view import Document
 from quarterturn.pages import sign_in, templates
 from quarterturn.pages.drawing.grid import Grid
@@ -85,9 +85,9 @@ def wants_page(request: Request) -> bool:
     return "text/html" in request.headers.get("accept", "").lower()
 
 
-def problem(code: str, headers: Mapping[str, str]) -> Response:
-    """Give a problem as a page; `headers` go with the answer."""
-    response = own(sign_in.problem(*PROBLEMS[code]), PROBLEMS[code][0])
+def problem(code: str, headers: Mapping[str, str], detail: str | None = None) -> Response:
+    """Give a problem as a page; `headers` go with the answer, and `detail` is the next step, if one is known."""
+    response = own(sign_in.problem(*PROBLEMS[code], detail or DETAILS[code]), PROBLEMS[code][0])
     response.headers.update(headers)
     return response
 

@@ -128,3 +128,5 @@ def test_a_page_that_the_token_does_not_open_says_so(site, browser):
     sign_in(browser, site.tokens["ada"])
     said = browser.get("/findings/details")
     assert (said.status_code, said.headers["content-type"]) == (403, "text/html; charset=utf-8")
+    assert "This route needs the scope findings:read" in said.text
+    assert '<a href="/sign-in">Sign in with another token</a>' in said.text
