@@ -107,6 +107,8 @@ def page(
         base=f"/submission/{submission['id']}",
         account=account,
         one=submission,
+        agent=_brief(submission["agent"]),
+        result=_result(submission),
         sign=SIGNS[state],
         of=SETS[submission["set"]],
         times=[(words, minute(submission[name])) for name, words in TIMES.items() if submission[name]],
@@ -133,15 +135,25 @@ def success(submission: Item) -> float | None:
     return score["passed"] / score["attempted"] if score else None
 
 
+def _result(submission: Item) -> tuple[str, str] | None:
+    """Give the submission's result in one figure, with its name: tasks passed of the dev set, or the success rate."""
+    score, share = submission["score"], success(submission)
+    if share is None:
+        return None
+    if submission["set"] == "private":
+        return "Success", percent(share, 1)
+    return "Passed", f"{score['passed']} of {counted(score['attempted'], 'task')}"
+
+
 def submissions(records: Sequence[Item]) -> Grid:
     """Give the table of submissions."""
     columns = (
         Column("id", "Submission", href="/submission/{id}"),
-        Column("agent", "Agent", _brief),
-        Column("set", "Set"),
         Column("state", "State", lambda state: SIGNS[state]),
-        Column("code", "Code"),
         Column("success", "Success", lambda share: percent(share, 1)),
+        Column("set", "Set"),
+        Column("agent", "Agent", _brief),
+        Column("code", "Code"),
         Column("place", "Position", lambda place: NONE if place is None else str(place + 1)),
         *(Column(name, words, minute) for name, words in TIMES.items()),
         Column("month", "Month"),

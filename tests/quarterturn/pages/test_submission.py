@@ -70,6 +70,22 @@ def test_it_says_what_was_submitted_and_when_it_began_and_ended():
     assert re.findall("<dt>(?:Submitted|Started|Ended)</dt><dd>(.*?)</dd>", shown) == written
 
 
+def test_a_finished_submission_says_its_result_above_everything_else():
+    assert "<dt>Passed</dt><dd>1 of 2 tasks</dd>" in page(
+        state="done", set="dev", score={"passed": 1, "attempted": 2}, **ENDED
+    )
+    shown = page(state="done", figures={"sealed": PART, "whole": PART}, **ENDED)
+    assert "<dt>Success</dt><dd>54.0\N{NARROW NO-BREAK SPACE}%</dd>" in shown
+    assert "<dt>Success</dt>" not in page(state="failed", failure=None, **ENDED)
+
+
+def test_a_long_digest_is_shortened_in_the_heading_and_whole_below_it():
+    whole = "registry.example/agent@sha256:" + "ab" * 32
+    shown = page(agent=whole)
+    assert f'<h1><span class="id">{whole[:-52]}…</span></h1>' in shown
+    assert f'<p class="note id">{whole}</p>' in shown
+
+
 def test_a_submission_that_lasts_can_be_cancelled_and_keeps_its_page_up_to_date_and_an_ended_one_does_not():
     for state, place in (("queued", 3), ("running", None)):
         shown = page(state=state, place=place)
