@@ -208,6 +208,8 @@ def pin(
         Refused: an address of the name is not public, or the URL is http.
         Unresolved: the name cannot be resolved.
     """
+    if target.scheme != "https" and not exceptions.ranges:
+        raise Refused(f"{target.url[:100]} is not https: a task is never sent in the clear")
     addresses = [_address(target.host)] if _is_literal(target.host) else _resolved(target, resolver)
     for address in addresses:
         if exceptions.lift(address):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import os
 import re
 import shlex
 import shutil
@@ -160,6 +161,10 @@ def _parse(line: str) -> tuple[tuple[str, ...], Path | None]:
         raise Malformed("the agent's command is empty; give one such as 'python3 agent.py'")
     if "/" in words[0] and not Path(words[0]).is_file():
         raise NotFound(f"the agent's program {words[0]} is not a file; give a path from here, or a name on PATH")
+    if "/" in words[0] and not os.access(words[0], os.X_OK):
+        raise Malformed(
+            f"the agent's program {words[0]} is not executable: `chmod +x {words[0]}`, or name its interpreter first"
+        )
     index = next((i for i, word in enumerate(words) if _names_a_file(word, first=i == 0)), None)
     if index is None:
         return tuple(words), None

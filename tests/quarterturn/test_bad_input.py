@@ -190,6 +190,26 @@ def test_a_folder_in_the_place_of_a_file_for_traces_is_two_before_anything_is_pl
     refused(2, "is a directory", "run", "--as", "me", "--agent", "true", "--out", tmp_path)
 
 
+def test_a_program_that_is_not_executable_is_two_before_anything_is_played(refused, tmp_path):
+    agent = tmp_path / "agent.py"
+    agent.write_text("")
+    refused(2, f"is not executable: `chmod +x {agent}`", "run", "--as", "me", "--agent", agent)
+
+
+def test_a_file_in_the_place_of_a_witness_folder_is_two(say, tmp_path):
+    file = tmp_path / "state"
+    file.write_text("")
+    key = VECTORS / "log.vkey"
+    answer = say("log", "witness", "--key", key, "--log", key, "--state", file)
+    assert (answer.code, "is a file" in answer.sentence) == (2, True), answer.err
+
+
+def test_an_endpoint_over_plain_http_is_eight_and_nobody_is_asked_for_its_address(say, monkeypatch):
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: pytest.fail("the name was looked up"))
+    answer = say("run", "--as", "me", "--endpoint", "http://agent.example.org/tasks", "--limit", "1")
+    assert (answer.code, "is not https: a task is never sent in the clear" in answer.sentence) == (8, True), answer.err
+
+
 def test_two_draws_at_once_are_refused(refused, home):
     with locked(home / "head" / "draw.lock", 0, "drawing tasks"):
         refused(6, "the lock for drawing tasks", "task", "admit", "--as", "ada", "--home", home)

@@ -29,7 +29,10 @@ def witness(
         list[str], typer.Option("--log", metavar="VKEY", help="A log's verifier key, or a file with it; may repeat.")
     ],
     state: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of the last cosigned checkpoints; never restore an older copy.")
+        Path,
+        typer.Option(
+            metavar="DIR", file_okay=False, help="Folder of the last cosigned checkpoints; never restore an older copy."
+        ),
     ],
     listen: Annotated[
         str, typer.Option(metavar="ADDRESS:PORT", help="Where to listen; put an https proxy in front.")

@@ -52,6 +52,7 @@ def test_a_command_of_no_file_has_no_folder():
 
 def test_a_program_of_ones_own_may_be_started_directly(tmp_path):
     file = an_agent(tmp_path / "mine")
+    file.chmod(0o755)
     assert held(submission.command(str(file), submitter="ada")) == ["agent.py", "rules/one.txt"]
 
 
