@@ -170,7 +170,7 @@ def create(
     rate = partial(Rate, limits.requests_per_minute, clock)
     state.rate, state.limits = rate(), limits
     app.add_middleware(ResponseCache, folders=view.folders)
-    app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts)
+    app.add_middleware(Guard, rate=rate(), body=limits.body_bytes, counts=counts, page=html.problem)
     return app
 
 

@@ -15,9 +15,11 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Unpack
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quarterturn.errors import where
@@ -48,10 +50,13 @@ class Guard:
         rate: counts the requests from each address.
         body: how long a request's body may be, in bytes.
         counts: where requests are counted.
+        page: draws a problem for a browser, from its code, headers and next step.
     """
 
-    def __init__(self, app: ASGIApp, rate: Rate, body: int, counts: Counter[tuple[str, str, int]]) -> None:
-        self._app, self._rate, self._body, self._counts = app, rate, body, counts
+    def __init__(
+        self, app: ASGIApp, rate: Rate, body: int, counts: Counter[tuple[str, str, int]], page: Callable[..., Response]
+    ) -> None:
+        self._app, self._rate, self._body, self._counts, self._page = app, rate, body, counts, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -82,16 +87,15 @@ class Guard:
                 await send(message)
 
         if left < 0:
-            await problems.answer("rate", {"retry-after": str(wait)}, **rate_limit.members(self._rate, wait))(
-                scope, receive, dressed
-            )
+            refusal = self._refusal(scope, "rate", {"retry-after": str(wait)}, **rate_limit.members(self._rate, wait))
+            await refusal(scope, receive, dressed)
             return
         read = await _read(scope, receive, self._body)
         if read is None:
             detail = f"This service takes at most {self._body} bytes in a request body. Send a smaller one."
             limit = problems.Limit(name="body", value=self._body, unit="bytes")
-            answer = problems.answer("too-large", {"connection": "close"}, detail=detail, limit=limit)
-            await answer(scope, receive, dressed)
+            refusal = self._refusal(scope, "too-large", {"connection": "close"}, detail=detail, limit=limit)
+            await refusal(scope, receive, dressed)
             return
         try:
             await self._app(scope, read, dressed)
@@ -100,7 +104,15 @@ class Guard:
             if code == "mistake":
                 _write_down(error)
             if not begun:
-                await problems.answer(code)(scope, receive, dressed)
+                await self._refusal(scope, code, {})(scope, receive, dressed)
+
+    def _refusal(
+        self, scope: Scope, code: str, headers: Mapping[str, str], **members: Unpack[problems.Members]
+    ) -> Response:
+        """Give a problem: as a page to a browser, which accepts HTML, and as a document to programs."""
+        if b"text/html" in dict(scope["headers"]).get(b"accept", b"").lower():
+            return self._page(code, {"vary": "accept", **headers}, members.get("detail"))
+        return problems.answer(code, headers, **members)
 
     def _count(self, scope: Scope, status: int) -> None:
         route = scope.get("route")

@@ -102,8 +102,11 @@ def heat(figure: Item) -> Chart:
     tasks = figure["tasks"]
     rows = [Row(row["submitter"], _strip(row["residuals"], _edges(tasks))) for row in figure["rows"]]
     exposed = sum(task["exposed"] for task in tasks)
-    parts = [(0, "exposed: hard to easy"), (exposed, "fresh")]
-    return Chart(_above([part for part in parts if part[0] < len(tasks)], len(tasks)), rows)
+    parts = [
+        (0, exposed, "exposed: hard to easy"),
+        (exposed, len(tasks), "fresh" if exposed else "fresh: hard to easy"),
+    ]
+    return Chart(_above([(start, words) for start, end, words in parts if start < end], len(tasks)), rows)
 
 
 def drift(tasks: Sequence[Item], months: Sequence[str]) -> Chart:

@@ -50,6 +50,19 @@ def test_a_rate_limited_client_waits_and_was_warned_before(live, serve, elsewher
         assert elsewhere(site).get("/healthz").status_code == 200
 
 
+def test_a_browser_gets_the_refusals_of_the_middleware_as_pages(live, serve, elsewhere, problem):
+    with serve(live, limits={"requests_per_minute": 2, "body_bytes": 1024}) as site:
+        client = elsewhere(site)
+        large = client.post("/sign-in", content=b"x" * 2000, headers={"accept": "text/html,*/*"})
+        assert (large.status_code, "Send a smaller one" in large.text) == (413, True)
+        client.get("/healthz")
+        refused = client.get("/", headers={"accept": "text/html,*/*"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+        assert refused.headers["content-type"] == "text/html; charset=utf-8"
+        assert "<h1>Too many requests.</h1>" in refused.text
+        assert problem(client.get("/")) == "rate"
+
+
 def test_a_token_asks_as_seldom_from_many_addresses_as_from_one(live, serve, elsewhere, problem):
     with serve(live, limits={"requests_per_minute": 3}) as site:
         ask = lambda who: elsewhere(site).get("/quota", headers={"authorization": f"Bearer {site.tokens[who]}"})  # noqa: E731

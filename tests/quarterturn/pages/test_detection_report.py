@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from quarterturn.pages.detection_report import canonical, page
+from quarterturn.pages.drawing import charts
 from rotation.calendar import Month
 from rotation.findings.store import Finding, FindingReview
 
@@ -63,6 +64,12 @@ def test_a_row_is_drawn_for_every_submitter_and_every_month(tree: Element) -> No
     assert (rows("jumps"), rows("heat"), rows("drift")) == (8, 8, 3)
     assert rows("scores") >= 8
     assert 3 <= len(section(tree, "quantiles").findall(".//figure")) <= 4
+
+
+def test_a_first_month_has_no_label_for_the_exposed_tasks_that_it_lacks() -> None:
+    tasks = [{"exposed": False}, {"exposed": False}]
+    drawn = str(charts.heat({"tasks": tasks, "rows": [{"submitter": "ada", "residuals": [0.1, -0.1]}]}).scale)
+    assert ("fresh: hard to easy" in drawn, "exposed" in drawn) == (True, False)
 
 
 def test_nothing_is_asked_of_anybody_and_nothing_is_run(tree: Element, written: str) -> None:
