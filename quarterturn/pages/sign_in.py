@@ -10,6 +10,6 @@ def page(secure: bool, *, to: str = "", wrong: bool = False) -> str:  # noqa: FB
     return render("sign-in.html.jinja", here="/sign-in", secure=secure, to=to, wrong=wrong)
 
 
-def problem(status: int, title: str, step: str) -> str:
-    """Draw an error page; `step` says more about the request, and what to do next."""
-    return render("problem.html.jinja", here="", status=status, problem=title, step=step)
+def problem(status: int, title: str, step: str, *, other_token: bool) -> str:
+    """Draw an error page; `step` says more about the request, `other_token` whether another token could open it."""
+    return render("problem.html.jinja", here="", status=status, problem=title, step=step, other_token=other_token)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from quarterturn import boxes
 from quarterturn.boxes import choose_box
@@ -147,7 +148,19 @@ def test_a_broken_home_is_a_finding_and_not_the_doctors_end(there, say, home):
     assert said.code == 6
     assert (said.data["home"]["ok"], said.data["home"]["level"]) == (False, "wrong")
     assert said.data["home"]["mend"] == f"correct {home}/quarterturn.toml"
-    assert "'benchmark' is wrong" in said.data["home"]["detail"]
+    assert "'benchmark' is missing" in said.data["home"]["detail"]
+
+
+@pytest.mark.slow
+def test_doctor_says_how_a_lost_database_and_a_newer_one_are_mended(say, home):
+    engine = create_engine(f"sqlite:///{home}/quarterturn.db")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'newer'"))
+    engine.dispose()
+    assert "the version of quarterturn" in say("doctor", "--home", home, "--json").data["home"]["mend"]
+    for left in home.glob("quarterturn.db*"):
+        left.unlink()
+    assert "quarterturn restore BACKUP" in say("doctor", "--home", home, "--json").data["home"]["mend"]
 
 
 @pytest.fixture

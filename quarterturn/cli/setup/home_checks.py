@@ -49,10 +49,12 @@ def _failed(folder: Path, error: Exception) -> CheckResult:
     """Say what keeps a home from being looked at."""
     places, sentence = HomePaths(folder), str(error)
     if not places.settings.is_file():
-        return advice(sentence, f"quarterturn init --home {folder}")
+        return advice(sentence, "--home FOLDER" if folder.is_file() else f"quarterturn init --home {folder}")
     mends = {
         "locked": LOCKED,
         "malformed": f"correct {places.settings}",
+        "not-found": "put the file back, or quarterturn restore BACKUP --home NEW",
+        "refused": "the version of quarterturn, or the database, that belongs to this home",
         "unavailable": f"database.url in {places.settings}, or start what does not answer",
     }
     level = advice if kind_of(error) == "locked" and places.ring.is_file() else wrong

@@ -87,7 +87,8 @@ def wants_page(request: Request) -> bool:
 
 def problem(code: str, headers: Mapping[str, str], detail: str | None = None) -> Response:
     """Give a problem as a page; `headers` go with the answer, and `detail` is the next step, if one is known."""
-    response = own(sign_in.problem(*PROBLEMS[code], detail or DETAILS[code]), PROBLEMS[code][0])
+    page = sign_in.problem(*PROBLEMS[code], detail or DETAILS[code], other_token=code == "forbidden")
+    response = own(page, PROBLEMS[code][0])
     response.headers.update(headers)
     return response
 
