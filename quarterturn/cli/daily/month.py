@@ -73,7 +73,7 @@ def _confirm_early(app: Application, out: Output) -> None:
     if app.turn_calendar.is_due() or app.turn_calendar.begun(month) or not app.months.cohorts():
         return
     early = f"the turn of {month} is due on {due:%Y-%m-%d} at {due:%H:%M} UTC"
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         out.say(f"{early}; it is made early")
     elif not typer.confirm(f"{early}. It retires a cohort for good. Make it now?", err=True):
         raise NotAllowed(f"{early}; nothing was changed. `--month {month}` makes it early without a question")
