@@ -84,7 +84,7 @@ def test_a_task_is_shown_with_its_evidence_and_the_questions(waiting, say):
     shown = [GOAL, "Budget     8 calls", "Gate 5     ok", *CHECKLIST.values()]
     shown += ["Solution   direct: executed with 1 calls, passes", "1. filesystem.x {}", "State      empty"]
     shown += ['Mutant     gone (filesystem: {"remove": "a"})', "ok: it gets false, as it has to"]
-    shown += ["filesystem.fileExists: there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
+    shown += ["not (filesystem.fileExists): there is something at a", "Mutant     kept (answer: x)", "NO: it gets true"]
     assert not [part for part in shown if part not in said.out]
     assert openings(say, home) == [f"task/{ids[0]}", f"blob/admission/{ids[0]}"]
 
