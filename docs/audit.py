@@ -2915,6 +2915,11 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
                 )
             return live[cohort]
 
+        def live(self, at: int) -> list[str]:
+            """Name the cohorts that were live just before an index; none where no set statement before it is known."""
+            place = bisect_left(self._moments, at, key=lambda moment: moment[0])
+            return list(self._moments[place - 1][1]) if place else []
+
         def withdrawn(self, cohort: str) -> list[LoggedStatement]:
             """Give the withdrawals from a cohort."""
             return [entry for entry, name in self._withdrawn if name == cohort]
@@ -3971,6 +3976,90 @@ An auditor runs this module, so it imports the standard library only. `openssl` 
 vault_commitment = vault_commitment()
 
 
+def vault_ledger_audit_run_rules():
+    """Rules of runs: which cohorts a track is served, in which month, and how a submitter's runs are numbered."""
+
+    Broken = vault_errors.Broken
+    OpenedRun = vault_ledger_audit_evidence.OpenedRun
+    contents = vault_ledger_release_contents
+    History = vault_ledger_statements_history.History
+    LoggedStatement = vault_ledger_statements_history.LoggedStatement
+
+
+
+    ALL, SUNSET = ("docker", "docker-model-gateway", "unofficial"), ("endpoint",)
+    """The tracks that are served every live cohort, and those that are served the one that retires next, alone."""
+
+
+    def require_served(history: History, opened: LoggedStatement) -> None:
+        """Check the track, the month and the cohorts of a `run-open` statement against the set that it was opened on.
+
+    Raises:
+        Broken: there is no such track, it is not served these cohorts, or the set is of another month.
+    """
+        says, live = opened.statement.predicate, history.live(opened.index)
+        if says["track"] not in (*ALL, *SUNSET):
+            raise Broken(
+                f"run {says['run']} at leaf {opened.index} is of the track {says['track']}, which the log has no runs of",
+                where=f"leaf {opened.index}: $.predicate.track",
+                expected=[*ALL, *SUNSET],
+                found=says["track"],
+            )
+        if not live:  # the set before it is not in this bundle
+            return
+        month = history.last_set(opened.index).statement.predicate["month"]
+        if says["month"] != month:
+            raise Broken(
+                f"run {says['run']} at leaf {opened.index} is of {says['month']}, the set before it of {month}",
+                where=f"leaf {opened.index}: $.predicate.month",
+                expected=month,
+                found=says["month"],
+            )
+        served = sorted(live) if says["track"] in ALL else sorted(live)[:1]  # by the month in which each retires
+        if sorted(says["cohorts"]) != served:
+            raise Broken(
+                f"run {says['run']} at leaf {opened.index} is of the track {says['track']}, which was served "
+                f"{', '.join(served)} then; it names {', '.join(says['cohorts']) or 'none'}",
+                where=f"leaf {opened.index}: $.predicate.cohorts",
+                expected=served,
+                found=sorted(says["cohorts"]),
+            )
+
+
+    def require_attempts(month: str, runs: Iterable[OpenedRun]) -> None:
+        """Check that each submitter's runs of a month are numbered in the order in which they were opened.
+
+    All runs of the released month are opened with it, so theirs go from 1 on without a gap. Of an earlier month those
+    that were served this cohort are opened here: theirs rise.
+
+    Args:
+        month: the released month.
+        runs: in the order of their numbers.
+
+    Raises:
+        Broken: a number is missing, stands twice, or does not rise.
+    """
+        numbered: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for run in runs:
+            opening, of = run.line["opening"], run.run.open.statement.predicate["month"]
+            before = numbered[of, opening["submitter"]]
+            last = before[-1] if before else 0
+            if opening["attempt"] != last + 1 if of == month else opening["attempt"] <= last:
+                raise Broken(
+                    f"run {run.line['run']} is attempt {opening['attempt']} of {opening['submitter']} in {of}, after "
+                    f"attempt {last}",
+                    where=f"{contents.RUNS}: $.opening.attempt of run {run.line['run']}",
+                    expected=last + 1 if of == month else f"{last + 1} or more",
+                    found=opening["attempt"],
+                )
+            before.append(opening["attempt"])
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_audit_run_rules = vault_ledger_audit_run_rules()
+
+
 def vault_ledger_audit_result_steps():
     """Audit steps 10 to 12 and 14: runs are closed and opened, and all figures follow from committed results."""
 
@@ -3980,6 +4069,8 @@ def vault_ledger_audit_result_steps():
     AuditState = vault_ledger_audit_evidence.AuditState
     OpenedRun = vault_ledger_audit_evidence.OpenedRun
     Outcome = vault_ledger_audit_log_steps.Outcome
+    require_attempts = vault_ledger_audit_run_rules.require_attempts
+    require_served = vault_ledger_audit_run_rules.require_served
     contents = vault_ledger_release_contents
     LoggedRun = vault_ledger_statements_history.LoggedRun
     LoggedStatement = vault_ledger_statements_history.LoggedStatement
@@ -4003,8 +4094,12 @@ def vault_ledger_audit_result_steps():
 
 
     def runs(case: AuditState) -> Outcome:
-        """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
+        """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym.
+
+    A run is of a known track, of its set's month, and was served the cohorts of its track; attempts are in order.
+    """
         for number, run in case.history.runs.items():
+            require_served(case.history, run.open)
             _require_closed(case, number, run)
         lines = [shared(line) for _, line in case.bundle.lines(contents.RUNS, contents.RUN_LINE)]
         used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
@@ -4017,6 +4112,7 @@ def vault_ledger_audit_result_steps():
                 found=opened,
             )
         case.runs = [_opened(line, case.history.runs[line["run"]]) for line in lines]
+        require_attempts(case.month, case.runs)
         scored = sum(run.scored for run in case.runs)
         later = [number for number, run in case.history.runs.items() if run.close is None]
         still = f"; opened since and not closed at this checkpoint: {later}" if later else ""
@@ -4223,6 +4319,14 @@ def vault_ledger_audit_result_steps():
                 where=f"{who}: $.result.verdict",
                 expected="true",
                 found=result["verdict"],
+            )
+        if result["calls"] < result["unlisted"] or (result["passed"] and result["calls"] > result["max_steps"]):
+            raise Broken(
+                f"{who} is {'passed' if result['passed'] else 'failed'} with {result['calls']} calls, "
+                f"{result['unlisted']} of them unlisted, of at most {result['max_steps']}",
+                where=f"{who}: $.result.calls",
+                expected=f"{result['unlisted']} to {result['max_steps']}",
+                found=result["calls"],
             )
         bound = commitment("result", row.result, bytes.fromhex(says["salt"]))
         try:
@@ -4935,7 +5039,7 @@ The argument, and the attack that each step stops:
  7. every task opens its commitment                              a task was swapped after the scores
  8. retired = promised - withdrawn + refills, a quarter          tasks were chosen when they hurt
  9. commits stand before every run that used them                tasks were made to fit an agent
-10. every run is closed, and opened to its pseudonym             bad runs were dropped
+10. every run is closed, opened, of its track and in its order   bad runs were dropped, or counted as later ones
 11. the results open and add up to the committed totals          results were edited or left out
 12. aggregate, attestation and README follow from the above      figures that nobody measured
 13. the log extends the checkpoint that the caller kept          history was rewritten since

@@ -17,6 +17,9 @@ from vault.ledger.audit.verify import audit
 from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
 
+from ..vault.ledger.conftest import Month
+from ..vault.ledger.lies import LIES
+
 pytestmark = pytest.mark.slow
 
 VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
@@ -215,6 +218,15 @@ def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
     for folder, base, refused_at in releases:
         ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], keys[base]])
         assert step == refused_at, (folder.name, told)
+
+
+def test_every_lie_is_refused_in_the_words_of_the_audit(parts, tmp_path):
+    for place, (name, lie) in enumerate(LIES.items()):
+        operator = Month(tmp_path / str(place)).begin()
+        folder = lie.play(operator)
+        ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], operator.keys[0]])
+        failed = audit(folder, operator.keys).failed
+        assert (step, told) == (failed.name, failed.detail), name
 
 
 def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(parts):

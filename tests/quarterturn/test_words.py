@@ -99,7 +99,7 @@ def of_templates() -> Iterator[Named]:
             for words in re.findall(r'"([^"]*)"', expression):
                 if ".html.jinja" not in words:
                     yield Named(_file(path), words)
-        read = re.sub(r"\{[{%#].*?[}%#]\}|<style.*?</style>|<!--.*?-->", " ", text, flags=re.DOTALL)
+        read = re.sub(r"\{[{%#].*?[}%#]\}|<(style|code).*?</\1>|<!--.*?-->", " ", text, flags=re.DOTALL)
         yield Named(_file(path), re.sub(r"<[^>]*>", " ", read))
 
 

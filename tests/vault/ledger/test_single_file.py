@@ -12,6 +12,7 @@ from vault.ledger.audit.single_file import write
 from vault.ledger.audit.verify import audit
 
 from ..builders import BAD, RELEASE, VECTORS, bad_release
+from .lies import LIES
 
 pytestmark = pytest.mark.slow
 
@@ -52,6 +53,15 @@ def test_it_says_of_a_bad_release_what_the_modules_say(name, tmp_path):
     said = run(ALONE, folder, "--key", key, "--json")
     assert said.returncode == 1
     assert json.loads(said.stdout) == audit(folder, key.read_text().split()).as_json()
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_it_says_of_a_lie_what_the_modules_say(name, month):
+    folder = LIES[name].play(month.begin())
+    (key := month.folder / "log.vkey").write_text(month.keys[0])
+    said = run(ALONE, folder, "--key", key, "--json")
+    assert said.returncode == 1
+    assert json.loads(said.stdout) == audit(folder, month.keys).as_json()
 
 
 def test_it_shows_what_disagrees_beneath_the_step_that_failed(tmp_path):

@@ -11,6 +11,7 @@ from vault.commitment import commitment, opens
 from vault.errors import Broken
 from vault.ledger.audit.evidence import AuditState, OpenedRun
 from vault.ledger.audit.log_steps import Outcome
+from vault.ledger.audit.run_rules import require_attempts, require_served
 from vault.ledger.release import contents
 from vault.ledger.statements.history import LoggedRun, LoggedStatement
 from vault.ledger.statements.jcs import canonical, shared
@@ -28,8 +29,12 @@ class ResultLine(NamedTuple):
 
 
 def runs(case: AuditState) -> Outcome:
-    """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym."""
+    """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym.
+
+    A run is of a known track, of its set's month, and was served the cohorts of its track; attempts are in order.
+    """
     for number, run in case.history.runs.items():
+        require_served(case.history, run.open)
         _require_closed(case, number, run)
     lines = [shared(line) for _, line in case.bundle.lines(contents.RUNS, contents.RUN_LINE)]
     used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
@@ -42,6 +47,7 @@ def runs(case: AuditState) -> Outcome:
             found=opened,
         )
     case.runs = [_opened(line, case.history.runs[line["run"]]) for line in lines]
+    require_attempts(case.month, case.runs)
     scored = sum(run.scored for run in case.runs)
     later = [number for number, run in case.history.runs.items() if run.close is None]
     still = f"; opened since and not closed at this checkpoint: {later}" if later else ""
@@ -248,6 +254,14 @@ def _require_result(case: AuditState, row: ResultLine, count: int, root: bytes) 
             where=f"{who}: $.result.verdict",
             expected="true",
             found=result["verdict"],
+        )
+    if result["calls"] < result["unlisted"] or (result["passed"] and result["calls"] > result["max_steps"]):
+        raise Broken(
+            f"{who} is {'passed' if result['passed'] else 'failed'} with {result['calls']} calls, "
+            f"{result['unlisted']} of them unlisted, of at most {result['max_steps']}",
+            where=f"{who}: $.result.calls",
+            expected=f"{result['unlisted']} to {result['max_steps']}",
+            found=result["calls"],
         )
     bound = commitment("result", row.result, bytes.fromhex(says["salt"]))
     try:

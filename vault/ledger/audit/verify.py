@@ -11,7 +11,7 @@ The argument, and the attack that each step stops:
  7. every task opens its commitment                              a task was swapped after the scores
  8. retired = promised - withdrawn + refills, a quarter          tasks were chosen when they hurt
  9. commits stand before every run that used them                tasks were made to fit an agent
-10. every run is closed, and opened to its pseudonym             bad runs were dropped
+10. every run is closed, opened, of its track and in its order   bad runs were dropped, or counted as later ones
 11. the results open and add up to the committed totals          results were edited or left out
 12. aggregate, attestation and README follow from the above      figures that nobody measured
 13. the log extends the checkpoint that the caller kept          history was rewritten since

@@ -50,6 +50,11 @@ class History {
     return live.get(cohort);
   }
 
+  /** Name the cohorts that were live just before a leaf. @param {number} at @returns {string[]} */
+  live(at) {
+    return [...(this.moments.findLast((moment) => moment.index < at)?.live?.keys() ?? [])];
+  }
+
   /** Count the withdrawals from a cohort, before a leaf, that nobody took the place of. */
   gaps(cohort, before) {
     const gone = this.withdrawals.filter(([entry, name]) => name === cohort && entry.index < before);

@@ -54,7 +54,10 @@ const opens = async (label, document, salt, expected) =>
 
 async function runs(found) {
   const { history, retired, manifest } = found;
-  for (const [number, open] of history.opened) requireClosed(history, number, open, retired.index);
+  for (const [number, open] of history.opened) {
+    requireServed(history, number, open);
+    requireClosed(history, number, open, retired.index);
+  }
   const lines = await readLines(found, "runs.jsonl", RUN_LINE);
   const used = [...history.opened]
     .filter(([, { says }]) => says.cohorts.includes(manifest.cohort))
@@ -69,8 +72,47 @@ async function runs(found) {
   }
   found.runs = [];
   for (const line of lines) found.runs.push(await openRun(history, line));
+  requireAttempts(manifest.month, found.runs);
   const scored = found.runs.filter((run) => run.scored).length;
   return `${lines.length} runs used the cohort: ${scored} scored, ${lines.length - scored} aborted`;
+}
+
+/** Check a run's track, month and cohorts against the set that it was opened on. */
+function requireServed(history, number, { index, says }) {
+  const all = ["docker", "docker-model-gateway", "unofficial"].includes(says.track);
+  const who = `run ${number} at leaf ${index} is of`;
+  if (!all && says.track !== "endpoint")
+    throw new No(`${who} the track ${says.track}, which the log has no runs of`);
+  const live = history.live(index).sort();
+  if (!live.length) return; // the set before it is not in this release
+  const { month } = history.lastSet(index).says;
+  if (says.month !== month) throw new No(`${who} ${says.month}, the set before it of ${month}`);
+  const served = all ? live : live.slice(0, 1); // by the month in which each retires
+  if ([...says.cohorts].sort().join() !== served.join()) {
+    throw new No(
+      `${who} the track ${says.track}, which was served ${served.join(", ")} then; ` +
+        `it names ${says.cohorts.join(", ") || "none"}`,
+    );
+  }
+}
+
+/**
+ * Check that each submitter's runs of a month are numbered as they were opened. All runs of the released month are
+ * opened with it: theirs have no gap. Of an earlier month those that were served this cohort are opened: theirs rise.
+ */
+function requireAttempts(released, runs) {
+  const last = new Map();
+  for (const { line, open } of runs) {
+    const { submitter, attempt } = line.opening;
+    const key = JSON.stringify([open.says.month, submitter]);
+    const before = last.get(key) ?? 0;
+    if (open.says.month === released ? attempt !== before + 1 : attempt <= before) {
+      throw new No(
+        `run ${line.run} is attempt ${attempt} of ${submitter} in ${open.says.month}, after attempt ${before}`,
+      );
+    }
+    last.set(key, attempt);
+  }
 }
 
 function requireClosed(history, number, open, retiredAt) {
@@ -174,6 +216,12 @@ async function requireResult(
     throw new No(`${who} says ${result.category} with ${result.max_steps} steps, the task says otherwise`);
   }
   if (result.passed && result.verdict !== "true") throw new No(`${who} is passed with the verdict ${result.verdict}`);
+  if (result.calls < result.unlisted || (result.passed && result.calls > result.max_steps)) {
+    throw new No(
+      `${who} is ${result.passed ? "passed" : "failed"} with ${result.calls} calls, ` +
+        `${result.unlisted} of them unlisted, of at most ${result.max_steps}`,
+    );
+  }
   const bound = await commitment("result", utf8(canonical(result)), fromHex(salt));
   try {
     await verifyInclusion(await leafHash(bound), position, count, proof.map(fromHex), fromHex(root));

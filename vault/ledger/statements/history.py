@@ -103,6 +103,11 @@ class History:
             )
         return live[cohort]
 
+    def live(self, at: int) -> list[str]:
+        """Name the cohorts that were live just before an index; none where no set statement before it is known."""
+        place = bisect_left(self._moments, at, key=lambda moment: moment[0])
+        return list(self._moments[place - 1][1]) if place else []
+
     def withdrawn(self, cohort: str) -> list[LoggedStatement]:
         """Give the withdrawals from a cohort."""
         return [entry for entry, name in self._withdrawn if name == cohort]
