@@ -222,7 +222,7 @@ def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
 
 def test_every_lie_is_refused_in_the_words_of_the_audit(parts, tmp_path):
     for place, (name, lie) in enumerate(LIES.items()):
-        operator = Month(tmp_path / str(place)).begin()
+        operator = Month(tmp_path / str(place))
         folder = lie.play(operator)
         ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], operator.keys[0]])
         failed = audit(folder, operator.keys).failed

@@ -12,7 +12,7 @@ from .conftest import RETIRED, Month
 
 @dataclass(frozen=True)
 class Lie:
-    """How a month is played from the moment its set is live, the step that refuses it, and words of the sentence."""
+    """How a month is played, the step of the audit that refuses it, and words of the sentence."""
 
     play: Callable[[Month], Path]
     step: str
@@ -34,7 +34,7 @@ def _play(operator: Month, number: int, cohorts: list[str] | None = None, **othe
 
 def _run(cohorts: list[str] | None = None, **other: object) -> Callable[[Month], Path]:
     def play(operator: Month) -> Path:
-        _play(operator, 1)
+        _play(operator.begin(), 1)
         _play(operator, 2, cohorts, **other)
         return operator.retire()
 
@@ -45,6 +45,7 @@ def _attempts(*attempts: int) -> Callable[[Month], Path]:
     """Play as many runs of one submitter, with these numbers."""
 
     def play(operator: Month) -> Path:
+        operator.begin()
         operator.opening = lambda number: {  # type: ignore[method-assign]
             "submitter": "favourite", "submission": "sha256:" + "0" * 64, "attempt": attempts[number - 1],
         }  # fmt: skip
@@ -59,12 +60,49 @@ def _results(**fields: object) -> Callable[[Month], Path]:
     """Bind results with these fields."""
 
     def play(operator: Month) -> Path:
-        honest = operator.result
+        honest = operator.begin().result
         operator.result = lambda *of: honest(*of) | fields  # type: ignore[method-assign]
         _play(operator, 1)
         return operator.retire()
 
     return play
+
+
+def _sets(month: str = "2026-12", **other: object) -> Callable[[Month], Path]:
+    """State another set after the first run."""
+
+    def play(operator: Month) -> Path:
+        _play(operator.begin(), 1)
+        operator.state_set(month, **other)
+        return operator.retire()
+
+    return play
+
+
+def _early(operator: Month) -> Path:
+    """Retire the cohort of the next month in its place."""
+    _play(operator.begin(), 1)
+    operator.retirement = {"cohort": "cohort-2027-01"}
+    return operator.retire()
+
+
+def _begun(**other: object) -> Callable[[Month], Path]:
+    """State the first set so."""
+
+    def play(operator: Month) -> Path:
+        operator.commit_all()
+        operator.state_set(**other)
+        _play(operator, 1)
+        return operator.retire()
+
+    return play
+
+
+def _past(operator: Month) -> Path:
+    """Promise a cohort that should have retired a month ago."""
+    operator.cohorts["cohort-2026-11"] = operator.cohorts.pop("cohort-2027-03")
+    _play(operator.begin(), 1)
+    return operator.retire()
 
 
 LIES = {
@@ -87,5 +125,14 @@ LIES = {
     "a run of the dev set in the log": Lie(_run(track="dev"), "runs", "of the track dev, which"),
     "a track that nobody knows": Lie(_run(track="frobnicate"), "runs", "of the track frobnicate, which"),
     "a cohort that no set promised": Lie(_run(["cohort-2027-04"], track="docker"), "runs", "it names cohort-2027-04"),
+    "a second set of a month, with another draw": Lie(
+        _sets(next_draw=bytes(32)), "statements", "is of 2026-12, the one at leaf 10 before it of 2026-12"
+    ),
+    "a set that skips a month": Lie(_sets("2027-02"), "statements", "is of 2027-02"),
+    "a set that denies the public grammar of its tasks": Lie(
+        _begun(public_grammar=False), "statements", "says public_grammar false"
+    ),
+    "a set with a cohort of the past": Lie(_past, "statements", "is of 2026-12, and lists cohort-2026-11"),
+    "a cohort that retires before its month": Lie(_early, "statements", "retires cohort-2027-01 in 2026-12"),
     "a run of another year's month": Lie(_run(month="2031-12"), "runs", "is of 2031-12, the set before it of 2026-12"),
 }

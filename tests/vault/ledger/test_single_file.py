@@ -57,7 +57,7 @@ def test_it_says_of_a_bad_release_what_the_modules_say(name, tmp_path):
 
 @pytest.mark.parametrize("name", LIES)
 def test_it_says_of_a_lie_what_the_modules_say(name, month):
-    folder = LIES[name].play(month.begin())
+    folder = LIES[name].play(month)
     (key := month.folder / "log.vkey").write_text(month.keys[0])
     said = run(ALONE, folder, "--key", key, "--json")
     assert said.returncode == 1

@@ -100,7 +100,11 @@ class History {
     for (const entry of this.of("set", "withdraw", "retire")) {
       if (entry.kind === "set") {
         requireChain(last, entry);
-        [live, last] = [restated(live, gone, entry), entry];
+        requireFuture(entry);
+        this.#requireGrammars(entry);
+        live = restated(live, gone, entry);
+        requireNextMonth(last, entry);
+        last = entry;
       } else if (entry.kind === "retire") {
         gone.add(retiring(live, gone, entry));
         live = live && new Map([...live].filter(([name]) => !gone.has(name)));
@@ -110,6 +114,17 @@ class History {
       moments.push({ index: entry.index, live });
     }
     return moments;
+  }
+
+  /** A set says whether a live task is of a public grammar as their commits do, where all of these are known. */
+  #requireGrammars({ index, says }) {
+    const commits = says.cohorts.flatMap((one) => one.tasks).map((task) => this.commits.get(task));
+    if (commits.includes(undefined)) return;
+    if (commits.some((commit) => commit.says.public_grammar) !== says.public_grammar) {
+      throw new No(
+        `the set at leaf ${index} says public_grammar ${says.public_grammar}, the commits of its tasks say otherwise`,
+      );
+    }
   }
 
   #without(cohort, tasks, entry) {
@@ -130,6 +145,20 @@ function requireChain(last, entry) {
   }
 }
 
+/** No cohort of a set should have retired before the set's month. */
+function requireFuture({ index, says }) {
+  const past = says.cohorts.find((one) => one.retires < says.month);
+  if (past) throw new No(`the set at leaf ${index} is of ${says.month}, and lists ${past.id}`);
+}
+
+function requireNextMonth(last, { index, says: { month } }) {
+  if (!last) return;
+  const [year, number] = last.says.month.split("-").map(Number);
+  const next = number === 12 ? [year + 1, 1] : [year, number + 1];
+  if (month !== `${String(next[0]).padStart(4, "0")}-${String(next[1]).padStart(2, "0")}`)
+    throw new No(`the set at leaf ${index} is of ${month}, the one at leaf ${last.index} before it of ${last.says.month}`);
+}
+
 /** A set must repeat every live cohort as it is, may add new ones, and never brings one back. */
 function restated(live, gone, entry) {
   const says = new Map(entry.says.cohorts.map((one) => [one.id, one.tasks]));
@@ -147,7 +176,8 @@ function restated(live, gone, entry) {
 }
 
 function retiring(live, gone, entry) {
-  const name = entry.says.cohort;
+  const { cohort: name, month } = entry.says;
+  if (name !== `cohort-${month}`) throw new No(`leaf ${entry.index} retires ${name} in ${month}`);
   if (gone.has(name) || (live && !live.has(name)))
     throw new No(`leaf ${entry.index} retires ${name}, which is not live`);
   return name;

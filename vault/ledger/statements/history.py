@@ -184,13 +184,31 @@ class History:
         for entry in self.of("set", "withdraw", "retire"):
             if entry.statement.kind == "set":
                 _require_chain(last, entry)
-                live, last = _restated(live, retired, entry), entry
+                _require_future(entry)
+                self._require_grammars(entry)
+                live = _restated(live, retired, entry)
+                _require_next_month(last, entry)
+                last = entry
             elif entry.statement.kind == "retire":
                 retired.add(_retired(live, retired, entry))
                 live = {name: tasks for name, tasks in live.items() if name not in retired} if live else live
             elif live is not None:
                 live = {name: self._without(name, tasks, entry) for name, tasks in live.items()}
             yield entry.index, live or {}
+
+    def _require_grammars(self, entry: LoggedStatement) -> None:
+        """Check that a set says whether a live task is of a public grammar as their commits do, where all are known."""
+        says = entry.statement.predicate
+        commits = [self.commits.get(task) for item in says["cohorts"] for task in item["tasks"]]
+        public = [commit.statement.predicate["public_grammar"] for commit in commits if commit]
+        if len(public) == len(commits) and any(public) != says["public_grammar"]:
+            raise Broken(
+                f"the set at leaf {entry.index} says public_grammar {str(says['public_grammar']).lower()}, the commits "
+                "of its tasks say otherwise",
+                where=f"leaf {entry.index}: $.predicate.public_grammar",
+                expected=any(public),
+                found=says["public_grammar"],
+            )
 
     def _without(self, cohort: str, tasks: list[str], entry: LoggedStatement) -> list[str]:
         withdrawn, refill = entry.statement.name, entry.statement.predicate["replacement"]
@@ -289,6 +307,37 @@ def _require_chain(last: LoggedStatement | None, entry: LoggedStatement) -> None
         )
 
 
+def _require_next_month(last: LoggedStatement | None, entry: LoggedStatement) -> None:
+    month = entry.statement.predicate["month"]
+    if last is not None and month != (expected := _after(last.statement.predicate["month"])):
+        raise Broken(
+            f"the set at leaf {entry.index} is of {month}, the one at leaf {last.index} before it of "
+            f"{last.statement.predicate['month']}",
+            where=f"leaf {entry.index}: $.predicate.month",
+            expected=expected,
+            found=month,
+        )
+
+
+def _require_future(entry: LoggedStatement) -> None:
+    """Check that no cohort of a set should have retired before the set's month."""
+    says = entry.statement.predicate
+    for item in says["cohorts"]:
+        if item["retires"] < says["month"]:
+            raise Broken(
+                f"the set at leaf {entry.index} is of {says['month']}, and lists {item['id']}",
+                where=f"leaf {entry.index}: $.predicate.cohorts",
+                expected=f"cohorts that retire in {says['month']} or later",
+                found=item["id"],
+            )
+
+
+def _after(month: str) -> str:
+    """Give the month after one, both as YYYY-MM."""
+    months = 12 * int(month[:4]) + int(month[5:])
+    return f"{months // 12:04}-{months % 12 + 1:02}"
+
+
 def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> dict[str, list[str]]:
     """Check that a set repeats every live cohort as it is; it may add new ones, and never brings one back."""
     says = {str(item["id"]): list(item["tasks"]) for item in entry.statement.predicate["cohorts"]}
@@ -318,7 +367,14 @@ def _restated(live: dict[str, list[str]] | None, retired: set[str], entry: Logge
 
 
 def _retired(live: dict[str, list[str]] | None, retired: set[str], entry: LoggedStatement) -> str:
-    name = str(entry.statement.predicate["cohort"])
+    name, month = str(entry.statement.predicate["cohort"]), entry.statement.predicate["month"]
+    if name != f"cohort-{month}":
+        raise Broken(
+            f"leaf {entry.index} retires {name} in {month}",
+            where=f"leaf {entry.index}: $.predicate.cohort",
+            expected=f"cohort-{month}",
+            found=name,
+        )
     if name in retired or (live is not None and name not in live):
         raise Broken(
             f"leaf {entry.index} retires {name}, which is not live",
