@@ -21,6 +21,7 @@ from vault.ledger.signatures.cosignature import parse_key
 from vault.ledger.signatures.note import Verifier, open_note, take_apart
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.signatures.proof import Proof
+from vault.ledger.statements.shape import natural
 from vault.ledger.tree import merkle
 from vault.ledger.tree.tiles import HEAD
 from vault.ledger.write.fsck import fsck as check_log_folder
@@ -85,9 +86,9 @@ def verify_inclusion(document: Document) -> Answer:
     return _verdict(
         lambda: merkle.verify_inclusion(
             _bytes(document["leafHash"], 32),
-            document["leafIdx"],
-            document["treeSize"],
-            [_bytes(part, 32) for part in document["proof"]],
+            _number(document, "leafIdx"),
+            _number(document, "treeSize"),
+            [_bytes(part, 32) for part in _list(document, "proof")],
             _bytes(document["root"], 32),
         )
     )
@@ -97,11 +98,11 @@ def verify_consistency(document: Document) -> Answer:
     """{"size1", "size2", "root1", "root2", "proof"} to {"ok"}."""
     return _verdict(
         lambda: merkle.verify_consistency(
-            document["size1"],
-            document["size2"],
+            _number(document, "size1"),
+            _number(document, "size2"),
             _bytes(document["root1"], 32),
             _bytes(document["root2"], 32),
-            [_bytes(part, 32) for part in document["proof"]],
+            [_bytes(part, 32) for part in _list(document, "proof")],
         )
     )
 
@@ -109,7 +110,7 @@ def verify_consistency(document: Document) -> Answer:
 def note_verify(document: Document) -> Answer:
     """{"note", "keys": [vkey]} to {"ok", "verified": [names], "text"}."""
     try:
-        opened = open_note(document["note"], [parse_key(key) for key in document["keys"]])
+        opened = open_note(document["note"], [parse_key(key) for key in _list(document, "keys")])
     except Broken as error:
         return {"ok": False, "verified": [], **_reason(error)}, False
     return {"ok": True, "verified": [key.partition("+")[0] for key in opened.verified], "text": opened.text}, True
@@ -143,7 +144,7 @@ def proof_verify(document: Document) -> Answer:
 
 def tiles_root(document: Document) -> Answer:
     """{"dir", "keys"} to {"size", "root"}, rebuilt from the tiles of leaves; with keys the head has to say so too."""
-    folder, keys = Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]]
+    folder, keys = Path(document["dir"]), [Verifier.parse(key) for key in _list(document, "keys")]
     try:
         size, root = rebuilt(folder)
         head = open_checkpoint((folder / HEAD).read_bytes(), keys)[0] if keys else None
@@ -163,7 +164,7 @@ def tiles_root(document: Document) -> Answer:
 def fsck(document: Document) -> Answer:
     """{"dir", "keys"} to {"ok", "problems"}."""
     try:
-        _, problems = check_log_folder(Path(document["dir"]), [Verifier.parse(key) for key in document["keys"]])
+        _, problems = check_log_folder(Path(document["dir"]), [Verifier.parse(key) for key in _list(document, "keys")])
     except Broken as error:
         return {"ok": False, "problems": [str(error)], "evidence": _reason(error)["evidence"]}, False
     return {"ok": not problems, "problems": problems}, not problems
@@ -211,9 +212,22 @@ def _reason(error: VaultError) -> dict[str, Any]:
 def _verdict(check: Callable[[], object]) -> Answer:
     try:
         check()
-    except VaultError as error:
+    except Broken as error:
         return {"ok": False, **_reason(error)}, False
     return {"ok": True}, True
+
+
+def _number(document: Document, name: str) -> int:
+    """Read a whole number from 0; `true` is none, although Python takes it for 1."""
+    natural(document[name], f"$.{name}")
+    number: int = document[name]
+    return number
+
+
+def _list(document: Document, name: str) -> list[Any]:
+    if not isinstance(document[name], list):
+        raise Malformed(f"$.{name} must be a list")
+    return list(document[name])
 
 
 def _bytes(text: str, length: int | None = None) -> bytes:

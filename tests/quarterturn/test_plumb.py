@@ -60,7 +60,20 @@ def test_every_verb_that_is_offered_is_there() -> None:
     assert set(verbs.VERBS) | set(verbs.FOLDERS) == set(plumbing.VERBS)
 
 
+TWO = MerkleTree([leaf_hash(leaf) for leaf in LEAVES[:2]])
+INCLUSION = {
+    "leafIdx": 1,
+    "treeSize": 2,
+    "leafHash": b64(leaf_hash(LEAVES[1])),
+    "root": b64(TWO.root(2)),
+    "proof": [b64(digest) for digest in inclusion_proof(TWO.node, 1, 2)],
+}
+SAME = {"size1": 1, "size2": 1, "root1": b64(TWO.root(1)), "root2": b64(TWO.root(1)), "proof": []}
+STRANGE = [True, 1.0, "1", None, -1]
+"""Values that are no leaf's index and no size, though some of them equal 1 in Python."""
 YES = [
+    ("verify-inclusion", INCLUSION, {"ok": True}),
+    ("verify-consistency", SAME, {"ok": True}),
     ("commit", {"task": {"b": 1, "a": "é"}, "salt": b64(bytes(32))}, None),
     ("leaf-hash", {"leaf": b64(b"leaf 0")}, {"hash": b64(hashlib.sha256(b"\0leaf 0").digest())}),
     (
@@ -92,6 +105,15 @@ WHAT = [
     ("leaf-hash", {}, "has no field 'leaf'"),
     ("leaf-hash", {"leaf": "AAB="}, "not canonical base64"),
     ("leaf-hash", [], "holds no JSON object"),
+    *[("verify-inclusion", INCLUSION | {"leafIdx": it}, "$.leafIdx must be a whole number") for it in STRANGE],
+    *[("verify-inclusion", INCLUSION | {"treeSize": it}, "$.treeSize must be a whole number") for it in STRANGE],
+    *[("verify-consistency", SAME | {"size1": it}, "$.size1 must be a whole number") for it in STRANGE],
+    *[("verify-consistency", SAME | {"size2": it}, "$.size2 must be a whole number") for it in STRANGE],
+    ("verify-inclusion", INCLUSION | {"proof": {}}, "$.proof must be a list"),
+    ("verify-consistency", SAME | {"proof": {}}, "$.proof must be a list"),
+    ("tiles-root", {"dir": "log", "keys": {}}, "$.keys must be a list"),
+    ("fsck", {"dir": "log", "keys": {}}, "$.keys must be a list"),
+    ("note-verify", {"note": NOTE, "keys": {LOG.verifier.vkey: 1}}, "$.keys must be a list"),
 ]
 
 
@@ -115,17 +137,21 @@ def test_no_is_1_with_a_sentence(plumb, verb, document, why) -> None:
 
 @pytest.mark.parametrize(("verb", "document", "why"), WHAT)
 def test_malformed_input_is_exit_code_2_with_a_sentence(plumb, verb, document, why) -> None:
+    if verb in verbs.FOLDERS:  # on a command line these take words and no document
+        assert why in json.loads(plumb(verb, document, options=["--lines"]).out)["error"]
+        return
     said = plumb(verb, document)
     assert (said.code, said.out) == (2, "")
     assert why in said.err
 
 
 def test_with_lines_each_gets_its_answer_and_the_exit_code_is_0(plumb) -> None:
-    cases = [case for case in YES + NO + WHAT if case[0] == "note-verify"]
-    said = plumb("note-verify", *(document for _, document, _ in cases), "no json", options=["--lines"])
+    good = [document for verb, document, _ in YES if verb == "note-verify"]
+    bad = [document for verb, document, _ in NO + WHAT if verb == "note-verify"]
+    said = plumb("note-verify", *good, *bad, "no json", options=["--lines"])
     answers = [json.loads(line) for line in said.out.splitlines()]
     assert said.code == 0
-    assert [answer["ok"] for answer in answers] == [True, True, False, False, False, False]
+    assert [answer["ok"] for answer in answers] == [True] * len(good) + [False] * (len(bad) + 1)
 
 
 def test_canonical_bytes_come_as_they_are_or_line_by_line(plumb) -> None:

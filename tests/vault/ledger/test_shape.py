@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from vault.errors import Malformed
 from vault.ledger.release import contents
 from vault.ledger.statements.jcs import canonical, parse_canonical
-from vault.ledger.statements.shape import anything, list_of, matching, natural, one_of, record, sha256, text
+from vault.ledger.statements.shape import (
+    anything,
+    list_of,
+    matching,
+    natural,
+    one_of,
+    positive,
+    record,
+    sha256,
+    text,
+)
 from vault.ledger.statements.statement import KINDS
 
 from ..builders import RESULT_ROW, flips
@@ -108,3 +118,10 @@ def test_other_bytes_for_the_same_are_refused(line):
 def test_a_pattern_that_could_leave_its_text_has_no_short_way():
     assert matching(r"[^+]+", "anything without a plus sign").written is None
     assert record(a=matching(r"[^+]+", "so"), b=sha256).written is None
+
+
+@pytest.mark.parametrize("shape", [natural, positive])
+@pytest.mark.parametrize("value", [True, 1.0, "1", None])
+def test_what_equals_a_whole_number_in_python_is_none(shape, value):
+    with pytest.raises(Malformed, match="must be a whole number"):
+        shape(value, "$.size")
