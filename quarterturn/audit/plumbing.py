@@ -1,14 +1,17 @@
 """Plumbing verbs: each takes a JSON document and gives a JSON document and yes or no.
 
-Binary fields are base64 in its canonical form. Input that is understood but does not hold gives a no with a sentence
-(`error`) and what disagrees (`evidence`, where byte strings are in hex); input that is not understood raises.
+Hashes, salts and keys, which have 32 bytes, are lower-case hex, as releases have them, or canonical base64, as the C2SP
+formats have them: 64 characters or 44, so that no text is both. A leaf, of any length, is canonical base64. Input that
+is understood but does not hold gives a no with a sentence (`error`) and what disagrees (`evidence`, where byte strings
+are in hex); input that is not understood raises.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,10 @@ from quarterturn.errors import Malformed
 from vault.canonical import canonical, parse
 from vault.commitment import commitment
 from vault.errors import Broken, VaultError
+from vault.errors import Malformed as VaultMalformed
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.cosignature import parse_key
-from vault.ledger.signatures.note import Verifier, open_note, take_apart
+from vault.ledger.signatures.note import Verifier, decode_base64, open_note, take_apart
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.signatures.proof import Proof
 from vault.ledger.statements.shape import natural
@@ -28,6 +32,9 @@ from vault.ledger.write.fsck import fsck as check_log_folder
 from vault.ledger.write.fsck import rebuilt
 from vault.task import variant as variants
 from vault.task.document import Task
+
+HASH_BYTES = merkle.HASH_BYTES  # and of a salt, and of a variant key
+_HEX = re.compile(f"[0-9a-f]{{{2 * HASH_BYTES}}}")
 
 Document = Mapping[str, Any]
 Answer = tuple[dict[str, Any], bool]
@@ -73,23 +80,25 @@ def jcs_line(text: bytes) -> dict[str, Any]:
 
 def commit(document: Document) -> Answer:
     """{"task", "salt"} to {"commitment": hex}."""
-    return {"commitment": commitment("commit", canonical(document["task"]), _bytes(document["salt"], 32)).hex()}, True
+    return {
+        "commitment": commitment("commit", canonical(document["task"]), _hash(document["salt"], "$.salt")).hex()
+    }, True
 
 
 def leaf_hash(document: Document) -> Answer:
     """{"leaf"} to {"hash"}."""
-    return {"hash": base64.b64encode(merkle.leaf_hash(_bytes(document["leaf"]))).decode()}, True
+    return {"hash": base64.b64encode(merkle.leaf_hash(decode_base64(document["leaf"], "$.leaf"))).decode()}, True
 
 
 def verify_inclusion(document: Document) -> Answer:
     """{"leafIdx", "treeSize", "root", "leafHash", "proof"} to {"ok"}."""
     return _verdict(
         lambda: merkle.verify_inclusion(
-            _bytes(document["leafHash"], 32),
+            _hash(document["leafHash"], "$.leafHash"),
             _number(document, "leafIdx"),
             _number(document, "treeSize"),
-            [_bytes(part, 32) for part in _list(document, "proof")],
-            _bytes(document["root"], 32),
+            _proof(document),
+            _hash(document["root"], "$.root"),
         )
     )
 
@@ -100,9 +109,9 @@ def verify_consistency(document: Document) -> Answer:
         lambda: merkle.verify_consistency(
             _number(document, "size1"),
             _number(document, "size2"),
-            _bytes(document["root1"], 32),
-            _bytes(document["root2"], 32),
-            [_bytes(part, 32) for part in _list(document, "proof")],
+            _hash(document["root1"], "$.root1"),
+            _hash(document["root2"], "$.root2"),
+            _proof(document),
         )
     )
 
@@ -136,7 +145,7 @@ def proof_verify(document: Document) -> Answer:
     """{"proof", "leaf", "policy"} to {"ok", "index"}."""
     proof = Proof.parse(document["proof"])
     try:
-        proof.verify(_bytes(document["leaf"]), Policy.parse(document["policy"]))
+        proof.verify(decode_base64(document["leaf"], "$.leaf"), Policy.parse(document["policy"]))
     except Broken as error:
         return {"ok": False, **_reason(error)}, False
     return {"ok": True, "index": proof.index}, True
@@ -176,7 +185,7 @@ def variant(document: Document) -> Answer:
     if task.variant_key is None:
         values = variants.first(task.free)
     else:
-        key = _bytes(document["key"], variants.KEY_SIZE)
+        key = _hash(document["key"], "$.key")
         if variants.digest(key) != task.variant_key:
             no = Broken(
                 f"task {task.id} was committed to with another key: its SHA-256 is not {task.variant_key}",
@@ -230,11 +239,19 @@ def _list(document: Document, name: str) -> list[Any]:
     return list(document[name])
 
 
-def _bytes(text: str, length: int | None = None) -> bytes:
-    try:
-        value = base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise Malformed(f"a binary field is not canonical base64: {error}") from error
-    if base64.b64encode(value).decode() != text or (length is not None and len(value) != length):
-        raise Malformed(f"a binary field is not canonical base64 of {length} bytes")
-    return value
+def _proof(document: Document) -> list[bytes]:
+    return [_hash(part, f"$.proof[{place}]") for place, part in enumerate(_list(document, "proof"))]
+
+
+def _hash(value: Any, place: str) -> bytes:
+    """Read 32 bytes; a message never quotes them, since a salt may be a private task's."""
+    if isinstance(value, str):
+        if _HEX.fullmatch(value):
+            return bytes.fromhex(value)
+        with suppress(VaultMalformed):
+            if len(data := decode_base64(value, place)) == HASH_BYTES:
+                return data
+    raise Malformed(
+        f"{place} must be {HASH_BYTES} bytes: {2 * HASH_BYTES} lower-case hexadecimal digits, as in a release, or "
+        "canonical base64, as in a checkpoint"
+    )

@@ -11,13 +11,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn.audit import plumbing
 from quarterturn.cli.auditing import plumb as verbs
+from vault.canonical import canonical
+from vault.commitment import commitment
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 from vault.ledger.signatures.proof import Proof
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
-from vault.ledger.tree.tiles import entries_path, tile_path
+from vault.ledger.tree.tiles import entries_path, tile_path, unpack_entries
 from vault.ledger.write.append import LogWriter
+
+from ..vault.builders import RELEASE, VECTORS
 
 LOG = Signer("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 WITNESS = Cosigner("witness.example/w1", Ed25519PrivateKey.from_private_bytes(bytes(32)))
@@ -71,6 +75,17 @@ INCLUSION = {
 SAME = {"size1": 1, "size2": 1, "root1": b64(TWO.root(1)), "root2": b64(TWO.root(1)), "proof": []}
 STRANGE = [True, 1.0, "1", None, -1]
 """Values that are no leaf's index and no size, though some of them equal 1 in Python."""
+FORMS = "64 lower-case hexadecimal digits, as in a release, or canonical base64, as in a checkpoint"
+NO_SALT = [
+    "",
+    bytes(31).hex(),
+    "AB" * 32,
+    b64(bytes(31)),
+    b64(bytes(33)),
+    b64(bytes(32)).rstrip("="),
+    "a" * 63 + "\n",
+    7,
+]
 YES = [
     ("verify-inclusion", INCLUSION, {"ok": True}),
     ("verify-consistency", SAME, {"ok": True}),
@@ -103,7 +118,11 @@ WHAT = [
     ("note-verify", {"note": NOTE, "keys": ["key"]}, "a verifier key reads"),
     ("note-verify", {"note": 1, "keys": []}, "wrong type"),
     ("leaf-hash", {}, "has no field 'leaf'"),
-    ("leaf-hash", {"leaf": "AAB="}, "not canonical base64"),
+    ("leaf-hash", {"leaf": "AAB="}, "$.leaf is not canonical base64"),
+    ("leaf-hash", {"leaf": "b"}, "$.leaf is not base64"),
+    *[("commit", {"task": {}, "salt": salt}, f"$.salt must be 32 bytes: {FORMS}") for salt in NO_SALT],
+    ("verify-inclusion", INCLUSION | {"proof": [b64(bytes(32)), "ab"]}, f"$.proof[1] must be 32 bytes: {FORMS}"),
+    ("verify-inclusion", INCLUSION | {"root": None}, f"$.root must be 32 bytes: {FORMS}"),
     ("leaf-hash", [], "holds no JSON object"),
     *[("verify-inclusion", INCLUSION | {"leafIdx": it}, "$.leafIdx must be a whole number") for it in STRANGE],
     *[("verify-inclusion", INCLUSION | {"treeSize": it}, "$.treeSize must be a whole number") for it in STRANGE],
@@ -143,6 +162,50 @@ def test_malformed_input_is_exit_code_2_with_a_sentence(plumb, verb, document, w
     said = plumb(verb, document)
     assert (said.code, said.out) == (2, "")
     assert why in said.err
+
+
+def as_hex(value):
+    """Write every base64 of 32 bytes in a document as hex."""
+    if isinstance(value, dict):
+        return {key: as_hex(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_hex(item) for item in value]
+    return base64.b64decode(value).hex() if isinstance(value, str) and len(value) == 44 else value
+
+
+@pytest.mark.parametrize(
+    ("verb", "document"),
+    [
+        ("commit", {"task": {}, "salt": b64(bytes(range(32)))}),
+        ("verify-inclusion", INCLUSION),
+        ("verify-consistency", SAME),
+    ],
+)
+def test_hex_and_base64_give_the_same_answer(plumb, verb, document) -> None:
+    assert as_hex(document) != document
+    assert plumb(verb, as_hex(document)).out == plumb(verb, document).out
+
+
+def test_what_a_release_has_is_taken_as_it_stands_there(plumb) -> None:
+    release = VECTORS / "good" / RELEASE
+    files = [(release / name).read_text().splitlines() for name in ("tasks.jsonl", "openings.jsonl")]
+    rows = [map(json.loads, lines) for lines in files]
+    for task, opening in zip(*rows, strict=True):
+        said = plumb("commit", {"task": task, "salt": opening["salt"]})
+        assert json.loads(said.out) == {"commitment": opening["commitment"]}
+    result = json.loads((release / "results.jsonl").read_text().splitlines()[0])
+    bound = commitment("result", canonical(result["result"]), bytes.fromhex(result["salt"]))
+    leaves = unpack_entries((release / "log" / entries_path(0, 16)).read_bytes(), 16)
+    scores = [json.loads(leaf)["predicate"] for leaf in leaves if b"urn:quarterturn:score:v1" in leaf]
+    score = next(score for score in scores if score["run"] == result["run"])
+    document = {
+        "leafIdx": result["position"],
+        "treeSize": score["count"],
+        "leafHash": leaf_hash(bound).hex(),
+        "root": score["results_root"],
+        "proof": result["proof"],
+    }
+    assert json.loads(plumb("verify-inclusion", document).out) == {"ok": True}
 
 
 def test_with_lines_each_gets_its_answer_and_the_exit_code_is_0(plumb) -> None:

@@ -45,6 +45,10 @@ def test_the_values_are_those_that_the_submitter_was_served(task, plumb):
     assert json.loads(said.out) == {"ok": True, "values": values, "goal": task.filled(values).goal}
 
 
+def test_the_key_may_stand_as_a_release_has_it(task, plumb):
+    assert plumb(asked(task, key=KEY.hex())).out == plumb(asked(task)).out
+
+
 def test_another_key_than_the_one_committed_to_is_a_no_with_a_sentence(task, plumb):
     said = plumb(asked(task, key=base64.b64encode(bytes(32)).decode()))
     assert said.code == 1

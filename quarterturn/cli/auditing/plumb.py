@@ -17,6 +17,9 @@ import typer
 if TYPE_CHECKING:
     from quarterturn.audit.plumbing import Answer
 
+ABOUT = """Single checks for scripts: JSON in, JSON out. Exit 0 yes, 1 no, 2 not understood.
+
+A hash, a salt or a key has 32 bytes: in hex, as in a release, or in base64, as in a checkpoint. A leaf is in base64."""
 VERBS = {
     "commit": '{"task", "salt"} to {"commitment": hex}.',
     "leaf-hash": '{"leaf"} to {"hash"}.',
@@ -39,7 +42,7 @@ Keys = Annotated[list[str] | None, typer.Option("--key", help="A verifier key of
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    plumb = typer.Typer(help="Single checks for scripts: JSON in, JSON out. Exit 0 yes, 1 no, 2 not understood.")
+    plumb = typer.Typer(help=ABOUT)
     for name, about in VERBS.items():
         plumb.command(name, help=about)(_command(name))
     for name, about in FOLDERS.items():
