@@ -2053,7 +2053,7 @@ no byte of a line that counts can change unnoticed.
             ...
 
         def accepts(self, text: bytes, signature: bytes) -> bool:
-            """Tell whether `signature` is this key's over `text`."""
+            """Tell whether `signature` is this key's over `text`; a witness's raises Broken where its time is 0."""
             ...
 
 
@@ -2401,6 +2401,10 @@ signature over a message that depends on the type of the key:
 - ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
 
 One public key belongs to one witness name: the Ed25519 message does not hold the name.
+
+The time is that at which the cosignature was made. The specification lets an ML-DSA-44 cosigner write 0 if it does not
+say that the tree is the largest that it has seen; whoever asks for a quorum of witnesses asks for just that statement,
+so a cosignature of the time 0 is refused, of either type.
 """
 
     try:
@@ -2423,6 +2427,7 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
         from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
     except ImportError:
         MLDSA44PublicKey = getattr(vault_ledger_signatures_ed25519, 'MLDSA44PublicKey', None)
+    Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
     Checkpoint = vault_ledger_signatures_checkpoint.Checkpoint
     LOG = vault_ledger_signatures_note.ED25519
@@ -2496,7 +2501,11 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
             return self.kind == ED25519 or MLDSA44PublicKey is not None
 
         def accepts(self, text: bytes, signature: bytes) -> bool:
-            """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+            """Tell whether `signature`, with its time, is this witness's over a checkpoint's text.
+
+        Raises:
+            Broken: it is, but its time is 0.
+        """
             if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
                 return False
             try:
@@ -2507,6 +2516,14 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
                     MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
             except (InvalidSignature, ValueError, Malformed):
                 return False
+            if time_of(signature) == 0:
+                raise Broken(
+                    f"the cosignature by {self.name} has the time 0, so it does not say that this was the largest tree "
+                    "that the witness had seen; ask the witness for one with a time",
+                    where=f"the time of the cosignature by {self.name}",
+                    expected=f"1 to {LATEST}",
+                    found=0,
+                )
             return True
 
 
@@ -2525,8 +2542,8 @@ One public key belongs to one witness name: the Ed25519 message does not hold th
 
         def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
             """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
-            if not 0 <= seconds <= LATEST:
-                raise Malformed("a cosignature's time is in seconds from 1970 on")
+            if not 0 < seconds <= LATEST:
+                raise Malformed(f"a cosignature's time is 1 to {LATEST} seconds after 1970 began, not {seconds}")
             witness = self.witness
             message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
             return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))
@@ -3719,6 +3736,8 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     Outcome = tuple[State, str]
 
+    _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
+
 
     def files(case: AuditState) -> Outcome:
         """1. The files are those of the manifest, and there are no others."""
@@ -3905,6 +3924,8 @@ Each step takes the case, adds its evidence to it, and gives `(state, sentence)`
 
     def _seen(witness: tuple[str, int]) -> str:
         name, seconds = witness
+        if seconds > _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
+            return f"{name} ({seconds} seconds after 1970 began)"
         return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 

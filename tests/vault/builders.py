@@ -15,8 +15,9 @@ from vault.database import transaction
 from vault.errors import Malformed, VaultError
 from vault.keys.locks.passphrase import Cost
 from vault.ledger.audit.report import AuditReport
+from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
-from vault.ledger.signatures.note import Signer
+from vault.ledger.signatures.note import Signer, line
 
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
@@ -67,6 +68,17 @@ WITNESSES = {
     "B": Cosigner("b.example/w", edwards(2)),
     "C": Cosigner("c.example/w", MLDSA44PrivateKey.from_seed_bytes(b"\3" * 32)),
 }
+
+
+def cosigned_at(cosigner: Cosigner, head: Checkpoint, seconds: int) -> str:
+    """Cosign a checkpoint at any time, even one that no witness of ours would sign."""
+    witness, time = cosigner.witness, seconds.to_bytes(8, "big")
+    if isinstance(cosigner.key, Ed25519PrivateKey):
+        message = f"cosignature/v1\ntime {seconds}\n{head.format()}".encode()
+    else:
+        names = [bytes([len(name)]) + name.encode() for name in (cosigner.name, head.origin)]
+        message = b"subtree/v1\n\0" + names[0] + time + names[1] + bytes(8) + head.size.to_bytes(8, "big") + head.root
+    return line(cosigner.name, witness.key_id, time + cosigner.key.sign(message))
 
 
 def turned(data: bytes, *bits: int) -> bytes:

@@ -14,7 +14,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.signatures.policy import Policy
 
-from ..builders import RELEASE, VECTORS, WITNESSES, signer
+from ..builders import RELEASE, VECTORS, WITNESSES, cosigned_at, signer
 
 ROOT = Path(__file__).resolve().parents[3]
 KEY = (VECTORS / "log.vkey").read_text().strip()
@@ -86,6 +86,34 @@ def test_a_cosignature_of_another_head_fails_the_whole_note(bundle):
     failed = audit(bundle, [KEY], policy=Policy.parse(f"{KNOWN}quorum B\n")).failed
     assert failed
     assert "does not verify" in failed.detail
+
+
+@pytest.mark.parametrize("python", [None, ("-I",), ("-I", "-S")], ids=["modules", "with the package", "with none"])
+def test_a_cosignature_of_the_time_0_says_nothing_and_is_refused(bundle, python):
+    path, policy = bundle / "log" / "checkpoint", bundle.parent / "policy"
+    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
+    path.write_text(path.read_text() + cosigned_at(WITNESSES["A"], head, 0))
+    policy.write_text(f"{KNOWN}quorum A\n")
+    if python is None:
+        report = audit(bundle, [KEY], policy=Policy.parse(policy.read_text())).as_json()
+    else:
+        command = [sys.executable, *python, ROOT / "docs" / "audit.py", bundle, "--key", VECTORS / "log.vkey"]
+        said = subprocess.run([*command, "--policy", policy, "--json"], capture_output=True, text=True, check=False)
+        assert said.returncode == 1, said.stderr
+        report = json.loads(said.stdout)
+    assert report["failed"] == 2
+    assert "the cosignature by a.example/w has the time 0" in report["steps"][1]["detail"]
+    assert report["steps"][1]["evidence"]["found"] == 0
+
+
+@pytest.mark.parametrize("seconds", [1, 253_402_300_800, 2**63 - 1])
+def test_a_time_that_no_calendar_has_is_shown_in_seconds(bundle, seconds):
+    path = bundle / "log" / "checkpoint"
+    head = Checkpoint.parse(take_apart(path.read_bytes())[0])
+    path.write_text(path.read_text() + cosigned_at(WITNESSES["A"], head, seconds))
+    step = audit(bundle, [KEY], policy=Policy.parse(f"{KNOWN}quorum A\n")).steps[1]
+    shown = "1970-01-01T00:00:01Z" if seconds == 1 else f"{seconds} seconds after 1970 began"
+    assert step.proved.endswith(f"cosigned by A ({shown})")
 
 
 def test_without_a_policy_nobody_is_believed_and_that_is_said(bundle):

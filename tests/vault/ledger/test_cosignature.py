@@ -11,7 +11,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner, Witness, parse_key, times
 from vault.ledger.signatures.note import Verifier, open_note, read_line, read_vkey, write_vkey
 
-from ..builders import edwards, flips, signer
+from ..builders import cosigned_at, edwards, flips, signer
 
 NOW = 1_679_315_147
 HEAD = Checkpoint("bench.example/log", 42, hashlib.sha256(b"root").digest())
@@ -102,10 +102,29 @@ def test_a_witness_key_is_no_log_key():
         Verifier.parse(EDWARDS.witness.vkey)
 
 
-@pytest.mark.parametrize("seconds", [-1, 2**63])
-def test_a_time_beyond_all_times_is_refused(seconds):
-    with pytest.raises(VaultError, match="seconds from 1970"):
+@pytest.mark.parametrize("seconds", [-1, 0, 2**63])
+def test_a_time_beyond_all_times_is_not_signed(seconds):
+    with pytest.raises(VaultError, match="seconds after 1970 began"):
         EDWARDS.cosign(HEAD, seconds)
+
+
+@BOTH
+def test_a_cosignature_of_the_time_0_is_refused_though_it_verifies(cosigner):
+    for seconds, refused in ((1, False), (0, True)):
+        note = HEAD.sign(LOG) + cosigned_at(cosigner, HEAD, seconds)
+        if not refused:
+            assert cosigner.witness.vkey in open_note(note, [LOG.verifier, cosigner.witness]).verified
+            continue
+        with pytest.raises(Broken, match="has the time 0") as caught:
+            open_note(note, [LOG.verifier, cosigner.witness])
+        assert caught.value.evidence.found == 0
+        assert open_note(note, [LOG.verifier]).ignored == (cosigner.name,), "whom nobody named proves nothing anyway"
+
+
+@BOTH
+def test_a_time_without_a_signature_is_no_signature(cosigner):
+    *_, signed = read_line(cosigned_at(cosigner, HEAD, 0).removesuffix("\n"))
+    assert not cosigner.witness.accepts(HEAD.format().encode(), signed[:-1] + bytes([signed[-1] ^ 1]))
 
 
 def test_no_private_key_is_in_a_repr():

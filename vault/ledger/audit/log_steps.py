@@ -33,6 +33,8 @@ from vault.ledger.tree.tiles import (
 
 Outcome = tuple[State, str]
 
+_CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
+
 
 def files(case: AuditState) -> Outcome:
     """1. The files are those of the manifest, and there are no others."""
@@ -219,6 +221,8 @@ def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
 
 def _seen(witness: tuple[str, int]) -> str:
     name, seconds = witness
+    if seconds > _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
+        return f"{name} ({seconds} seconds after 1970 began)"
     return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
 
 

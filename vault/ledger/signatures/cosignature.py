@@ -7,6 +7,10 @@ signature over a message that depends on the type of the key:
 - ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
 
 One public key belongs to one witness name: the Ed25519 message does not hold the name.
+
+The time is that at which the cosignature was made. The specification lets an ML-DSA-44 cosigner write 0 if it does not
+say that the tree is the largest that it has seen; whoever asks for a quorum of witnesses asks for just that statement,
+so a cosignature of the time 0 is refused, of either type.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
-from vault.errors import Malformed
+from vault.errors import Broken, Malformed
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import ED25519 as LOG
 from vault.ledger.signatures.note import (
@@ -90,7 +94,11 @@ class Witness:
         return self.kind == ED25519 or MLDSA44PublicKey is not None
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text.
+
+        Raises:
+            Broken: it is, but its time is 0.
+        """
         if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
             return False
         try:
@@ -101,6 +109,14 @@ class Witness:
                 MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
         except (InvalidSignature, ValueError, Malformed):
             return False
+        if time_of(signature) == 0:
+            raise Broken(
+                f"the cosignature by {self.name} has the time 0, so it does not say that this was the largest tree "
+                "that the witness had seen; ask the witness for one with a time",
+                where=f"the time of the cosignature by {self.name}",
+                expected=f"1 to {LATEST}",
+                found=0,
+            )
         return True
 
 
@@ -119,8 +135,8 @@ class Cosigner:
 
     def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
         """Give the signature line, with its newline, that says: at this time, this was the largest tree I saw."""
-        if not 0 <= seconds <= LATEST:
-            raise Malformed("a cosignature's time is in seconds from 1970 on")
+        if not 0 < seconds <= LATEST:
+            raise Malformed(f"a cosignature's time is 1 to {LATEST} seconds after 1970 began, not {seconds}")
         witness = self.witness
         message = _message(self.name, witness.kind, checkpoint.format().encode(), seconds)
         return line(self.name, witness.key_id, seconds.to_bytes(TIME_BYTES, "big") + self.key.sign(message))

@@ -50,7 +50,7 @@ class Key(Protocol):
         ...
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`."""
+        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where its time is 0."""
         ...
 
 
