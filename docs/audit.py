@@ -1899,7 +1899,7 @@ def vault_ledger_signatures_ed25519():
 
 It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
 `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
-key that is not the one encoding of its point.
+key that is not the one encoding of its point. Which other keys are refused is the rule of `strict_ed25519.py`.
 """
 
 
@@ -1996,6 +1996,68 @@ key that is not the one encoding of its point.
 vault_ledger_signatures_ed25519 = vault_ledger_signatures_ed25519()
 
 
+def vault_ledger_signatures_strict_ed25519():
+    """Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it, and for browsers.
+
+Libraries differ in which keys they take, so the rule is checked here before any of them is asked. The public key, and R
+in the first half of a signature, must each be
+
+1. 32 bytes whose y is below p = 2^255 - 19, and that encode no x = 0 with a sign (RFC 8032, section 5.1.3). OpenSSL
+   reduces y modulo p instead, and so gives one key two texts.
+2. no point of small order, of which there are eight. RFC 8032 says nothing of them; Web Cryptography says that both are
+   refused. Whoever likes can sign under such a key, and one signature fits many texts.
+
+For the rest it is RFC 8032, section 5.1.7, without a cofactor. The script `note.js` of `vault.ledger.browser` has the
+same rule.
+"""
+
+    try:
+        from cryptography.exceptions import InvalidSignature
+    except ImportError:
+        InvalidSignature = getattr(vault_ledger_signatures_ed25519, 'InvalidSignature', None)
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        Ed25519PublicKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PublicKey', None)
+
+
+    POINT_BYTES = 32
+    _P = 2**255 - 19
+    _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+    _SMALL_ORDER = frozenset({1, _P - 1, 0, _ORDER_8, _P - _ORDER_8})  # y of the points of order 1, 2, 4, 8 and 8
+
+
+    def fault(point: bytes) -> str | None:
+        """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is wrong with them.
+
+    Whether they are a point of the curve at all is found out where they verify something.
+    """
+        y = int.from_bytes(point, "little") & ((1 << 255) - 1)
+        if len(point) != POINT_BYTES:
+            return f"has {len(point)} bytes; an Ed25519 public key has {POINT_BYTES}"
+        if y >= _P:
+            return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
+        if y in _SMALL_ORDER:
+            return "is a point of small order, under which everybody can sign"
+        return None
+
+
+    def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
+        """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+        if fault(public) or fault(signature[:POINT_BYTES]):
+            return False
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_signatures_strict_ed25519 = vault_ledger_signatures_strict_ed25519()
+
+
 def vault_ledger_signatures_note():
     """Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
 
@@ -2008,25 +2070,18 @@ no byte of a line that counts can change unnoticed.
 """
 
     try:
-        from cryptography.exceptions import InvalidSignature
-    except ImportError:
-        InvalidSignature = getattr(vault_ledger_signatures_ed25519, 'InvalidSignature', None)
-    try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ImportError:
         Ed25519PrivateKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PrivateKey', None)
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:
-        Ed25519PublicKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PublicKey', None)
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
+    fault = vault_ledger_signatures_strict_ed25519.fault
+    verifies = vault_ledger_signatures_strict_ed25519.verifies
 
 
 
 
     ED25519 = b"\x01"
-    KEY_BYTES = 32
     ID_BYTES = 4
     MAX_NOTE = 1 << 20
     MAX_SIGNATURES = 100
@@ -2071,8 +2126,8 @@ no byte of a line that counts can change unnoticed.
 
         def __post_init__(self) -> None:
             require_name(self.name)
-            if len(self.public) != KEY_BYTES:
-                raise Malformed(f"an Ed25519 public key has {KEY_BYTES} bytes, this one {len(self.public)}")
+            if why := fault(self.public):
+                raise Malformed(f"the public key of {self.name} {why}", where=f"the public key of {self.name}")
 
         @classmethod
         def parse(cls, vkey: str) -> Verifier:
@@ -2098,11 +2153,7 @@ no byte of a line that counts can change unnoticed.
 
         def accepts(self, text: bytes, signature: bytes) -> bool:
             """Tell whether `signature` is this key's over `text`."""
-            try:
-                Ed25519PublicKey.from_public_bytes(self.public).verify(signature, text)
-            except (InvalidSignature, ValueError):
-                return False
-            return True
+            return verifies(self.public, signature, text)
 
 
     @dataclass(frozen=True)
@@ -2416,10 +2467,6 @@ so a cosignature of the time 0 is refused, of either type.
     except ImportError:
         Ed25519PrivateKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PrivateKey', None)
     try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ImportError:
-        Ed25519PublicKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PublicKey', None)
-    try:
         from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
     except ImportError:
         MLDSA44PrivateKey = getattr(vault_ledger_signatures_ed25519, 'MLDSA44PrivateKey', None)
@@ -2440,6 +2487,8 @@ so a cosignature of the time 0 is refused, of either type.
     require_name = vault_ledger_signatures_note.require_name
     take_apart = vault_ledger_signatures_note.take_apart
     write_vkey = vault_ledger_signatures_note.write_vkey
+    fault = vault_ledger_signatures_strict_ed25519.fault
+    verifies = vault_ledger_signatures_strict_ed25519.verifies
 
 
 
@@ -2475,6 +2524,8 @@ so a cosignature of the time 0 is refused, of either type.
                 raise Malformed(
                     f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
                 )
+            if self.kind == ED25519 and (why := fault(self.public)):
+                raise Malformed(f"the public key of witness {self.name} {why}")
 
         @classmethod
         def parse(cls, vkey: str) -> Witness:
@@ -2510,10 +2561,10 @@ so a cosignature of the time 0 is refused, of either type.
                 return False
             try:
                 message = _message(self.name, self.kind, text, time_of(signature))
-                if self.kind == ED25519:
-                    Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
-                else:
+                if self.kind == MLDSA44:
                     MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+                elif not verifies(self.public, signature[TIME_BYTES:], message):
+                    return False
             except (InvalidSignature, ValueError, Malformed):
                 return False
             if time_of(signature) == 0:

@@ -22,6 +22,7 @@ from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
 from sandbox.model_gateway.spec import require_address
 from vault.ledger.signatures import sshsig
+from vault.ledger.signatures.strict_ed25519 import fault
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
@@ -292,11 +293,14 @@ def public_key(line: str) -> bytes:
     words = line.split()
     try:
         raw = base64.b64decode(words[1], validate=True)[-KEY_SIZE:]
-        if " ".join(words[:2]) == sshsig.public_line(raw):
-            return raw
+        is_key = " ".join(words[:2]) == sshsig.public_line(raw)
     except (IndexError, ValueError):
-        pass
-    raise ValueError(f"{line[:40]!r} is no key: give the line `ssh-ed25519 AAAA…` of an Ed25519 key's .pub file")
+        is_key = False
+    if not is_key:
+        raise ValueError(f"{line[:40]!r} is no key: give the line `ssh-ed25519 AAAA…` of an Ed25519 key's .pub file")
+    if why := fault(raw):
+        raise ValueError(f"the key {words[1]} {why}: make one with `ssh-keygen -t ed25519`")
+    return raw
 
 
 def may_be_sent_to(url: str) -> bool:

@@ -14,11 +14,14 @@ import pytest
 from vault.errors import Malformed
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.strict_ed25519 import fault, verifies
 from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
 
+from ..vault.builders import edwards
 from ..vault.ledger.conftest import Month
 from ..vault.ledger.lies import LIES
+from ..vault.weak_points import AGAIN, SECOND, SMALL, encoded, vkeys, weak
 
 pytestmark = pytest.mark.slow
 
@@ -207,8 +210,12 @@ def bytes_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def base64_of(data):
+    return base64.b64encode(data).decode()
+
+
 def in_base64(data):
-    return {name: base64.b64encode(whole).decode() for name, whole in data.items()}
+    return {name: base64_of(whole) for name, whole in data.items()}
 
 
 def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
@@ -241,6 +248,29 @@ def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(parts):
     for name, place, bit, _, told in tried:
         assert told, (name, place, bit)
         assert any(word in told for word in (name, "manifest", "root", "leaf")), (name, place, bit, told)
+
+
+def test_the_same_public_keys_are_refused_with_the_same_words(parts):
+    keys = [encoded(number) for number in (*SMALL, *AGAIN, *SECOND)] + [bytes([9]) * 31, bytes([9]) * 32]
+    found = parts("(given) => given.map((text) => faultOf(fromBase64(text, 'it')))", [*map(base64_of, keys)])
+    assert found == [fault(key) for key in keys]
+
+
+def test_the_same_signatures_are_refused(parts):
+    honest = edwards(0)
+    good = (honest.public_key().public_bytes_raw(), honest.sign(b"message"), b"message")
+    cases = [good, (*good[:2], b"massage"), (good[0], good[1][:-1], good[2]), *weak()]
+    found = parts(
+        """(given) => Promise.all(given.map(([key, signature, message]) =>
+            accepts({ key: fromBase64(key, "it") }, fromBase64(message, "it"), fromBase64(signature, "it"))))""",
+        [[base64_of(part) for part in case] for case in cases],
+    )
+    assert found == [verifies(*case) for case in cases] == [True] + [False] * (len(cases) - 1)
+
+
+def test_a_key_of_small_order_is_refused_where_it_is_given(check_in_page):
+    told = check_in_page(GOOD, vkeys("bench.example/log", b"\x01")[0]).locator("li.failed").inner_text()
+    assert "the public key of bench.example/log is a point of small order" in told
 
 
 DOCUMENTS = [

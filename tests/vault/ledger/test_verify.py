@@ -10,10 +10,10 @@ import pytest
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import Signer, Verifier
+from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.jcs import canonical
 
-from ..builders import refused, turned
+from ..builders import refused, signer, turned
 from .lies import LIES
 
 pytestmark = pytest.mark.slow
@@ -148,7 +148,7 @@ def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(live)
 
 def test_a_bundle_is_judged_only_by_the_callers_keys(played):
     folder = played.retire()
-    stranger = Verifier("bench.example/log", bytes(32))
+    stranger = signer(9).verifier
     refused(audit(folder, []), "checkpoint", "no key")
     refused(audit(folder, [stranger.vkey]), "checkpoint", "no given key")
     refused(audit(folder, ["nonsense"]), "checkpoint", "verifier key")

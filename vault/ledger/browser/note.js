@@ -1,11 +1,15 @@
 // Signed notes (C2SP signed-note v1.0.0) and the checkpoints in them (C2SP tlog-checkpoint v1.0.0), Ed25519 only.
 // A signature by a given key must verify, or the whole note fails; signatures by other keys prove nothing here.
+// Browsers differ in which Ed25519 keys they take, so the rule of `strict_ed25519.py` is checked before they are asked.
 
 const ED25519 = 1;
 const ID_BYTES = 4;
 const MAX_SIZE = 2 ** 31 - 1; // leaves; far more than a browser could read
 const MAX_SIGNATURES = 100;
 const DASH = "\u2014 ";
+const FIELD = 2n ** 255n - 19n;
+const ORDER_8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
+const SMALL_ORDER = [1n, FIELD - 1n, 0n, ORDER_8, FIELD - ORDER_8]; // y of the points of order 1, 2, 4, 8 and 8
 
 /**
  * @typedef {{name: string, id: string, key: Uint8Array, vkey: string}} Verifier a public key: its name, its id in hex,
@@ -30,7 +34,8 @@ async function parseKey(text) {
   requireName(name);
   const data = fromBase64(encoded, "the log's key");
   if (data[0] !== ED25519) throw new No(`the key of ${name} is not of type Ed25519`);
-  if (data.length !== 1 + HASH_BYTES) throw new No(`the key of ${name} has not ${HASH_BYTES} bytes`);
+  const why = faultOf(data.subarray(1));
+  if (why) throw new No(`the public key of ${name} ${why}`);
   const found = hex((await sha256(joined(utf8(`${name}\n`), data))).subarray(0, ID_BYTES));
   if (found !== id) throw new No(`the key of ${name} says id ${id.slice(0, 16)}, it has id ${found}`);
   return { name, id, key: data.subarray(1), vkey: text.trim() };
@@ -108,8 +113,21 @@ function requireName(name) {
   if (!name || /[+\s\u0000-\u001f]/.test(name)) throw new No("a key's name is empty, or has a space or a plus sign");
 }
 
+/**
+ * Say why these bytes are refused as a public key, as the end of a sentence; null if nothing is wrong with them.
+ * @param {Uint8Array} point
+ * @returns {string | null}
+ */
+function faultOf(point) {
+  if (point.length !== HASH_BYTES) return `has ${point.length} bytes; an Ed25519 public key has ${HASH_BYTES}`;
+  const y = BigInt.asUintN(255, BigInt(`0x${hex(point.toReversed())}`));
+  if (y >= FIELD) return "is not the one encoding of its point (RFC 8032, section 5.1.3)";
+  return SMALL_ORDER.includes(y) ? "is a point of small order, under which everybody can sign" : null;
+}
+
 /** @param {Verifier} verifier @param {Uint8Array} text @param {Uint8Array} signature @returns {Promise<boolean>} */
 async function accepts(verifier, text, signature) {
+  if (faultOf(verifier.key) || faultOf(signature.subarray(0, HASH_BYTES))) return false;
   try {
     const key = await crypto.subtle.importKey("raw", verifier.key, { name: "Ed25519" }, false, ["verify"]);
     return await crypto.subtle.verify({ name: "Ed25519" }, key, signature, text);

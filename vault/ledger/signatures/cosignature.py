@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
 from vault.errors import Broken, Malformed
@@ -36,6 +36,7 @@ from vault.ledger.signatures.note import (
     take_apart,
     write_vkey,
 )
+from vault.ledger.signatures.strict_ed25519 import fault, verifies
 
 ED25519, MLDSA44 = b"\x04", b"\x06"
 KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
@@ -68,6 +69,8 @@ class Witness:
             raise Malformed(
                 f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
             )
+        if self.kind == ED25519 and (why := fault(self.public)):
+            raise Malformed(f"the public key of witness {self.name} {why}")
 
     @classmethod
     def parse(cls, vkey: str) -> Witness:
@@ -103,10 +106,10 @@ class Witness:
             return False
         try:
             message = _message(self.name, self.kind, text, time_of(signature))
-            if self.kind == ED25519:
-                Ed25519PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
-            else:
+            if self.kind == MLDSA44:
                 MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
+            elif not verifies(self.public, signature[TIME_BYTES:], message):
+                return False
         except (InvalidSignature, ValueError, Malformed):
             return False
         if time_of(signature) == 0:

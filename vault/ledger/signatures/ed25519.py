@@ -2,7 +2,7 @@
 
 It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
 `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
-key that is not the one encoding of its point.
+key that is not the one encoding of its point. Which other keys are refused is the rule of `strict_ed25519.py`.
 """
 
 from __future__ import annotations

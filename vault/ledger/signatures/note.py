@@ -17,13 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed
+from vault.ledger.signatures.strict_ed25519 import fault, verifies
 
 ED25519 = b"\x01"
-KEY_BYTES = 32
 ID_BYTES = 4
 MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
@@ -68,8 +67,8 @@ class Verifier:
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        if len(self.public) != KEY_BYTES:
-            raise Malformed(f"an Ed25519 public key has {KEY_BYTES} bytes, this one {len(self.public)}")
+        if why := fault(self.public):
+            raise Malformed(f"the public key of {self.name} {why}", where=f"the public key of {self.name}")
 
     @classmethod
     def parse(cls, vkey: str) -> Verifier:
@@ -95,11 +94,7 @@ class Verifier:
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature` is this key's over `text`."""
-        try:
-            Ed25519PublicKey.from_public_bytes(self.public).verify(signature, text)
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return verifies(self.public, signature, text)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import base64
 import hashlib
 import struct
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed
 from vault.ledger.signatures.note import decode_base64
+from vault.ledger.signatures.strict_ed25519 import verifies
 
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 MAGIC, VERSION = b"SSHSIG", 1
@@ -61,15 +61,13 @@ def verify(message: bytes, namespace: str, armored: str, public: bytes) -> None:
     kind, signed = _strings(signature, 2, "its signature")
     if kind != KIND:
         raise Malformed("the SSH signature is of another type than ssh-ed25519")
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signed, _signed(message, space))
-    except InvalidSignature:
+    if not verifies(public, signed, _signed(message, space)):
         raise Broken(
             "the SSH signature does not verify over the file",
             where="the signature",
             expected={"key": public, "sha512": hashlib.sha512(message).hexdigest()},
             found={"signature": signed},
-        ) from None
+        )
 
 
 def public_line(public: bytes) -> str:
