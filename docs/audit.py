@@ -1098,7 +1098,7 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
     WIDTH = 256
     HEIGHT = 8
     MAX_LEAF = 0xFFFF
-    _LENGTH_BYTES = 2
+    LENGTH_BYTES = 2
     _GROUP = 1000
 
     Read = Callable[[str], bytes]
@@ -1138,7 +1138,7 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
         for leaf in leaves:
             if len(leaf) > MAX_LEAF:
                 raise Malformed(f"a leaf has at most {MAX_LEAF} bytes, this one {len(leaf)}")
-            parts += [len(leaf).to_bytes(_LENGTH_BYTES, "big"), leaf]
+            parts += [len(leaf).to_bytes(LENGTH_BYTES, "big"), leaf]
         return b"".join(parts)
 
 
@@ -1151,14 +1151,14 @@ logarithmic too. Ledger files are written by `vault.files.write_atomically` alon
         leaves: list[bytes] = []
         at = 0
         for _ in range(width):
-            length = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
-            leaf = data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + length]
-            if at + _LENGTH_BYTES > len(data) or len(leaf) != length:
+            length = int.from_bytes(data[at : at + LENGTH_BYTES], "big")
+            leaf = data[at + LENGTH_BYTES : at + LENGTH_BYTES + length]
+            if at + LENGTH_BYTES > len(data) or len(leaf) != length:
                 raise Malformed(
                     f"{what} is cut short in entry {len(leaves)} of {width}", where=f"{what}: entry {len(leaves)}"
                 )
             leaves.append(leaf)
-            at += _LENGTH_BYTES + length
+            at += LENGTH_BYTES + length
         if at != len(data):
             raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
         return leaves
@@ -1742,158 +1742,6 @@ Check it offline, with the log's key from somewhere else than this folder:
 vault_ledger_release_contents = vault_ledger_release_contents()
 
 
-def vault_ledger_release_bundle_reader():
-    """Strict reader of a release bundle from an untrusted source.
-
-A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
-lists) is refused, and so is a file whose bytes are not those of the manifest. Lines are read one by one, with a cap,
-and each is canonical JSON of its shape. Nothing here decides whether what the files say is true; that is
-`vault.ledger.audit.verify`.
-"""
-
-    Broken = vault_errors.Broken
-    Malformed = vault_errors.Malformed
-    contents = vault_ledger_release_contents
-    parse_canonical = vault_ledger_statements_jcs.parse_canonical
-    DocumentShape = vault_ledger_statements_shape.DocumentShape
-    Read = vault_ledger_tree_tiles.Read
-
-
-
-    MAX_LINE = 1 << 20
-    MAX_WHOLE = 64 << 20
-    _CHUNK = 1 << 20
-
-
-    @dataclass(frozen=True)
-    class Bundle:
-        """A bundle whose content files are those of its manifest.
-
-    Attributes:
-        folder: where it lies.
-        manifest: the parsed manifest.
-        manifest_digest: sha256 (hex) of its bytes.
-        log_files: the files below `log/`, relative to it.
-    """
-
-        folder: Path
-        manifest: Mapping[str, Any] = field(repr=False)
-        manifest_digest: str
-        log_files: frozenset[str] = field(repr=False)
-
-        @classmethod
-        def read(cls, folder: Path) -> Bundle:
-            """Read the manifest and compare every content file with it.
-
-        Raises:
-            Malformed: it is no bundle, or holds files that it does not list.
-            Broken: a file's bytes are not those that the manifest lists.
-        """
-            present = frozenset(_walk(folder, ""))
-            data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
-            manifest = parse_canonical(data, contents.MANIFEST)
-            contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
-            in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
-            if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
-                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list", where=strangers[0])
-            for name, listed in manifest["files"].items():
-                _require_listed(folder / name, name, listed)
-            prefix = len(contents.LOG) + 1
-            return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
-
-        @property
-        def read_log(self) -> Read:
-            """Give a reader of the files below `log/`."""
-            return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
-
-        def whole(self, name: str) -> bytes:
-            """Read one content file."""
-            return _whole(self.folder / name, name)
-
-        def raw_lines(self, name: str) -> Iterator[bytes]:
-            """Read the lines of a content file, without their ends.
-
-        Raises:
-            Malformed: a line is longer than 1 MiB, or the last one has no end.
-        """
-            try:
-                with (self.folder / name).open("rb") as file:
-                    number = 0
-                    while line := file.readline(MAX_LINE):
-                        number += 1
-                        if not line.endswith(b"\n"):
-                            raise Malformed(
-                                f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes",
-                                where=f"line {number} of {name}",
-                            )
-                        yield line[:-1]
-            except OSError as error:
-                raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-        def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
-            """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
-            for number, line in enumerate(self.raw_lines(name), 1):
-                yield line, shape.parse(line, f"line {number} of {name}")
-
-
-    def _walk(folder: Path, prefix: str) -> Iterator[str]:
-        try:
-            with os.scandir(folder) as entries:
-                for entry in sorted(entries, key=lambda item: item.name):
-                    name = f"{prefix}{entry.name}"
-                    if entry.is_dir(follow_symlinks=False):
-                        yield from _walk(folder / entry.name, f"{name}/")
-                    elif entry.is_file(follow_symlinks=False):
-                        yield name
-                    else:
-                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder", where=name)
-        except OSError as error:
-            raise Malformed(
-                f"the bundle {prefix or folder} cannot be read: {error.strerror}", where=prefix or str(folder)
-            ) from error
-
-
-    def _require_listed(path: Path, name: str, listed: Mapping[str, Any]) -> None:
-        digest = hashlib.sha256()
-        size = 0
-        try:
-            with path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    digest.update(chunk)
-                    size += len(chunk)
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-        if size != listed["bytes"]:
-            raise Broken(
-                f"{name} has {size} bytes, the manifest lists {listed['bytes']}",
-                where=f"{name}: number of bytes",
-                expected=listed["bytes"],
-                found=size,
-            )
-        if digest.hexdigest() != listed["sha256"]:
-            raise Broken(
-                f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}",
-                where=f"{name}: sha256",
-                expected=listed["sha256"],
-                found=digest.hexdigest(),
-            )
-
-
-    def _whole(path: Path, name: str) -> bytes:
-        try:
-            with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes", where=name)
-                return file.read()
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-    return SimpleNamespace(**locals())
-
-
-vault_ledger_release_bundle_reader = vault_ledger_release_bundle_reader()
-
-
 def vault_ledger_signatures_ed25519():
     """Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
 
@@ -2330,6 +2178,194 @@ no byte of a line that counts can change unnoticed.
 
 
 vault_ledger_signatures_note = vault_ledger_signatures_note()
+
+
+def vault_ledger_release_bundle_reader():
+    """Strict reader of a release bundle from an untrusted source.
+
+A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
+lists) is refused, and so is a file whose bytes are not those of the manifest. The sizes of all files are compared, with
+the manifest and with a cap, before any content is read: a sparse file of a terabyte costs nothing to make. Lines are
+read one by one, with a cap, and each is canonical JSON of its shape. Nothing here decides whether what the files say is
+true; that is `vault.ledger.audit.verify`.
+"""
+
+    Broken = vault_errors.Broken
+    Malformed = vault_errors.Malformed
+    contents = vault_ledger_release_contents
+    MAX_NOTE = vault_ledger_signatures_note.MAX_NOTE
+    parse_canonical = vault_ledger_statements_jcs.parse_canonical
+    DocumentShape = vault_ledger_statements_shape.DocumentShape
+    HASH_BYTES = vault_ledger_tree_merkle.HASH_BYTES
+    LENGTH_BYTES = vault_ledger_tree_tiles.LENGTH_BYTES
+    MAX_LEAF = vault_ledger_tree_tiles.MAX_LEAF
+    WIDTH = vault_ledger_tree_tiles.WIDTH
+    Read = vault_ledger_tree_tiles.Read
+
+
+
+    MAX_LINE = 1 << 20
+    MAX_WHOLE = 64 << 20
+    MAX_FILE = 1 << 30  # a file of results, which is never read whole
+    _CHUNK = 1 << 20
+    CAPS = {  # bytes, by the beginning of the name; the first that fits counts
+        f"{contents.LOG}/tile/entries/": WIDTH * (LENGTH_BYTES + MAX_LEAF),
+        f"{contents.LOG}/tile/": WIDTH * HASH_BYTES,
+        f"{contents.LOG}/": MAX_NOTE,
+        contents.MANIFEST: MAX_LINE,
+        "": MAX_FILE,
+    }
+
+
+    @dataclass(frozen=True)
+    class Bundle:
+        """A bundle whose content files are those of its manifest.
+
+    Attributes:
+        folder: where it lies.
+        manifest: the parsed manifest.
+        manifest_digest: sha256 (hex) of its bytes.
+        log_files: the files below `log/`, relative to it.
+    """
+
+        folder: Path
+        manifest: Mapping[str, Any] = field(repr=False)
+        manifest_digest: str
+        log_files: frozenset[str] = field(repr=False)
+
+        @classmethod
+        def read(cls, folder: Path) -> Bundle:
+            """Read the manifest and compare every content file with it.
+
+        Raises:
+            Malformed: it is no bundle, holds files that it does not list, or one that is too large.
+            Broken: a file's bytes are not those that the manifest lists.
+        """
+            sizes = dict(_walk(folder, ""))
+            present = frozenset(sizes)
+            for name, size in sizes.items():
+                _require_cap(name, size)
+            data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
+            manifest = parse_canonical(data, contents.MANIFEST)
+            contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
+            in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
+            if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
+                raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list", where=strangers[0])
+            for name, listed in manifest["files"].items():
+                _require_size(name, sizes.get(name), listed["bytes"])
+            for name, listed in manifest["files"].items():
+                _require_digest(folder / name, name, listed)
+            prefix = len(contents.LOG) + 1
+            return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
+
+        @property
+        def read_log(self) -> Read:
+            """Give a reader of the files below `log/`."""
+            return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
+
+        def whole(self, name: str) -> bytes:
+            """Read one content file."""
+            return _whole(self.folder / name, name)
+
+        def raw_lines(self, name: str) -> Iterator[bytes]:
+            """Read the lines of a content file, without their ends.
+
+        Raises:
+            Malformed: a line is longer than 1 MiB, or the last one has no end.
+        """
+            try:
+                with (self.folder / name).open("rb") as file:
+                    number = 0
+                    while line := file.readline(MAX_LINE):
+                        number += 1
+                        if not line.endswith(b"\n"):
+                            raise Malformed(
+                                f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes",
+                                where=f"line {number} of {name}",
+                            )
+                        yield line[:-1]
+            except OSError as error:
+                raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+
+        def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
+            """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
+            for number, line in enumerate(self.raw_lines(name), 1):
+                yield line, shape.parse(line, f"line {number} of {name}")
+
+
+    def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
+        """List the files with their sizes in bytes."""
+        try:
+            with os.scandir(folder) as entries:
+                for entry in sorted(entries, key=lambda item: item.name):
+                    name = f"{prefix}{entry.name}"
+                    if entry.is_dir(follow_symlinks=False):
+                        yield from _walk(folder / entry.name, f"{name}/")
+                    elif entry.is_file(follow_symlinks=False):
+                        yield name, entry.stat(follow_symlinks=False).st_size
+                    else:
+                        raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder", where=name)
+        except OSError as error:
+            raise Malformed(
+                f"the bundle {prefix or folder} cannot be read: {error.strerror}", where=prefix or str(folder)
+            ) from error
+
+
+    def _require_cap(name: str, size: int) -> None:
+        cap = next(cap for beginning, cap in CAPS.items() if name.startswith(beginning))
+        if size > cap:
+            raise Malformed(
+                f"{name} has {size} bytes; such a file has at most {cap}",
+                where=f"{name}: number of bytes",
+                expected=f"0 to {cap}",
+                found=size,
+            )
+
+
+    def _require_size(name: str, size: int | None, listed: int) -> None:
+        if size is None:
+            raise Broken(f"{name} cannot be read: there is no such file", where=name)
+        if size != listed:
+            raise Broken(
+                f"{name} has {size} bytes, the manifest lists {listed}",
+                where=f"{name}: number of bytes",
+                expected=listed,
+                found=size,
+            )
+
+
+    def _require_digest(path: Path, name: str, listed: Mapping[str, Any]) -> None:
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with path.open("rb") as file:
+                while size <= listed["bytes"] and (chunk := file.read(_CHUNK)):
+                    digest.update(chunk)
+                    size += len(chunk)
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+        if digest.hexdigest() != listed["sha256"]:
+            raise Broken(
+                f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}",
+                where=f"{name}: sha256",
+                expected=listed["sha256"],
+                found=digest.hexdigest(),
+            )
+
+
+    def _whole(path: Path, name: str) -> bytes:
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes", where=name)
+                return file.read()
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+
+    return SimpleNamespace(**locals())
+
+
+vault_ledger_release_bundle_reader = vault_ledger_release_bundle_reader()
 
 
 def vault_ledger_signatures_checkpoint():

@@ -14,6 +14,7 @@ import pytest
 from vault.errors import Malformed
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
+from vault.ledger.release.bundle_reader import CAPS
 from vault.ledger.signatures.strict_ed25519 import fault, verifies
 from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
@@ -185,7 +186,8 @@ async ([files, flips, key]) => {
       if (bit) bytes[at] ^= bit;
       return bytes;
     };
-    const steps = await checkRelease({ names: [...data.keys()].sort(), read, key, previous: null });
+    const size = (wanted) => (wanted === name && !bit ? at : data.get(wanted).length);
+    const steps = await checkRelease({ names: [...data.keys()].sort(), read, size, key, previous: null });
     const bad = steps.find((step) => step.state === "failed");
     found.push([name, at, bit, bad ? bad.name : null, bad ? bad.told : null]);
   }
@@ -208,6 +210,9 @@ def parts(page):
 
 def bytes_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+FILES = sorted(bytes_of(GOOD))
 
 
 def base64_of(data):
@@ -234,6 +239,33 @@ def test_every_lie_is_refused_in_the_words_of_the_audit(parts, tmp_path):
         ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], operator.keys[0]])
         failed = audit(folder, operator.keys).failed
         assert (step, told) == (failed.name, failed.detail), name
+
+
+SIZES = """
+async ([files, larger, key]) => {
+  const data = new Map(Object.entries(files).map(([name, text]) => [name, fromBase64(text, name)]));
+  const found = [];
+  for (const [name, size] of larger) {
+    const opened = [];
+    const read = async (wanted) => (opened.push(wanted), data.get(wanted));
+    const sizeOf = (wanted) => (wanted === name ? size : data.get(wanted).length);
+    const steps = await checkRelease({ names: [...data.keys()].sort(), read, size: sizeOf, key, previous: null });
+    const bad = steps.find((step) => step.state === "failed");
+    found.push([bad.name, bad.told, opened]);
+  }
+  return found;
+}
+"""
+
+
+def test_a_file_of_another_size_is_refused_before_it_is_read(parts):
+    cap = {name: next(cap for beginning, cap in CAPS.items() if name.startswith(beginning)) for name in FILES}
+    larger = [*((name, cap[name] + 1, []) for name in FILES), ("tasks.jsonl", 1, ["manifest.json"])]
+    found = parts(SIZES, [in_base64(bytes_of(GOOD)), [[name, size] for name, size, _ in larger], KEY])
+    assert len(found) == len(larger) > len(CAPS)
+    for (name, size, read), (step, told, opened) in zip(larger, found, strict=True):
+        assert (step, opened) == ("files", read), (name, told)
+        assert f"{name} has {size} bytes" in told
 
 
 def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(parts):

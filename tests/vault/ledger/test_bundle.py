@@ -1,7 +1,11 @@
 """Tests of the release: absent or whole, reproducible bytes, and only what may be opened."""
 
+import io
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -9,9 +13,17 @@ from vault.errors import Malformed, Refused
 from vault.ledger.audit.verify import audit
 from vault.ledger.release import contents
 from vault.ledger.release.bundle import write_bundle
-from vault.ledger.release.bundle_reader import Bundle
+from vault.ledger.release.bundle_reader import CAPS, Bundle
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.leaf import sha256_hex
+from vault.ledger.tree.merkle import HASH_BYTES
+from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, pack_entries
+
+from ...patience import PATIENCE
+from ..builders import refused
+
+AUDIT_FILE = Path(__file__).resolve().parents[3] / "docs" / "audit.py"
+TERABYTE = 1 << 40
 
 
 def test_the_manifest_is_known_before_the_leaf_that_names_it(month):
@@ -134,3 +146,78 @@ def test_a_page_that_was_taken_away_is_missed(month, other_content):
     folder = month.play().retire(other_content(page=lambda _: PAGE))
     (folder / contents.PAGE).unlink()
     assert "verify.html cannot be read" in audit(folder, month.keys).failed.detail
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Give the names of the files whose content was read."""
+    names = []
+    original = Path.open
+
+    def recorded(path, *words, **options):
+        names.append(path.name)
+        return original(path, *words, **options)
+
+    monkeypatch.setattr(Path, "open", recorded)
+    return names
+
+
+LARGER = [
+    ("results.jsonl", "has 1099511627776 bytes; such a file has at most 1073741824"),
+    ("verify.html", "has 1099511627776 bytes; such a file has at most 1073741824"),
+    ("manifest.json", "has 1099511627776 bytes; such a file has at most 1048576"),
+    ("log/checkpoint", "has 1099511627776 bytes; such a file has at most 1048576"),
+    ("log/tile/0/000.p/16", "has 1099511627776 bytes; such a file has at most 8192"),
+    ("log/tile/entries/000.p/16", "has 1099511627776 bytes; such a file has at most 16777472"),
+]
+
+
+@pytest.mark.parametrize(("name", "says"), LARGER)
+def test_a_sparse_file_of_a_terabyte_is_refused_before_anything_is_read(month, opened, name, says):
+    folder = month.play().retire()
+    with (folder / name).open("ab") as file:
+        file.truncate(TERABYTE)
+    opened.clear()
+    refused(audit(folder, month.keys), "files", f"{name} {says}")
+    assert opened == []
+
+
+def test_a_file_of_another_size_than_the_listed_one_is_refused_before_any_is_hashed(month, opened):
+    folder = month.play().retire()
+    with (folder / contents.TASKS).open("ab") as file:
+        file.write(b"\n")
+    opened.clear()
+    refused(audit(folder, month.keys), "files", contents.TASKS, "the manifest lists")
+    assert opened == [contents.MANIFEST]
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_read_to_its_end(month, opened, monkeypatch):
+    folder = month.play().retire()
+    name, listed = contents.RESULTS, (folder / contents.RESULTS).stat().st_size
+    original, read = Path.open, []
+
+    class Growing(io.BytesIO):
+        def read(self, size=-1):
+            read.append(size)
+            return b"x" * size
+
+    monkeypatch.setattr(Path, "open", lambda path, *how: Growing() if path.name == name else original(path, *how))
+    refused(audit(folder, month.keys), "files", name, "sha256")
+    assert sum(read) <= listed + (1 << 20)
+
+
+def test_the_largest_files_that_a_log_may_have_are_below_their_caps():
+    leaves = [bytes(MAX_LEAF)] * WIDTH
+    assert len(pack_entries(leaves)) == CAPS["log/tile/entries/"]
+    assert CAPS["log/tile/"] == WIDTH * HASH_BYTES
+
+
+@pytest.mark.slow
+def test_the_single_file_refuses_it_too(month):
+    folder = month.play().retire()
+    with (folder / contents.RESULTS).open("ab") as file:
+        file.truncate(TERABYTE)
+    (folder.parent / "log.vkey").write_text(f"{month.keys[0]}\n")
+    words = ["-I", "-S", AUDIT_FILE, folder, "--key", folder.parent / "log.vkey", "--json"]
+    said = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert json.loads(said.stdout) == audit(folder, month.keys).as_json()

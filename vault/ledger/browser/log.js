@@ -2,6 +2,7 @@
 
 const WIDTH = 256;
 const HEIGHT = 8;
+const MAX_LEAF = 0xffff;
 
 /** @typedef {(path: string) => Promise<Uint8Array>} Read reads a file of the log's folder, or throws No */
 

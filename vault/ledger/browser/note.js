@@ -6,6 +6,7 @@ const ED25519 = 1;
 const ID_BYTES = 4;
 const MAX_SIZE = 2 ** 31 - 1; // leaves; far more than a browser could read
 const MAX_SIGNATURES = 100;
+const MAX_NOTE = 1 << 20;
 const DASH = "\u2014 ";
 const FIELD = 2n ** 255n - 19n;
 const ORDER_8 = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;

@@ -4,6 +4,7 @@
 const MANIFEST = "manifest.json";
 const OWN_PAGE = "verify.html";
 const WITHDRAWN = "withdrawn.jsonl"; // only where tasks left early
+const MAX_FILE = 2 ** 30; // bytes of a file of results
 const CONTENT = [
   "README.md",
   "tasks.jsonl",
@@ -40,6 +41,7 @@ const MANIFEST_SHAPE = record({
  * @typedef {object} Case what the steps hand to each other
  * @property {string[]} names the files of the release
  * @property {Read} read reads one of them
+ * @property {(name: string) => number} size gives the number of bytes of one of them, which is not read for that
  * @property {string} key the log's key, or its keys, from whoever asks
  * @property {Uint8Array?} previous a checkpoint that they kept
  */
@@ -103,6 +105,7 @@ async function attempt(step) {
 
 async function files(found) {
   if (!found.names.includes(MANIFEST)) throw new No(`there is no ${MANIFEST}: give the whole folder of a release`);
+  for (const name of found.names) requireCap(name, found.size(name));
   const data = await found.read(MANIFEST);
   found.manifest = parseCanonical(data, MANIFEST);
   MANIFEST_SHAPE(found.manifest, MANIFEST);
@@ -110,14 +113,36 @@ async function files(found) {
   const listed = Object.keys(found.manifest.files);
   const strange = found.names.find((name) => name !== MANIFEST && !listed.includes(name) && !name.startsWith("log/"));
   if (strange) throw new No(`the release holds ${JSON.stringify(strange)}, which its manifest does not list`);
+  for (const name of listed) {
+    if (!found.names.includes(name)) throw new No(`${name} is missing`);
+    requireSize(name, found.size(name), found.manifest.files[name].bytes);
+  }
   for (const name of listed) await readListed(found, name);
   return `${listed.length} files have the digests of the manifest ${found.manifestDigest}`;
+}
+
+/** Refuse a file that is too large to be of a release, before it is read. @param {string} name @param {number} size */
+function requireCap(name, size) {
+  const caps = [
+    ["log/tile/entries/", WIDTH * (2 + MAX_LEAF)],
+    ["log/tile/", WIDTH * HASH_BYTES],
+    ["log/", MAX_NOTE],
+    [MANIFEST, MAX_LINE],
+    ["", MAX_FILE],
+  ];
+  const [, cap] = caps.find(([beginning]) => name.startsWith(beginning));
+  if (size > cap) throw new No(`${name} has ${size} bytes; such a file has at most ${cap}`);
+}
+
+/** @param {string} name @param {number} size @param {number} listed */
+function requireSize(name, size, listed) {
+  if (size !== listed) throw new No(`${name} has ${size} bytes, the manifest lists ${listed}`);
 }
 
 /** Read a file that the manifest lists, if its bytes are those. @param {Case} found @param {string} name */
 async function readListed(found, name) {
   const [data, says] = [await found.read(name), found.manifest.files[name]];
-  if (data.length !== says.bytes) throw new No(`${name} has ${data.length} bytes, the manifest lists ${says.bytes}`);
+  requireSize(name, data.length, says.bytes);
   const is = hex(await sha256(data));
   if (is !== says.sha256) throw new No(`${name} has the SHA-256 ${is}, the manifest lists ${says.sha256}`);
   return data;

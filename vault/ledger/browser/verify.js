@@ -33,7 +33,8 @@ async function verifyFiles(files, key, previous) {
     if (!files.has(name)) throw new No(`${name} is missing`);
     return bytesOf(files.get(name), name);
   };
-  const found = { names: [...files.keys()].sort(), read, key, previous };
+  const size = (name) => files.get(name).size;
+  const found = { names: [...files.keys()].sort(), read, size, key, previous };
   const steps = await checkRelease(found);
   return { steps, found };
 }

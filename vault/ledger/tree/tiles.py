@@ -22,7 +22,7 @@ KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: o
 WIDTH = 256
 HEIGHT = 8
 MAX_LEAF = 0xFFFF
-_LENGTH_BYTES = 2
+LENGTH_BYTES = 2
 _GROUP = 1000
 
 Read = Callable[[str], bytes]
@@ -62,7 +62,7 @@ def pack_entries(leaves: Iterable[bytes]) -> bytes:
     for leaf in leaves:
         if len(leaf) > MAX_LEAF:
             raise Malformed(f"a leaf has at most {MAX_LEAF} bytes, this one {len(leaf)}")
-        parts += [len(leaf).to_bytes(_LENGTH_BYTES, "big"), leaf]
+        parts += [len(leaf).to_bytes(LENGTH_BYTES, "big"), leaf]
     return b"".join(parts)
 
 
@@ -75,14 +75,14 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
     leaves: list[bytes] = []
     at = 0
     for _ in range(width):
-        length = int.from_bytes(data[at : at + _LENGTH_BYTES], "big")
-        leaf = data[at + _LENGTH_BYTES : at + _LENGTH_BYTES + length]
-        if at + _LENGTH_BYTES > len(data) or len(leaf) != length:
+        length = int.from_bytes(data[at : at + LENGTH_BYTES], "big")
+        leaf = data[at + LENGTH_BYTES : at + LENGTH_BYTES + length]
+        if at + LENGTH_BYTES > len(data) or len(leaf) != length:
             raise Malformed(
                 f"{what} is cut short in entry {len(leaves)} of {width}", where=f"{what}: entry {len(leaves)}"
             )
         leaves.append(leaf)
-        at += _LENGTH_BYTES + length
+        at += LENGTH_BYTES + length
     if at != len(data):
         raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
     return leaves
