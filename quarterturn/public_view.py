@@ -7,6 +7,7 @@
     public/view/names.json        the names that owners chose for their agents, of those that a leaderboard shows
     public/view/results/RELEASE.json  how many retired tasks each run passed, by server and category
     public/view/tasks/SET.json    the list of the public tasks of the dev set (`dev`) and of each release, without goals
+    public/view/archives/RELEASE.tar   a release in one file (`vault.ledger.release.archive`), and RELEASE.tar.sha256
 
 1. What is written here is public from then on, so each file is made by the service that the command line uses too.
 2. Of private tasks it has the leaderboard, which is rounded, and how many tasks are live. No id, no hash and no text.
@@ -44,10 +45,11 @@ from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
 from vault.file_lock import locked
 from vault.files import write_atomically
+from vault.ledger.release.archive import archive, archive_digest
 from vault.ledger.release.contents import RESULTS, TASKS
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
-NAMES, RETIRED = "names.json", "results"
+NAMES, RETIRED, ARCHIVES, ARCHIVE, DIGEST = "names.json", "results", "archives", ".tar", ".tar.sha256"
 _PATIENCE = 10.0  # seconds to wait for another who draws
 
 log = logging.getLogger("quarterturn.public_view")
@@ -156,6 +158,14 @@ class PublicDocuments:
         counts = [(*kind, attempted[kind], passed[kind]) for kind in sorted(attempted)]
         return _plain([dict(zip(keys, count, strict=True)) for count in counts])
 
+    def archive(self, release: str) -> bytes:
+        """Give a release in one file."""
+        return b"".join(archive(self._facts.releases / release))
+
+    def archive_digest(self, release: str) -> bytes:
+        """Give the digest of that file, as `sha256sum` writes it."""
+        return f"{archive_digest(self._facts.releases / release)}  {release}{ARCHIVE}\n".encode()
+
     def findings(self) -> bytes:
         """Count the findings of the months whose turn was made; the live month is left out."""
         over = [turn.month for turn in self._months.turns() if turn.finished]
@@ -244,10 +254,15 @@ class PublicViewWriter:
             yield self._path(month), partial(self._documents.leaderboard, month)
         yield self._folder / NAMES, self._names
         for release in self._documents.releases():
-            for of, make in ((TASK_LISTS, self._documents.release_tasks), (RETIRED, self._documents.release_results)):
-                path = self._folder / of / f"{release}.json"
-                if not path.exists():  # a release never changes
-                    yield path, partial(make, release)
+            made = {
+                f"{TASK_LISTS}/{release}.json": self._documents.release_tasks,
+                f"{RETIRED}/{release}.json": self._documents.release_results,
+                f"{ARCHIVES}/{release}{ARCHIVE}": self._documents.archive,
+                f"{ARCHIVES}/{release}{DIGEST}": self._documents.archive_digest,
+            }
+            for name, make in made.items():
+                if not (self._folder / name).exists():  # a release never changes
+                    yield self._folder / name, partial(make, release)
 
     def _names(self) -> bytes:
         """Make the display names of the agents of all leaderboards that are written; nobody learns of others."""

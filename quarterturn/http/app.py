@@ -43,6 +43,7 @@ from quarterturn.http.routes import (
     months,
     pages,
     public,
+    releases,
     submission_form,
     submissions,
 )
@@ -96,6 +97,7 @@ def skeleton(lifespan: Callable[[FastAPI], Any] | None = None) -> FastAPI:
     )
     for router in (
         public.router,
+        releases.router,
         months.router,
         log.router,
         submissions.router,

@@ -36,6 +36,7 @@ MORE: Mapping[tuple[str, str], Sequence[str]] = {
     ("GET", "/log/checkpoint"): ("not-found",),
     ("GET", "/log/proof/inclusion"): ("not-found",),
     ("GET", "/log/proof/consistency"): ("not-found",),
+    ("GET", "/releases/{release}.tar"): ("range",),
     ("GET", "/readyz"): ("unavailable",),
 }
 """Problems of a route that follow from nothing else in its description."""
@@ -68,6 +69,7 @@ EXAMPLES: Mapping[str, Members] = {
         "limit": Limit(name="private", value=5, unit="submissions", resets_at="2027-01-01T00:00:00+00:00"),
     },
     "rate": {"limit": Limit(name="requests", value=600, unit="requests a minute", retry_after=42)},
+    "range": {"field": "Range", "expected": "0-163839"},
     "forbidden": {"expected": "findings:read", "given": "submit"},
     "not-yours": {"field": "image", "given": "bob/agent:1", "expected": "a name that begins with ada/"},
     "key-reused": {"field": "Idempotency-Key"},

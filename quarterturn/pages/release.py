@@ -28,8 +28,15 @@ ABOUT = {
 Item = Mapping[str, Any]
 
 
-def page(release: str, manifest: Item, sizes: Mapping[str, int]) -> str:
-    """Draw the page; `sizes` are the bytes of the release's files by their names."""
+def page(release: str, manifest: Item, sizes: Mapping[str, int], archive: Item | None) -> str:
+    """Draw the page.
+
+    Args:
+        release: its name.
+        manifest: what it says of itself.
+        sizes: the bytes of its files, by their names.
+        archive: `url`, `bytes` and `sha256` of the release in one file, if there is one.
+    """
     return render(
         "release.html.jinja",
         here=HERE,
@@ -37,6 +44,7 @@ def page(release: str, manifest: Item, sizes: Mapping[str, int]) -> str:
         release=release,
         counts=[("Cohort", manifest["cohort"]), ("Published after", manifest["month"]), ("Files", str(len(sizes)))],
         month=manifest["month"],
+        archive=archive,
         files=grids(release, manifest, sizes)["files"],
     )
 

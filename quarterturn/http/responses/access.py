@@ -57,6 +57,8 @@ ACCESS: Table = {
     ("GET", "/rotations"): None,
     ("GET", "/findings"): None,
     ("GET", "/releases"): None,
+    ("GET", "/releases/{release}.tar"): None,
+    ("GET", "/releases/{release}.tar.sha256"): None,
     ("GET", "/releases/{release}"): None,
     ("GET", "/releases/{release}/files/{path:path}"): None,
     ("GET", "/attestations/{release}"): None,

@@ -36,13 +36,24 @@ def published(
     """
     if document is None:
         raise Problem("not-found")
-    headers = {"etag": document.etag, "cache-control": keep, "access-control-allow-origin": "*"}
-    headers |= {"cross-origin-resource-policy": "cross-origin"}
+    headers = public_headers(document.etag, keep)
     if name is not None:
         headers["content-disposition"] = f'inline; filename="{name}"'
-    if _has(request, document.etag):
+    if has(request, document.etag):
         return Response(status_code=304, headers=headers)
     return Response(document.body, 200, headers, media)
+
+
+def public_headers(etag: str, keep: str) -> dict[str, str]:
+    """Give the headers of published bytes; pages of other sites may read them."""
+    headers = {"etag": etag, "cache-control": keep, "access-control-allow-origin": "*"}
+    return headers | {"cross-origin-resource-policy": "cross-origin"}
+
+
+def has(request: Request, etag: str) -> bool:
+    """Say whether a client names this version; a weak comparison, as RFC 9110 (13.1.2) asks for."""
+    given = request.headers.get("if-none-match", "")
+    return given.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in given.split(",")}
 
 
 def written(data: Any) -> bytes:
@@ -96,9 +107,3 @@ def unknown_cursor() -> Problem:
     expected = "the value of `next` in the page before"
     wrong = Invalid(pointer="/query/cursor", reason="unknown", expected=expected)
     return Problem("invalid", detail=detail, field="cursor", expected=expected, errors=[wrong])
-
-
-def _has(request: Request, etag: str) -> bool:
-    """Say whether a client names this version; a weak comparison, as RFC 9110 (13.1.2) asks for."""
-    given = request.headers.get("if-none-match", "")
-    return given.strip() == "*" or etag in {tag.strip().removeprefix("W/") for tag in given.split(",")}

@@ -39,6 +39,9 @@ SECURITY: Mapping[str, str] = {
 
 _SECURITY = tuple((name.encode(), value.encode()) for name, value in SECURITY.items())
 
+BARE = "quarterturn.bare"
+"""What a scope has whose answer is sent without its body; a route need not read a file for that."""
+
 log = logging.getLogger("quarterturn.service")
 
 
@@ -71,7 +74,7 @@ class Guard:
         )
         begun, bare = False, scope["method"] == "HEAD"
         if bare:
-            scope = {**scope, "method": "GET"}
+            scope = {**scope, "method": "GET", BARE: True}
 
         async def dressed(message: Message) -> None:
             nonlocal begun

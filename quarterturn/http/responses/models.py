@@ -233,12 +233,21 @@ class RunShape(BaseModel):
     trace: documents.Trace
 
 
+class ArchiveItem(BaseModel):
+    """A release in one file: a tar whose bytes follow from the release's files alone."""
+
+    url: str
+    bytes: int
+    sha256: Digest
+
+
 class ReleaseItem(BaseModel):
-    """A release."""
+    """A release; it has no archive in the moments before that is written."""
 
     release: str
     month: str
     attestation: str
+    archive: ArchiveItem | None
 
 
 class Releases(BaseModel):
@@ -274,6 +283,7 @@ class ReleaseShape(BaseModel):
     release: str
     manifest: documents.ManifestShape
     files: list[ReleaseFile]
+    archive: ArchiveItem | None
 
 
 class Inclusion(BaseModel):

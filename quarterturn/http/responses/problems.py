@@ -32,6 +32,7 @@ PROBLEMS: Mapping[str, tuple[int, str]] = {
     "not-now": (409, "No private set accepts runs at the moment."),
     "too-large": (413, "The request body is too large."),
     "unsupported-media-type": (415, "The request body must be application/json."),
+    "range": (416, "The file has no such part."),
     "invalid": (422, "A part of the request is missing or wrong."),
     "not-yours": (422, "You may not submit this image."),
     "key-reused": (422, "This Idempotency-Key was used with a different request."),
@@ -52,6 +53,7 @@ DETAILS: Mapping[str, str] = {
     "not-now": "Try again later, or submit to the dev set.",
     "too-large": "Send a smaller body.",
     "unsupported-media-type": "Send JSON, with the header `Content-Type: application/json`.",
+    "range": "The header `Content-Range` gives the length of the file. Ask for a part of it, or leave `Range` out.",
     "invalid": "Correct it as GET /openapi.json describes it, and send the request again.",
     "not-yours": "Name the image by its digest (sha256:…), or under your account, such as ACCOUNT/agent:1.",
     "key-reused": "Send a new key with this request, or repeat the request that the key was used with.",
@@ -80,6 +82,7 @@ _STATUS: Mapping[int, str] = {
     405: "method-not-allowed",
     413: "too-large",
     415: "unsupported-media-type",
+    416: "range",
 }
 
 LONGEST = 60  # characters of a value that is shown

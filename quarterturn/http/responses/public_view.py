@@ -16,7 +16,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.public_view import DEV, FINDINGS, LEADERBOARDS, NAMES, RETIRED, ROTATIONS, TASK_LISTS
+from quarterturn.public_view import (
+    ARCHIVE,
+    ARCHIVES,
+    DEV,
+    DIGEST,
+    FINDINGS,
+    LEADERBOARDS,
+    NAMES,
+    RETIRED,
+    ROTATIONS,
+    TASK_LISTS,
+)
 from rotation.turn.attestation import MONTHS, SIGNERS
 from vault.ledger.release.contents import ATTESTATION, MANIFEST, OPENINGS, TASKS
 from vault.ledger.release.month import FILES
@@ -40,6 +51,30 @@ class Document:
         return cls(body, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A release in one file.
+
+    Attributes:
+        path: where it lies.
+        bytes: its length.
+        sha256: its digest, in hex.
+    """
+
+    path: Path
+    bytes: int
+    sha256: str
+
+    @property
+    def etag(self) -> str:
+        """The ETag: the digest whole, so that a client that knows it can ask for the rest of just this file."""
+        return f'"{self.sha256}"'
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what lists say of it."""
+        return {"url": f"/releases/{self.path.name}", "bytes": self.bytes, "sha256": self.sha256}
+
+
 class PublicView:
     """The published files below one folder."""
 
@@ -50,8 +85,8 @@ class PublicView:
     @property
     def folders(self) -> Sequence[Path]:
         """The folders in which a name appears or is replaced whenever anything here changes."""
-        views = [self._view, *(self._view / name for name in (LEADERBOARDS, TASK_LISTS, RETIRED))]
-        return [self._public, *views, self._releases, self._months, self.log, self.log / KEPT]
+        view = [self._view, *(self._view / name for name in (LEADERBOARDS, TASK_LISTS, RETIRED, ARCHIVES))]
+        return [self._public, *view, self._releases, self._months, self.log, self.log / KEPT]
 
     # -- documents ----------------------------------------------------------------------------------------------------
 
@@ -149,6 +184,18 @@ class PublicView:
     def manifest(self, release: str) -> Document | None:
         """Give a release's manifest."""
         return self._document(self._releases / release / MANIFEST) if RELEASE.fullmatch(release) else None
+
+    def archive(self, release: str) -> Archive | None:
+        """Give a release in one file, or None where there is no such release, or no archive of it yet."""
+        path, digest = self._view / ARCHIVES / f"{release}{ARCHIVE}", self.archive_digest(release)
+        if digest is None or not path.is_file():
+            return None
+        return Archive(path, path.stat().st_size, digest.body.decode().partition(" ")[0])
+
+    def archive_digest(self, release: str) -> Document | None:
+        """Give the digest of that file, as `sha256sum` writes it."""
+        path = self._view / ARCHIVES / f"{release}{DIGEST}"
+        return self._document(path) if RELEASE.fullmatch(release) else None
 
     def attestation(self, release: str) -> Document | None:
         """Give the statement of which tasks a release published."""

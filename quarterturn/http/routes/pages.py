@@ -12,6 +12,7 @@ from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.public import View
+from quarterturn.http.routes.releases import archived
 from quarterturn.pages import leaderboard, rotation
 from quarterturn.pages import release as releases
 from quarterturn.pages.drawing.grid import Grid
@@ -60,7 +61,7 @@ def rotation_table(request: Request, view: View, file: str) -> Response:
 @router.get("/release/{release}", name="release_page")
 def release_page(request: Request, view: View, release: str) -> Response:
     """Show a release's files and how to check them."""
-    return html.public(request, releases.page(release, *_release(view, release)))
+    return html.public(request, releases.page(release, *_release(view, release), archived(view, release)))
 
 
 @router.get("/release/{release}/{file}", name="release_table")

@@ -1,4 +1,4 @@
-"""Routes of the public view: tasks, leaderboard, rotations, findings, releases, attestations."""
+"""Routes of the public view: tasks, leaderboard, rotations and findings."""
 
 from __future__ import annotations
 
@@ -9,30 +9,15 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from quarterturn.http.responses import documents, json_responses, models
 from quarterturn.http.responses.json_responses import MOST, PAGE
-from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document, PublicView
 
 router = APIRouter(tags=["public"])
-
-OCTETS = "application/octet-stream"
-MEDIA = {".json": "application/json", ".jsonl": "application/jsonl", ".md": "text/markdown; charset=utf-8"}
-
-
-def bare(media: str) -> str:
-    """Give a media type without its parameters."""
-    return media.partition(";")[0]
 
 
 def view(request: Request) -> PublicView:
     """Give the public view, which is all that these routes know."""
     public_view: PublicView = request.app.state.view
     return public_view
-
-
-class IntotoResponse(Response):
-    """An in-toto statement, as the description shows its media type."""
-
-    media_type = "application/vnd.in-toto+json"
 
 
 View = Annotated[PublicView, Depends(view)]
@@ -91,52 +76,3 @@ def rotations(request: Request, view: View) -> Response:
 def findings(request: Request, view: View) -> Response:
     """Count the findings of months that are over, by kind; nobody is named."""
     return json_responses.published(request, view.findings())
-
-
-@router.get("/releases", response_model=models.Releases, name="list_releases")
-def releases(request: Request, view: View) -> Response:
-    """List the releases, the oldest first."""
-    listing = [
-        {"release": name, "month": name.removeprefix("Historical-"), "attestation": f"/attestations/{name}"}
-        for name in view.releases()
-    ]
-    return json_responses.published(request, Document.of(json_responses.written({"releases": listing})))
-
-
-@router.get("/releases/{release}", response_model=models.ReleaseShape, name="get_release")
-def release(request: Request, view: View, release: str) -> Response:
-    """Give a release's manifest and files."""
-    manifest, files = view.manifest(release), view.files(release)
-    if manifest is None:
-        raise Problem("not-found")
-    listed = [
-        {"name": name, "bytes": path.stat().st_size, "url": f"/releases/{release}/files/{name}"}
-        for name, path in files.items()
-    ]
-    body = {"release": release, "manifest": json.loads(manifest.body), "files": listed}
-    return json_responses.published(request, Document.of(json_responses.written(body)))
-
-
-@router.get(
-    "/releases/{release}/files/{path:path}",
-    response_class=Response,
-    responses=models.content(*map(bare, MEDIA.values()), OCTETS),
-    name="get_release_file",
-)
-def release_file(request: Request, view: View, release: str, path: str) -> Response:
-    """Give a file of a release, as it was published."""
-    file_path = view.files(release).get(path)
-    if file_path is None:
-        raise Problem("not-found")
-    media = MEDIA.get(file_path.suffix, OCTETS)
-    document = Document.of(file_path.read_bytes())
-    return json_responses.published(request, document, media, keep=json_responses.FOR_EVER, name=file_path.name)
-
-
-@router.get(
-    "/attestations/{release}", response_class=IntotoResponse, response_model=documents.Statement, name="get_attestation"
-)
-def attestation(request: Request, view: View, release: str) -> Response:
-    """Give the in-toto statement of the tasks that a release published, with their hashes."""
-    document = view.attestation(release)
-    return json_responses.published(request, document, IntotoResponse.media_type, keep=json_responses.FOR_EVER)

@@ -250,7 +250,7 @@ def play_first(home: Path, clock: Clock, first: Month = FIRST, page: bytes = PAG
 def files(made: Played) -> Iterator[tuple[str, bytes]]:
     """Give the frozen files: leaves, checkpoints, every other public file, scores, leaderboards and findings.
 
-    Of the log's tiles, which hold the leaves and their hashes once more, the digests are enough.
+    Of the log's tiles and of archives, which hold the leaves and a release once more, the digests are enough.
     """
     yield "leaves.jsonl", b"".join(leaf + b"\n" for leaf in made.streamed.ledger.leaves())
     public = made.house.places.public
@@ -259,7 +259,7 @@ def files(made: Played) -> Iterator[tuple[str, bytes]]:
     heads = [int(path.name) for path in (public / "log" / "checkpoints").iterdir() if path.name.isdigit()]
     yield "checkpoints.txt", b"\n".join(shown[f"log/checkpoints/{size}"] for size in sorted(heads))
     for name, data in shown.items():
-        if "log" not in name.split("/")[:-1]:
+        if "log" not in name.split("/")[:-1] and not name.endswith(".tar"):
             yield f"public/{name}", data
     sums = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in shown.items()]
     yield "public.sha256", "".join(sums).encode()

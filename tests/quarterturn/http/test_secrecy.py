@@ -168,7 +168,8 @@ def test_a_live_id_and_an_unknown_one_are_answered_alike_to_the_byte(planted, el
     unknown = "t-" + "".join(letters.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16))
     forms = [
         "/tasks/{}", "/runs/{}", "/submissions/{}", "/releases/{}", "/attestations/{}",
-        "/releases/{}/files/tasks.jsonl", "/months/{}/checkpoint", "/months/2026-11/{}", "/keys/{}",
+        "/releases/{}/files/tasks.jsonl", "/releases/{}.tar", "/releases/{}.tar.sha256",
+        "/months/{}/checkpoint", "/months/2026-11/{}", "/keys/{}",
         "/log/tile/{}", "/log/checkpoints/{}", "/tasks?set={}",
         "/leaderboard?month={}", "/leaderboard/{}", "/leaderboard/{}/docker.csv", "/leaderboard/2026-12/{}",
         "/rotation/{}", "/submission/{}", "/static/{}",
