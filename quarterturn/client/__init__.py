@@ -1,4 +1,4 @@
-"""Typed client of the HTTP API for submitters: submit an agent, wait until its submission ends, list submissions.
+"""Typed clients of the HTTP API: `Client` submits agents and waits for their results, `ReleaseClient` needs no token.
 
     with Client("https://bench.example.org", token) as client:
         submission = client.submit(image="ada/agent:1", set="dev")
@@ -7,9 +7,11 @@
 Whatever is refused raises `ApiError`, which carries the problem document.
 """
 
-from quarterturn.client.connection import Client, require_address
+from quarterturn.client.connection import Client
 from quarterturn.client.documents import Failure, NamedAgent, Rate, Run, Submission, SubmissionPage
 from quarterturn.client.problem import ApiError, Problem
+from quarterturn.client.releases import ReleaseArchive, ReleaseClient
+from quarterturn.client.transport import require_address
 
 __all__ = [
     "ApiError",
@@ -18,6 +20,8 @@ __all__ = [
     "NamedAgent",
     "Problem",
     "Rate",
+    "ReleaseArchive",
+    "ReleaseClient",
     "Run",
     "Submission",
     "SubmissionPage",

@@ -1,23 +1,15 @@
-"""Connection to a service: requests, repeated where a lost connection or a busy server stopped them.
+"""Client of the API for the holder of a token: submissions, runs, display names, quotas.
 
-1. The token is sent only over https, or over http to this machine, never to where a redirect leads, and stands in no
-   repr and no error.
+1. The token is sent as `Connection` sends credentials, and stands in no repr and no error.
 2. Submitting sends an idempotency key, so that a request which is repeated after a lost connection submits once.
-3. Whatever is refused raises `ApiError`, which carries the problem document (RFC 9457).
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
 import secrets
-import ssl
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from types import TracebackType
-from typing import Any, ClassVar, Self
-from urllib.parse import quote, urlsplit
+from typing import Any
+from urllib.parse import quote
 
 import httpx2
 
@@ -31,18 +23,13 @@ from quarterturn.client.documents import (
     run_of,
     submission_of,
 )
-from quarterturn.client.problem import ApiError, Problem, no_answer
+from quarterturn.client.problem import ApiError
+from quarterturn.client.transport import Connection, Sleep, require_address
 
 PAUSE = 5.0  # seconds between two polls
-LONGEST_PAUSE = 300.0  # however long a server asks for
-SECONDS = 30.0  # for one request
-TRIES = 4  # of a request that a lost connection or a busy server stopped
-MOST_BYTES = 32 << 20  # of an answer: a run's trace is the longest
-
-Sleep = Callable[[float], None]
 
 
-class Client:
+class Client(Connection):
     """A connection to one service, as the holder of one token.
 
     Args:
@@ -55,34 +42,13 @@ class Client:
         ValueError: the address is neither https nor http to this machine, or the token cannot be one.
     """
 
-    accept: ClassVar[str] = "application/json, application/problem+json"
-
     def __init__(
         self, url: str, token: str, *, transport: httpx2.BaseTransport | None = None, sleep: Sleep | None = None
     ) -> None:
         require_address(url)
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError("the token is empty or holds characters that no token has; copy it as it was printed")
-        self._sleep, self._url = sleep or time.sleep, url.rstrip("/")
-        self._http = httpx2.Client(
-            base_url=self._url,
-            headers={"authorization": f"Bearer {token}", "accept": self.accept},
-            timeout=SECONDS,
-            follow_redirects=False,
-            trust_env=False,
-            verify=ssl.create_default_context(),
-            transport=transport,
-        )
-
-    def __enter__(self) -> Self:
-        """Give the client; it is closed at the end of the block."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connection."""
-        self._http.close()
+        super().__init__(url, {"authorization": f"Bearer {token}"}, transport=transport, sleep=sleep)
 
     def submit(
         self,
@@ -216,91 +182,3 @@ class Client:
             if submission.ended:
                 return submission
             self._sleep(pause)
-
-    def _ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        json_body: Any = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request, again where a lost connection or a busy server stopped it; each of ours may be repeated."""
-        for attempt in range(1, TRIES + 1):
-            try:
-                return self._send(method, path, query=query, json_body=json_body, headers=headers)
-            except ApiError as error:
-                if attempt == TRIES or error.problem.code not in ("rate", "unavailable", "no-answer"):
-                    raise
-                self._sleep(min(error.retry_after or float(attempt), LONGEST_PAUSE))
-        raise AssertionError("unreachable")
-
-    def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None,
-        json_body: Any,
-        headers: Mapping[str, str] | None,
-    ) -> dict[str, Any]:
-        try:
-            with self._http.stream(method, path, params=query, json=json_body, headers=headers) as response:
-                body = b""
-                for part in response.iter_bytes():
-                    body += part
-                    if len(body) > MOST_BYTES:
-                        raise no_answer(f"{self._url} answers with more than {MOST_BYTES} bytes.")
-        except httpx2.HTTPError as error:
-            raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
-        document = _document(body)
-        if response.is_success and isinstance(document, dict):
-            return document
-        raise self._refused(response, document)
-
-    def _refused(self, response: httpx2.Response, document: Any) -> ApiError:
-        wait = response.headers.get("retry-after", "")
-        retry_after = float(wait) if wait.isascii() and wait.isdigit() else None
-        if not isinstance(document, dict) or not isinstance(document.get("code"), str):
-            detail = f"{self._url} answers with status {response.status_code} and no problem document: check --to."
-            return ApiError(Problem("no-answer", status=response.status_code, detail=detail), retry_after)
-        known = {item.name: document[item.name] for item in fields(Problem) if item.name in document}
-        texts = {name: str(document.get(name, "")) for name in ("title", "detail")}
-        errors = tuple(known.get("errors") or ())
-        return ApiError(Problem(**known | texts | {"status": response.status_code, "errors": errors}), retry_after)
-
-
-def require_address(url: str) -> None:
-    """Refuse an address to which a token may not be sent.
-
-    Raises:
-        ValueError: it is neither https nor http to this machine, or has a user, a query or a fragment.
-    """
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    plain = parts.scheme == "http" and _is_loopback(host)
-    if (
-        not host
-        or parts.username is not None
-        or parts.query
-        or parts.fragment
-        or not (parts.scheme == "https" or plain)
-    ):
-        raise ValueError(
-            "the service's address must be https://NAME, or http:// on this machine, without user, query and fragment"
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _document(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError:
-        return None

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from quarterturn.cli.auditing import monitor, witness
-from quarterturn.cli.terminal.colour import StatusLine
+from quarterturn.cli.auditing import fetch, monitor, witness
+from quarterturn.cli.auditing.auditor import Keys, PolicyFile, Previous, auditor, status_lines
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
@@ -17,6 +17,7 @@ from quarterturn.errors import NotFound
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
     app.command("audit")(audit)
+    app.command("fetch")(fetch.fetch)
     log = typer.Typer(help="Read and check the public log.")
     log.command("checkpoint")(checkpoint)
     log.command("proof")(proof)
@@ -29,28 +30,17 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     bundle: Annotated[Path, typer.Argument(help="A release folder, Historical-YYYY-MM.")],
-    key: Annotated[
-        list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
-    ],
-    policy: Annotated[
-        Path | None, typer.Option(help="A tlog-policy: which witnesses have to have cosigned the log's heads.")
-    ] = None,
-    previous: Annotated[Path | None, typer.Option(help="A file with an older checkpoint that you kept.")] = None,
+    key: Keys,
+    policy: PolicyFile = None,
+    previous: Previous = None,
     as_json: Json = False,
 ) -> None:
     """Audit a release offline, without trusting anybody. Each step says what it proved."""
-    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy, require_release
-    from vault.ledger.audit.verify import audit as check
+    from vault.ledger.audit.command import require_release
 
     require_release(bundle)
-    report = check(
-        bundle,
-        [vkey for path in key for vkey in read_keys(path)],
-        read_checkpoint(previous) if previous else None,
-        read_policy(policy) if policy else None,
-    )
-    lines = [StatusLine(line, line.rpartition(": ")[2]) for line in report.lines()]
-    Output(as_json=as_json).result(report.as_json(), *lines, ok=report.ok)
+    report = auditor(key, policy, previous)(bundle)
+    Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:

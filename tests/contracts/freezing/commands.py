@@ -226,6 +226,7 @@ class Answers:
         self.ask("token link", "test-able", "test-fair", home=self.home)
         self.ask("submit", "test-image:1", "--to", "http://127.0.0.1:1")
         self.ask("submissions", "--to", "http://127.0.0.1:1")
+        self.ask("fetch", "http://test-service.invalid")
         self.ask("display-name set", "test-agent", "Test name", "--to", "http://127.0.0.1:1")
         self.ask("display-name remove", "test-agent", "--to", "http://127.0.0.1:1")
         self.ask("display-name list", "--to", "http://127.0.0.1:1")

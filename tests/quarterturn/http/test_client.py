@@ -58,7 +58,7 @@ def steps(service, monkeypatch):
         if todo:
             todo.pop(0)()
 
-    monkeypatch.setattr("quarterturn.client.connection.time", SimpleNamespace(sleep=pause))
+    monkeypatch.setattr("quarterturn.client.transport.time", SimpleNamespace(sleep=pause))
     todo_and_pauses = (todo, pauses)
     yield todo_and_pauses
     assert not todo
@@ -293,7 +293,7 @@ def test_the_quota_and_a_bad_token_have_their_codes(service, say, monkeypatch, t
 
 
 def test_a_service_that_does_not_answer_is_unavailable(say, monkeypatch):
-    monkeypatch.setattr("quarterturn.client.connection.time", SimpleNamespace(sleep=lambda _: None))
+    monkeypatch.setattr("quarterturn.client.transport.time", SimpleNamespace(sleep=lambda _: None))
     monkeypatch.setenv("QUARTERTURN_TOKEN", "qt_x")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # nobody listens there

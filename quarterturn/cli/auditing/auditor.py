@@ -1,0 +1,44 @@
+"""The audit with the files that a verb was given: options that verbs share, and the lines of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quarterturn.cli.terminal.colour import StatusLine
+
+if TYPE_CHECKING:
+    from vault.ledger.audit.report import AuditReport
+
+Keys = Annotated[
+    list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
+]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", help="A tlog-policy: which witnesses have to have cosigned the log's heads."),
+]
+Previous = Annotated[Path | None, typer.Option("--previous", help="A file with an older checkpoint that you kept.")]
+
+
+def auditor(keys: Sequence[Path], policy: Path | None, previous: Path | None) -> Callable[[Path], AuditReport]:
+    """Read the files that an audit needs, and give what audits the folder of a release with them.
+
+    Raises:
+        NotFound: one of the files is not there.
+        Malformed: one of them holds something else.
+    """
+    from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
+    from vault.ledger.audit.verify import audit
+
+    vkeys = [vkey for path in keys for vkey in read_keys(path)]
+    checkpoint = read_checkpoint(previous) if previous else None
+    witnesses = read_policy(policy) if policy else None
+    return lambda bundle: audit(bundle, vkeys, checkpoint, witnesses)
+
+
+def status_lines(report: AuditReport) -> Sequence[str]:
+    """Write a report for people."""
+    return [StatusLine(line, line.rpartition(": ")[2]) for line in report.lines()]

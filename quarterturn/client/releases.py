@@ -1,0 +1,109 @@
+"""Client of the published releases, for which nobody needs a token: list them, download their archives.
+
+A download goes on where it was broken off: `If-Range` names the digest that the service lists, so the rest of another
+archive is never put behind the beginning of this one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from quarterturn.client.documents import parsed
+from quarterturn.client.problem import no_answer
+from quarterturn.client.transport import Connection
+
+MOST_ARCHIVE = 2 << 30  # bytes of an archive
+RELEASE = re.compile(r"Historical-2\d{3}-(0[1-9]|1[0-2])", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_OK, _PARTIAL = 200, 206
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseArchive:
+    """A release as the service lists it.
+
+    Attributes:
+        release: its name, `Historical-YYYY-MM`.
+        bytes: the length of its archive.
+        sha256: the digest of its archive, in hex.
+    """
+
+    release: str
+    bytes: int
+    sha256: str
+
+
+class ReleaseClient(Connection):
+    """A connection to one service, as anybody; its arguments are those of `Connection`."""
+
+    def releases(self) -> Sequence[ReleaseArchive]:
+        """List the releases that have an archive, the oldest first.
+
+        Raises:
+            ApiError: it was refused, or nobody answered.
+        """
+        document = self._ask("GET", "/releases")
+        return parsed(lambda: [_archive(item) for item in document["releases"] if item["archive"] is not None])
+
+    def download(self, release: ReleaseArchive, part: Path, on_size: Callable[[int], None] = lambda _: None) -> None:
+        """Complete a file with what it lacks of a release's archive. The digest is not checked here.
+
+        Args:
+            release: which.
+            part: the file; what it holds is the archive's beginning, and stays where the download breaks off.
+            on_size: called with the bytes that the file holds, after each piece.
+
+        Raises:
+            ApiError: as for `releases`.
+            OSError: the file cannot be written.
+        """
+        self._repeated(lambda: self._complete(release, part, on_size))
+
+    def _complete(self, release: ReleaseArchive, part: Path, on_size: Callable[[int], None]) -> None:
+        have = part.stat().st_size if part.exists() else 0
+        if have == release.bytes:
+            return
+        headers = {"accept-encoding": "identity"}
+        if 0 < have < release.bytes:
+            headers |= {"range": f"bytes={have}-", "if-range": f'"{release.sha256}"'}
+        path = f"/releases/{release.release}.tar"
+        try:
+            with self._http.stream("GET", path, headers=headers) as response:
+                self._require_from(have if "range" in headers else None, response)
+                with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
+                    for piece in response.iter_raw():
+                        if file.tell() + len(piece) > release.bytes:
+                            raise no_answer(f"{self._url}{path} is longer than the {release.bytes} bytes listed.")
+                        file.write(piece)
+                        on_size(file.tell())
+                    have = file.tell()
+        except httpx2.HTTPError as error:
+            raise no_answer(f"{self._url} does not answer ({type(error).__name__}); try again later.") from None
+        if have < release.bytes:
+            raise no_answer(f"{self._url}{path} ends after {have} of the {release.bytes} bytes listed; try again.")
+
+    def _require_from(self, start: int | None, response: httpx2.Response) -> None:
+        """Refuse an answer that is neither the whole file nor, where it was asked for, the rest from `start` on."""
+        if response.status_code == _OK:
+            return
+        if response.status_code == _PARTIAL:
+            content_range = response.headers.get("content-range", "")
+            if content_range.startswith(f"bytes {start}-"):
+                return
+            raise no_answer(f"{self._url} answers with a part that nobody asked for.")
+        raise self._refused(response, self._document(response))
+
+
+def _archive(item: Mapping[str, Any]) -> ReleaseArchive:
+    release, length, digest = str(item["release"]), item["archive"]["bytes"], item["archive"]["sha256"]
+    if not (RELEASE.fullmatch(release) and isinstance(length, int) and 0 < length <= MOST_ARCHIVE):
+        raise ValueError(release)
+    if not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+        raise ValueError(release)
+    return ReleaseArchive(release, length, digest)

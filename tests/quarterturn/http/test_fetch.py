@@ -1,0 +1,355 @@
+"""Tests of `quarterturn fetch` against a service that is a process of its own, and against services that misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from quarterturn.audit import release_download
+from quarterturn.client import releases
+from quarterturn.client.releases import ReleaseArchive, ReleaseClient
+from vault.file_lock import locked
+from vault.ledger.release.archive import archive, archive_digest
+
+from ...patience import PATIENCE
+from ..guides import ROOT
+from .conftest import turned_from
+
+RELEASE = "Historical-2026-12"
+EXAMPLE = ROOT / "examples" / "release"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr("quarterturn.client.transport.time.sleep", lambda _: None)
+
+
+@pytest.fixture
+def service(live, templates, request):
+    """Give the address of a service with a release, and its public folder."""
+    home = turned_from(live, templates)
+    url, _, _ = request.getfixturevalue("started")
+    return url, home / "public"
+
+
+@pytest.fixture
+def in_tmp_path(tmp_path, monkeypatch):
+    """Give a folder, which commands are run in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_the_newest_release_is_fetched_and_audited(service, say, tmp_path):
+    url, public = service
+    mine, key = tmp_path / "mine", public / "log.vkey"
+    said = say("fetch", url, "--to", mine, "--key", key)
+    assert said.code == 0, said.out + said.err
+    assert said.out.startswith(f"{mine / RELEASE}: fetched, ")
+    assert "\n15. " in said.out
+    assert archive_digest(mine / RELEASE) == archive_digest(public / "releases" / RELEASE)
+    assert names(mine) == [RELEASE]
+    said = say("fetch", url, RELEASE, "--to", mine, "--key", key, "--json")
+    (result,) = said.data
+    assert (said.code, result["fetched"], result["audit"]["ok"]) == (0, False, True)
+    assert result["sha256"] == archive_digest(mine / RELEASE)
+    assert result["folder"] == str(mine / RELEASE)
+
+
+def test_without_a_key_the_next_command_is_said(service, say, tmp_path, monkeypatch):
+    url, public = service
+    monkeypatch.chdir(tmp_path)
+    said = say("fetch", url, "--all")
+    assert (said.code, Path(RELEASE).is_dir()) == (0, True)
+    command, source = said.out.splitlines()[-2:]
+    assert command == f"Next: quarterturn audit {RELEASE} --key log.vkey"
+    assert "other than this service" in source
+    shutil.copy(public / "log.vkey", tmp_path)
+    assert say(*command.removeprefix("Next: quarterturn ").split()).code == 0
+
+
+def test_a_release_that_the_audit_refuses_is_a_no(service, say, tmp_path):
+    url, _ = service
+    said = say("fetch", url, "--to", tmp_path / "mine", "--key", EXAMPLE / "log.vkey")
+    assert said.code == 1
+    assert "no: step 2 failed" in said.out
+    assert (tmp_path / "mine" / RELEASE).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["Historical-2020-01"], (3, f"the service has no archive of Historical-2020-01; it has {RELEASE}")),
+        (["../../etc"], (3, "the service has no archive of ../../etc")),
+        ([RELEASE, "--all"], (2, "name releases or give --all, not both")),
+        (["--previous", "x"], (2, "give --key, too")),
+        (["--key", "nowhere"], (3, "there is no file nowhere")),
+        (["--to", "a-file"], (2, "a-file is, or lies in, a file")),
+    ],
+)
+def test_what_cannot_be_fetched_is_one_sentence(service, say, in_tmp_path, words, refusal):
+    code, says = refusal
+    Path("a-file").touch()
+    before = names(in_tmp_path)
+    said = say("fetch", service[0], *words)
+    assert said.code == code, said.err
+    assert says in said.sentence
+    assert names(in_tmp_path) == before
+
+
+@pytest.mark.parametrize("url", ["http://bench.example.org", "ftp://127.0.0.1", "bench.example.org", "https://a:b@c"])
+def test_an_address_is_https_or_this_machine(say, url):
+    said = say("fetch", url)
+    assert said.code == 2
+    assert "https://NAME" in said.sentence
+
+
+def test_a_service_without_releases_says_so(started, say, tmp_path):
+    said = say("fetch", started[0], "--to", tmp_path / "mine")
+    assert said.code == 3
+    assert "no release to download yet" in said.sentence
+
+
+def test_nobody_answers(say, tmp_path):
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))  # and nobody listens
+        said = say("fetch", f"http://127.0.0.1:{bound.getsockname()[1]}", "--to", tmp_path / "mine")
+    assert said.code == 6
+    assert "does not answer" in said.sentence
+
+
+def test_another_folder_in_its_place_is_left_alone(service, say, tmp_path):
+    url, _ = service
+    assert say("fetch", url, "--to", tmp_path).code == 0
+    readme = tmp_path / RELEASE / "README.md"
+    readme.write_text(readme.read_text() + "\n")
+    said = say("fetch", url, "--to", tmp_path)
+    assert said.code == 8
+    assert "holds something other than the service lists; move it away" in said.sentence
+
+
+def test_two_do_not_fetch_into_one_folder(service, say, tmp_path, monkeypatch):
+    monkeypatch.setattr(release_download, "_PATIENCE", 0.0)
+    with locked(tmp_path, 0.0, "a test", folder=True):
+        said = say("fetch", service[0], "--to", tmp_path)
+    assert said.code == 6
+    assert "the lock for downloading releases" in said.sentence
+
+
+def part_of(folder: Path, digest: str) -> Path:
+    return folder / f"{RELEASE}.tar.{digest[:16]}.part"
+
+
+class FakeService:
+    """A service that lists and sends what a test wants, byte by byte; it notes the ranges that were asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.listed = data, ReleaseArchive(RELEASE, len(data), hashlib.sha256(data).hexdigest())
+        self.etag, self.most, self.ranges = f'"{self.listed.sha256}"', len(data), []
+        self.answers_ranges = True
+        self.extra: bytes = b""
+
+    def listing(self) -> bytes:
+        item = {"bytes": self.listed.bytes, "sha256": self.listed.sha256, "url": "http://127.0.0.1:1/elsewhere"}
+        return json.dumps({"releases": [{"release": self.listed.release, "archive": item}]}).encode()
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        if handler.path == "/releases":
+            body, status, more = self.listing(), 200, {}
+        else:
+            assert handler.path == f"/releases/{RELEASE}.tar"
+            asked = handler.headers["range"]
+            self.ranges.append(asked)
+            start, status, more = 0, 200, {"etag": self.etag}
+            if asked and self.answers_ranges and handler.headers["if-range"] == self.etag:
+                start, status = int(re.fullmatch(r"bytes=(\d+)-", asked)[1]), 206
+                more["content-range"] = f"bytes {start}-{len(self.data) - 1}/{len(self.data)}"
+            body = self.data[start:] + self.extra
+        handler.send_response(status)
+        for name, value in ({"content-length": str(len(body))} | more).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        with suppress(ConnectionError):  # a client may have had enough
+            handler.wfile.write(body if handler.path == "/releases" else body[: self.most])
+        handler.close_connection = True
+
+
+@contextmanager
+def serving(fake: FakeService):
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            fake.answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(PATIENCE)
+
+
+@pytest.fixture
+def fake(tmp_path):
+    """Give a service whose release is a copy of the example, and its address."""
+    folder = tmp_path / "source" / RELEASE
+    shutil.copytree(EXAMPLE / "Historical-2025-12", folder)
+    made = FakeService(b"".join(archive(folder)))
+    with serving(made) as url:
+        yield made, url, tmp_path / "mine"
+
+
+def test_a_download_that_breaks_off_goes_on(fake, say):
+    service, url, mine = fake
+    service.most = 50_000
+    assert say("fetch", url, "--to", mine).code == 0  # 163,840 bytes in four tries
+    assert service.ranges == [None, "bytes=50000-", "bytes=100000-", "bytes=150000-"]
+    assert names(mine) == [RELEASE]
+
+
+def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake, say):
+    service, url, mine = fake
+    service.most = 30_000
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 6
+    part = part_of(mine, service.listed.sha256)
+    assert names(mine) == [part.name]
+    assert part.read_bytes() == service.data[:120_000]
+    service.most, service.ranges = len(service.data), []
+    assert say("fetch", url, "--to", mine).code == 0
+    assert service.ranges == ["bytes=120000-"]
+    assert archive_digest(mine / RELEASE) == service.listed.sha256
+    assert names(mine) == [RELEASE]
+
+
+def test_the_part_of_another_archive_is_not_gone_on_with(fake, say):
+    service, url, mine = fake
+    mine.mkdir()
+    part_of(mine, "0" * 64).write_bytes(b"of another one")
+    (mine / "notes.part").write_bytes(b"not ours")
+    assert say("fetch", url, "--to", mine).code == 0
+    assert service.ranges == [None]
+    assert names(mine) == [RELEASE, "notes.part"]
+
+
+@pytest.mark.parametrize("answers_ranges", [True, False])
+def test_a_part_that_does_not_fit_is_fetched_anew(fake, say, answers_ranges):
+    service, url, mine = fake
+    service.answers_ranges = answers_ranges
+    mine.mkdir()
+    part_of(mine, service.listed.sha256).write_bytes(bytes(1000))
+    assert say("fetch", url, "--to", mine).code == 0
+    assert service.ranges == (["bytes=1000-", None] if answers_ranges else ["bytes=1000-"])
+
+
+@pytest.mark.parametrize("length", [0, 1])
+def test_a_part_that_is_whole_or_too_long_needs_no_luck(fake, say, length):
+    service, url, mine = fake
+    mine.mkdir()
+    part_of(mine, service.listed.sha256).write_bytes(service.data + bytes(length))
+    assert say("fetch", url, "--to", mine).code == 0
+    assert service.ranges == [None] * length
+
+
+def test_an_archive_that_changed_since_it_was_listed_is_refused(fake, say):
+    service, url, mine = fake
+    other = bytearray(service.data)
+    other[700] ^= 1
+    service.data, service.etag = bytes(other), '"other"'
+    mine.mkdir()
+    part_of(mine, service.listed.sha256).write_bytes(service.data[:600])
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 1
+    assert f"the service lists {service.listed.sha256}; nothing was unpacked" in said.sentence
+    assert names(mine) == []
+
+
+def test_more_bytes_than_are_listed_are_not_written(fake, say):
+    service, url, mine = fake
+    service.extra, service.most = b"x" * 10_000_000, 20_000_000
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 6
+    assert f"longer than the {service.listed.bytes} bytes listed" in said.sentence
+    assert sum(path.stat().st_size for path in mine.iterdir()) <= service.listed.bytes
+
+
+def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say, tmp_path):
+    service, url, mine = fake
+    hostile = service.data.replace(f"{RELEASE}/README.md".encode(), f"{RELEASE}/../../x".encode(), 1)
+    service.data, service.listed = hostile, ReleaseArchive(RELEASE, len(hostile), hashlib.sha256(hostile).hexdigest())
+    service.etag = f'"{service.listed.sha256}"'
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 2
+    assert "a header that no archive of a release has" in said.sentence
+    assert names(mine) == [part_of(mine, service.listed.sha256).name]
+    assert names(tmp_path) == ["mine", "source"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"release": "../../Historical-2026-12"},
+        {"release": "Historical-2026-12\n"},
+        {"bytes": 0},
+        {"bytes": -1},
+        {"bytes": "many"},
+        {"bytes": (2 << 30) + 1},
+        {"sha256": "../" * 21 + "x"},
+        {"sha256": None},
+    ],
+)
+def test_a_list_of_another_form_is_refused(fake, say, change):
+    service, url, mine = fake
+    fields = {name: getattr(service.listed, name) for name in ("release", "bytes", "sha256")}
+    service.listed = ReleaseArchive(**fields | change)
+    said = say("fetch", url, "--to", mine)
+    assert said.code == 6
+    assert "another form than this client knows" in said.sentence
+    assert not mine.exists()
+    assert service.ranges == []
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_the_part(fake, say, monkeypatch):
+    service, url, mine = fake
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(release_download, "unpack", full)
+        said = say("fetch", url, "--to", mine)
+    assert said.code == 6
+    assert f"{mine}: No space left on device; the same command goes on" in said.sentence
+    assert say("fetch", url, "--to", mine).code == 0
+    assert len(service.ranges) == 1
+
+
+def test_the_client_reports_the_size_and_needs_no_token(fake, tmp_path):
+    service, url, _ = fake
+    sizes = []
+    with ReleaseClient(url) as client:
+        (listed,) = client.releases()
+        client.download(listed, tmp_path / "part", sizes.append)
+    assert listed == service.listed
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == listed.bytes <= releases.MOST_ARCHIVE
