@@ -1,6 +1,7 @@
 """Runs the guide for auditors without our code: it proves what a home published, and refuses what is false."""
 
 import base64
+import filecmp
 import json
 import re
 import shutil
@@ -20,19 +21,22 @@ from rotation.calendar import Month
 from sandbox.boxes.box import Program
 from sandbox.runs.submission import Submission
 from vault.ledger.release import contents
+from vault.ledger.release.archive import archive_digest
 from vault.ledger.signatures import sshsig
 from vault.ledger.statements import dsse
-from vault.ledger.tree.tiles import entries_path, unpack_entries
+from vault.ledger.tree.tiles import bundles_of, entries_path, tile_path, tiles_of, unpack_entries
 
 from ..rotation.conftest import NamedBox, outcome
 from ..serving import serve
 from .conftest import make
+from .guides import blocks
+from .http.conftest import served_by_process
 
 pytestmark = pytest.mark.slow
 
 ROOT = next(parent for parent in Path(__file__).parents if (parent / "pyproject.toml").is_file())
-GUIDE = ROOT / "docs" / "how-to" / "verify-without-our-code.md"
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+PAGE = "verify-without-our-code.md"
+FETCH, BLOCKS = blocks(PAGE, "bash"), blocks(PAGE, "sh")
 FILES, TASKS, HEAD, TREE, MONTH, ATTESTED = range(6)
 RELEASE, TURN = "Historical-2026-12", "2026-12"
 EXAMPLE = "2025-12"
@@ -94,7 +98,73 @@ def test_the_guide_proves_a_release(workspace):
         assert words in said, said
 
 
-COPY = next(block for block in re.findall(r"^```\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+SERVICE = "https://bench.example.org"
+FETCH_WITH_OURS, COPY = blocks(PAGE)
+
+
+@pytest.fixture
+def service(published):
+    """Give the address of a service of that home, which is a process of its own."""
+    with served_by_process(published.parent / "home") as (url, _):
+        yield url
+
+
+@pytest.fixture
+def from_elsewhere(published, tmp_path):
+    """Give a folder with what an auditor has from other sources than the service."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("log.vkey", "allowed_signers", "older-checkpoint", "tlog.go"):
+        shutil.copy(published / name, folder)
+    return folder
+
+
+def fetched(folder, url):
+    script = "".join(FETCH).replace(SERVICE, url).replace(EXAMPLE, TURN)
+    return subprocess.run(["sh", "-eu", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_what_the_guide_fetches_it_proves(service, from_elsewhere, published):
+    done = fetched(from_elsewhere, service)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{RELEASE}.tar: OK" in done.stdout
+    for name in (RELEASE, TURN, "log"):
+        beside = filecmp.dircmp(published / name, from_elsewhere / name)
+        assert not beside.diff_files + beside.right_only, name
+    failed, said = follow(from_elsewhere)
+    assert failed is None, said
+
+
+def test_a_download_that_broke_off_goes_on_in_the_guide(service, from_elsewhere):
+    assert fetched(from_elsewhere, service).returncode == 0
+    tar = from_elsewhere / f"{RELEASE}.tar"
+    whole = tar.read_bytes()
+    for part in (whole[:50_000], whole):
+        tar.write_bytes(part)
+        done = fetched(from_elsewhere, service)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert tar.read_bytes() == whole
+    tar.write_bytes(b"x" + whole[1:50_000])
+    done = fetched(from_elsewhere, service)
+    assert done.returncode != 0
+    assert f"{RELEASE}.tar: FAILED" in done.stdout
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 257, 65_536, 256 * 1001 + 5])
+def test_the_guide_fetches_every_file_of_a_log(size, tmp_path):
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "checkpoint").write_text(f"quarterturn.example/log\n{size}\n")
+    script = f'get() {{ echo "$1"; }}\nservice=x\n{FETCH[1]}'
+    done = subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    paths = [tile_path(*tile) for tile in tiles_of(size)] + [entries_path(*part) for part in bundles_of(size, 0)]
+    assert sorted(done.stdout.splitlines()) == sorted(["log/checkpoint", *(f"log/{path}" for path in paths)])
+
+
+def test_our_own_command_fetches_the_same(service, from_elsewhere, published, say, monkeypatch):
+    monkeypatch.chdir(from_elsewhere)
+    said = say(*FETCH_WITH_OURS.replace(SERVICE, service).split()[1:])
+    assert said.code == 0, said.err
+    assert archive_digest(from_elsewhere / RELEASE) == archive_digest(published / RELEASE)
 
 
 @pytest.fixture

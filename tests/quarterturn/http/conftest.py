@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -198,21 +198,27 @@ def problem() -> Callable[[httpx2.Response], str]:
     return code
 
 
-@pytest.fixture
-def started(live: Path) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
-    """Give a home with a live set, served by a process: its address, the process, and the home."""
-    command = [*HEEDING, QUARTERTURN, "serve", "--home", live, "--port", "0", "--workers", "0", "--no-clock"]
+@contextmanager
+def served_by_process(home: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve a home in a process of its own; give its address and the process."""
+    command = [*HEEDING, QUARTERTURN, "serve", "--home", home, "--port", "0", "--workers", "0", "--no-clock"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    house, alarm = Application(live, None), threading.Timer(PATIENCE, process.kill)
+    alarm = threading.Timer(PATIENCE, process.kill)
     alarm.start()
     try:
         line = process.stderr.readline()
         found = re.search(r"serving .* at (http://127\.0\.0\.1:\d+)", line)
         assert found, line + process.stderr.read()
-        yield found[1], process, house
+        yield found[1], process
     finally:
         process.kill()
         process.wait()
         alarm.cancel()
         process.stderr.close()
-        house.close()
+
+
+@pytest.fixture
+def started(live: Path) -> Iterator[tuple[str, subprocess.Popen[str], Application]]:
+    """Give a home with a live set, served by a process: its address, the process, and the home."""
+    with served_by_process(live) as (url, process), closing(Application(live, None)) as house:
+        yield url, process, house
