@@ -79,13 +79,21 @@ class World(Protocol):
         """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""
         ...
 
-    def freeze(self, timeout: float) -> FrozenState:
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop the servers, kill everything else, and take the state as it comes, unread.
+
+        Args:
+            timeout: in seconds.
+            keep: stop and kill nothing, for `renew`; only where no agent was, and the servers are at rest.
 
         Raises:
             Lost: the world did not answer in time, or its stream was cut.
             Malformed: what it holds is beyond the caps; only something inside made it so.
         """
+        ...
+
+    def renew(self, state: Seed) -> None:
+        """Go on with `state` as all that the data folder holds, once it was frozen and kept; `channel` is a new one."""
         ...
 
     def facts(self) -> ExitFacts:
@@ -145,7 +153,15 @@ class AgentLauncher(Protocol):
         ...
 
 
-class Box(AgentLauncher, Protocol):
+class WorldLauncher(Protocol):
+    """Launcher of worlds: a box, or what keeps a box's worlds for the next proof."""
+
+    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> World:
+        """Start a world whose data folder holds `state`, with these servers running in it."""
+        ...
+
+
+class Box(AgentLauncher, WorldLauncher, Protocol):
     """Environment that runs worlds and agents in isolation.
 
     Attributes:
@@ -172,8 +188,4 @@ class Box(AgentLauncher, Protocol):
             Refused: it cannot be run in this box; the message says why.
             Unavailable: the engine cannot be asked.
         """
-        ...
-
-    def world(self, servers: Sequence[Server], state: Seed, limits: ResourceLimits) -> World:
-        """Start a fresh world whose data folder holds `state`, with these servers running in it."""
         ...

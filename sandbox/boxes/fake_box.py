@@ -45,12 +45,17 @@ class FakeWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> FrozenState:
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop the servers and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        state = self._channel.freeze(timeout)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1)
+        state = self._channel.freeze(timeout, keep=keep)
+        if not keep:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1)
         return state
+
+    def renew(self, state: Seed) -> None:
+        """Go on with other data, once it was frozen and kept."""
+        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say whether it runs and how it ended."""

@@ -49,14 +49,17 @@ class MemoryWorld:
     """
 
     def __init__(self, servers: Sequence[Server], state: FileTree, tools: Mapping[str, Tool]) -> None:
-        self.nodes: dict[str, Node] = dict(state)
         self._names = [server.name for server in servers]
         self._tools = tools
-        self._ours, self._gateways = socket.socketpair()
         self._end = ExitFacts(running=True)
         self._frozen: Exception | None = None
-        self._gone = threading.Event()
         self._silent: set[str] = set()
+        self._begin(state)
+
+    def _begin(self, state: FileTree) -> None:
+        self.nodes: dict[str, Node] = dict(state)
+        self._ours, self._gateways = socket.socketpair()
+        self._gone = threading.Event()
         self._handed_over = False
         self._thread = threading.Thread(target=self._run, name="memory-world", daemon=True)
         self._thread.start()
@@ -66,7 +69,7 @@ class MemoryWorld:
         self._handed_over = True
         return self._gateways
 
-    def freeze(self, timeout: float) -> FrozenState:  # noqa: ARG002 - there is nothing to wait for
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:  # noqa: ARG002 - nothing to wait for or kill
         """Stop the servers and give the state.
 
         Raises:
@@ -80,6 +83,15 @@ class MemoryWorld:
             raise self._frozen
         return FrozenState(FileTree(self.nodes).to_tar())
 
+    def renew(self, state: Seed) -> None:
+        """Go on with other data, once it was frozen.
+
+        Raises:
+            Refused: the state is a tar, which no process of a runner's reads.
+        """
+        self._let_go()
+        self._begin(_tree(state))
+
     def facts(self) -> ExitFacts:
         """Say how it stands."""
         return self._end
@@ -89,11 +101,7 @@ class MemoryWorld:
         self._cut()
         if self._end.running:
             self._end = ExitFacts(running=False, exit_code=0)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(JOIN_SECONDS)
-        self._ours.close()
-        if not self._handed_over:
-            self._gateways.close()
+        self._let_go()
 
     # ---- what a test does to it ----
 
@@ -118,6 +126,13 @@ class MemoryWorld:
         return ""
 
     # ---- its thread ----
+
+    def _let_go(self) -> None:
+        if threading.current_thread() is not self._thread:
+            self._thread.join(JOIN_SECONDS)
+        self._ours.close()
+        if not self._handed_over:
+            self._gateways.close()
 
     def _cut(self) -> None:
         self._gone.set()
@@ -325,9 +340,7 @@ class MemoryBox:
         Raises:
             Refused: the state is a tar, which no process of a runner's reads.
         """
-        if isinstance(state, bytes):
-            raise Refused("the box in memory takes a tree; only a box with walls takes what nobody has read")
-        self.worlds.append(MemoryWorld(servers, state, self.tools))
+        self.worlds.append(MemoryWorld(servers, _tree(state), self.tools))
         return self.worlds[-1]
 
     def place(self, program: Program, sockets: Path, limits: ResourceLimits) -> MemoryPlace:
@@ -340,3 +353,9 @@ class MemoryBox:
         if not (sockets / SOCKET_NAME).is_socket():
             raise Refused(f"no gateway listens at {sockets / SOCKET_NAME}: start the gateway before the agent")
         return MemoryPlace(self, self.programs[program.command[0]], sockets, limits)
+
+
+def _tree(state: Seed) -> FileTree:
+    if isinstance(state, bytes):
+        raise Refused("the box in memory takes a tree; only a box with walls takes what nobody has read")
+    return state

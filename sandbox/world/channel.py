@@ -115,8 +115,20 @@ class WorldChannel:
         """
         if len(servers) > frames.LAST_SERVER:
             raise Malformed(f"a world holds at most {frames.LAST_SERVER} servers, not {len(servers)}")
-        start = {"start": {"token": self._token, "servers": list(servers), "data": data}}
-        self._to_world += frames.pack(frames.CONTROL, json.dumps(start).encode())
+        self._begin({"start": {"token": self._token, "servers": list(servers), "data": data}}, seed)
+
+    def renewed(self, seed: Seed) -> WorldChannel:
+        """Give the world's next channel, once it was frozen and kept: other data, the same servers.
+
+        Args:
+            seed: what takes the place of all that the data folder holds.
+        """
+        channel = WorldChannel(self._stream, self._token)
+        channel._begin({"renew": self._token}, seed)
+        return channel
+
+    def _begin(self, message: Mapping[str, Any], seed: Seed) -> None:
+        self._to_world += frames.pack(frames.CONTROL, json.dumps(message).encode())
         tar = tar_of(seed)
         for at in range(0, len(tar), CHUNK):
             self._to_world += frames.pack(frames.STATE, tar[at : at + CHUNK])
@@ -141,8 +153,12 @@ class WorldChannel:
         with self._lock:
             return tuple(self._exits)
 
-    def freeze(self, timeout: float) -> FrozenState:
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop pumping, freeze the world and take its state as it comes.
+
+        Args:
+            timeout: in seconds.
+            keep: leave the servers running for `renewed`; they must be at rest, and hold nothing but their folders.
 
         Raises:
             Lost: it did not answer in time, or its stream was cut.
@@ -152,21 +168,30 @@ class WorldChannel:
             if not self._freezing:
                 self._freezing = True
                 self._to_gateway.clear()
-                self._to_world += frames.pack(frames.CONTROL, json.dumps({"freeze": self._token}).encode())
+                message = {"freeze": self._token} | ({"keep": True} if keep else {})
+                self._to_world += frames.pack(frames.CONTROL, json.dumps(message).encode())
         self._wake()
         finished = self._done.wait(timeout)
-        self.close()
+        if keep:
+            self._stop_pumping()
+        else:
+            self.close()
         if not finished:
             raise Lost(f"the world did not give its state within {timeout:g} s; what is in it is unknown")
         return self._state()
 
     def close(self) -> None:
         """Stop pumping and close every end that is ours; safe to call twice."""
+        self._stop_pumping()
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+    def _stop_pumping(self) -> None:
         self._stopping = True
         self._wake()
         if self._thread.is_alive():
             self._thread.join(5)
-        ends = (self._stream, self._ours, self._bell, self._ring)
+        ends = (self._ours, self._bell, self._ring)
         for end in ends if self._handed_over else (*ends, self._gateways):
             with contextlib.suppress(OSError):
                 end.close()

@@ -68,11 +68,16 @@ class BwrapWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> FrozenState:
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        state = self._channel.freeze(timeout)
-        self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
+        state = self._channel.freeze(timeout, keep=keep)
+        if not keep:
+            self._running.wait(1)  # it has said its last, so its exit status is a fact worth waiting for
         return state
+
+    def renew(self, state: Seed) -> None:
+        """Go on with other data, once it was frozen and kept."""
+        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say whether it runs, how it ended, and whether the kernel killed something in it for its memory."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sandbox.boxes.box import ExitFacts
 from sandbox.boxes.docker.engine import Container
 from sandbox.world.channel import Exit, WorldChannel
-from sandbox.world.frozen import FrozenState
+from sandbox.world.frozen import FrozenState, Seed
 
 
 class DockerWorld:
@@ -29,9 +29,13 @@ class DockerWorld:
         """Give the gateway's end of the channel."""
         return self._channel.gateway_end()
 
-    def freeze(self, timeout: float) -> FrozenState:
+    def freeze(self, timeout: float, *, keep: bool = False) -> FrozenState:
         """Stop everything in it and take the state as it comes; see `sandbox.world.channel.WorldChannel.freeze`."""
-        return self._channel.freeze(timeout)
+        return self._channel.freeze(timeout, keep=keep)
+
+    def renew(self, state: Seed) -> None:
+        """Go on with other data, once it was frozen and kept."""
+        self._channel = self._channel.renewed(state)
 
     def facts(self) -> ExitFacts:
         """Say how the container stands, or stood when it was removed."""

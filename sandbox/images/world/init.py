@@ -13,7 +13,10 @@ frames (`channel (1 byte) | length (4 bytes, big-endian) | payload`):
    (SIGTERM, and SETTLE seconds); every other process is killed and reaped, and only then is the data folder read,
    without following a link, and written as a tar on channel 64, ended by an empty frame and `{"frozen": {"entries",
    "bytes"}}` or `{"frozen": {"error"}}` where it is beyond the caps.
-4. The end of standard input ends the world at any time: nothing in here outlives the runner.
+4. in: control `{"freeze": token, "keep": true}`. The same, but nothing is stopped: whoever asks knows that the servers
+   are at rest. Then control `{"renew": token}` and the next seed as a tar on channel 64, ended by an empty frame, take
+   the place of all that the data folder holds, and the servers that run are talked to as in 2.
+5. The end of standard input ends the world at any time: nothing in here outlives the runner.
 
 The input is always read, so that a server that takes nothing cannot hold a freeze up: one whose unread input grows
 past INBOX is killed instead. Servers' output waits in their pipes while more than OUTBOX bytes are unsent.
@@ -27,6 +30,7 @@ import json
 import os
 import posixpath
 import select
+import shutil
 import signal
 import stat
 import struct
@@ -172,6 +176,17 @@ def write(tar: tarfile.TarFile, info: tarfile.TarInfo, place: Path, folders: lis
         raise ValueError("the seed holds an entry that is no file, folder or link")
 
 
+def remove(path: Path, *, keep_folder: bool) -> None:
+    """Remove a file or folder with all that is in it, or only what is in it."""
+    if keep_folder:
+        for inner in path.iterdir():
+            remove(inner, keep_folder=False)
+    elif path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 class ChildProcess:
     """A process with the three pipes that it talks through, and the end of what it wrote on standard error."""
 
@@ -301,7 +316,7 @@ class WorldInit:
         self.servers: list[ServerProcess] = []
         self.backends: list[BackendProcess] = []
         self.awaited: dict[int, dict[str, Any]] = {}  # servers that nobody has said a word to
-        self.frozen = False
+        self.frozen = self.kept = False
         self.alarm, wake = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(self.alarm, False)
@@ -320,6 +335,21 @@ class WorldInit:
             else:
                 self.launch(number, server)
         self.outbox += control(started=len(self.servers))
+
+    def renew(self) -> None:
+        """Read the renewal and the next seed, which takes the place of what the data folder holds.
+
+        The folders that servers run in stay, and are emptied.
+        """
+        os.set_blocking(self.source.fd, True)
+        channel, payload = self.source.next()
+        if channel != CONTROL or json.loads(payload) != {"renew": self.token}:
+            raise RunnerGone("a kept world was told something else than its renewal")
+        used = {server.document["cwd"] for server in self.servers}
+        for path in Path(self.data).iterdir():
+            remove(path, keep_folder=str(path) in used)
+        unpack(Seed(self.source), self.data)
+        self.frozen = self.kept = False
 
     def launch(self, number: int, document: dict[str, Any]) -> None:
         """Start one server, or first what it stands on."""
@@ -400,13 +430,13 @@ class WorldInit:
                         server.accept(payload)
 
     def obey(self, payload: bytes) -> None:
-        """Freeze if the token is the right one; anything else is not for us."""
+        """Freeze if the token is the right one, for good or to be renewed; anything else is not for us."""
         try:
             message = json.loads(payload)
         except ValueError:
             return
         if isinstance(message, dict) and message.get("freeze") == self.token:
-            self.frozen = True
+            self.frozen, self.kept = True, message.get("keep") is True
 
     def flush(self) -> None:
         """Write once what the outside will take."""
@@ -520,9 +550,11 @@ class WorldInit:
                 view = view[os.write(self.sink, view[:CHUNK]) :]
 
     def freeze(self) -> None:
-        """Stop everything else and write the state out."""
-        self.stop(SETTLE)
+        """Stop everything else, unless the world is kept, and write the state out."""
+        if not self.kept:
+            self.stop(SETTLE)
         self.send(bytes(self.outbox))
+        self.outbox.clear()
         state = StateArchive(self)
         try:
             state.write(self.data)
@@ -642,6 +674,10 @@ def main() -> int:
     try:
         world.run()
         world.freeze()
+        while world.kept:
+            world.renew()
+            world.run()
+            world.freeze()
     except (RunnerGone, ConnectionError):
         world.stop()
     except Exception as error:  # the last that the outside hears of us; the type says nothing of the state

@@ -69,13 +69,13 @@ def world():
 
 
 @contextlib.contextmanager
-def freezing(world, timeout=PATIENCE):
+def freezing(world, timeout=PATIENCE, **how):
     """Freeze in a thread, and give where its end will be stored."""
     end = []
 
     def freeze():
         try:
-            end.append(world.channel.freeze(timeout))
+            end.append(world.channel.freeze(timeout, **how))
         except Exception as error:
             end.append(error)
 
@@ -149,6 +149,28 @@ def test_a_frozen_state_is_handed_over_as_it_came(world):
         assert world.hear() == (0, b'{"freeze": "the token"}')
         world.give(SEED.to_tar(), entries=2, bytes=13)
     assert end[0].tar == SEED.to_tar()
+
+
+def test_a_kept_world_goes_on_with_other_data_and_the_same_token(world):
+    world.hear_start()
+    with freezing(world, keep=True) as end:
+        assert json.loads(world.hear()[1]) == {"freeze": "the token", "keep": True}
+        world.give(SEED.to_tar())
+    assert end[0].tar == SEED.to_tar()
+    other = FileTree({"files": DIRECTORY, "files/b.txt": Node("file", data=b"others")})
+    world.channel = world.channel.renewed(other)
+    message, tar = world.hear_start()
+    assert message == {"renew": "the token"}
+    assert dict(tree_from_tar(io.BytesIO(tar))) == dict(other)
+    with world.channel.gateway_end() as gateway:
+        gateway.sendall(frames.pack(1, b"ask"))
+        assert world.hear() == (1, b"ask")
+    with freezing(world) as end:
+        assert world.hear() == (0, b'{"freeze": "the token"}')
+        world.give(other.to_tar())
+    assert end[0].tar == other.to_tar()
+    with pytest.raises(EOFError):
+        world.hear()
 
 
 def test_output_of_servers_during_a_freeze_is_dropped(world):
