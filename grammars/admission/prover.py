@@ -55,7 +55,7 @@ class MutationResult(Protocol):
 
 
 class Prover(Protocol):
-    """Executes tool calls against the real servers, in a fresh world each time, and evaluates the predicate."""
+    """Executes tool calls against the real servers, each time on the draft's data, and evaluates the predicate."""
 
     def check(self, document: Mapping[str, Any]) -> None:
         """Make sure that the state and the predicate are valid and that the pinned servers have every listed tool.
@@ -72,7 +72,7 @@ class Prover(Protocol):
     def prove(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
     ) -> ExecutionResult:
-        """Make the calls (`{"tool", "arguments"}`) in a fresh world, freeze it, and evaluate the predicate."""
+        """Make the calls (`{"tool", "arguments"}`) in a world with its data, freeze it, and evaluate the predicate."""
         ...
 
     def mutated(self, document: Mapping[str, Any], proved: ExecutionResult, mutant: Mapping[str, Any]) -> Evidence:

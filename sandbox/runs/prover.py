@@ -1,11 +1,12 @@
 """Prover of task drafts: checks documents, plays solutions on the real servers, and evaluates mutated final states.
 
 `BoxProver` implements the protocol that the grammars package defines; the two never import each other. A solution goes
-the way that an agent's calls go, through a gateway process into a fresh world, and is judged by the same code on the
-same kind of copy; only the agent is missing, because the gateway plays the calls itself.
+the way that an agent's calls go, through a gateway process into a world that holds its data alone, and is judged by the
+same code on the same kind of copy; only the agent is missing, because the gateway plays the calls itself.
 
 The world is seeded in full. Of its servers only those run that the calls name: a solution is known beforehand, so
-nobody could ask the others anything, and admission is waited for by a human.
+nobody could ask the others anything, and admission is waited for by a human. Servers that keep nothing between calls
+may have served an earlier proof (`sandbox.runs.kept_worlds`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from sandbox.boxes.box import Box
+from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
 from sandbox.judge import JudgeFailed
 from sandbox.results.failure import PREPARATIONS
 from sandbox.runs.job import Terms, new_alias
+from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
@@ -94,6 +96,7 @@ class BoxProver:
 
     def __init__(self, box: Box, terms: Terms | None = None) -> None:
         self._box, self._terms = box, terms or Terms()
+        self._kept = KeptWorlds(box)
 
     def check(self, document: Mapping[str, Any]) -> None:
         """Check what the schema cannot know: tools, states, predicate, and that the one can see the others.
@@ -125,18 +128,18 @@ class BoxProver:
     def prove(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
     ) -> ProvedSolution:
-        """Play calls in a fresh world and evaluate the predicate on what they leave; no calls is the null agent.
+        """Play calls in a world of the task's data, and judge what they leave; no calls is the null agent.
 
         Raises:
             Lost: our machinery broke, each time that it was tried; nothing is known about the solution.
         """
         for _ in range(PREPARATIONS - 1):
             with suppress(Lost):
-                return self._play(document, calls, answer)
-        return self._play(document, calls, answer)
+                return self._play(document, calls, answer, self._kept)
+        return self._play(document, calls, answer, self._box)
 
     def _play(
-        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
+        self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None, box: WorldLauncher
     ) -> ProvedSolution:
         task, terms = Task.parse(document), self._terms
         terms.judging.warm()
@@ -145,9 +148,7 @@ class BoxProver:
         servers = [server for server in servers_of(task.document) if server.name in used]
         spec = specify(task, alias=new_alias(), wall=terms.world.wall, script=script, servers=servers)
         spec = replace(spec, max_steps=max(spec.max_steps, len(script)))  # that it is too long is the gate's finding
-        scene = RunEnvironment(
-            self._box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock)
-        )
+        scene = RunEnvironment(box, spec, servers, seed(task.document), terms.world, terms.patience, Meter(terms.clock))
         with scene:
             transcript = scene.open().gateway.finish(terms.world.wall)
             if missed := scene.gateway.missed:

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sandbox.boxes.box import Box, Place, ResourceLimits, World
+from sandbox.boxes.box import Place, ResourceLimits, World, WorldLauncher
 from sandbox.gateway import CALL_SECONDS, FORK_SERVER, Gateway, GatewaySpec, listen, listing, start
 from sandbox.model_gateway.process import ModelGateway, ModelSession
 from sandbox.results.failure import Stage
@@ -55,7 +55,7 @@ class RunEnvironment:
         place: what it made, once the scene is open.
     """
 
-    box: Box
+    box: WorldLauncher
     spec: GatewaySpec
     servers: Sequence[Server]
     seed: Seed = field(repr=False)

@@ -63,6 +63,8 @@ class Server:
             newer one makes old servers log an error for each guess.
         on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
             are there to distract; an interpreter and its imports for each of them are most of what a run costs.
+        stateless: whether its process keeps nothing between calls but its folder, so that proofs may follow each other
+            in it (`sandbox.runs.kept_worlds`).
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder, in a fresh world that holds nothing
             else, and writes one JSON document for our predicates (`sandbox.runs.state_reader`); empty where they read
@@ -81,5 +83,6 @@ class Server:
     mutations: Mapping[str, Any] = field(repr=False)
     mode: Literal["legacy", "auto"] = "legacy"
     on_demand: bool = False
+    stateless: bool = False
     backend: Backend | None = None
     reader: Sequence[str] = ()

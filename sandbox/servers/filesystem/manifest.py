@@ -115,4 +115,5 @@ FILESYSTEM = Server(
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
+    stateless=True,
 )

@@ -61,4 +61,5 @@ GIT = Server(
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
+    stateless=True,
 )

@@ -92,4 +92,5 @@ MEMORY = Server(
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
+    stateless=True,
 )

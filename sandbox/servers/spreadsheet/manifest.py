@@ -155,4 +155,5 @@ SPREADSHEET = Server(
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
+    stateless=True,
 )

@@ -120,4 +120,5 @@ SQLITE = Server(
     seed=seed,
     mutations=MUTATIONS,
     on_demand=True,
+    stateless=True,
 )

@@ -1,0 +1,168 @@
+"""Tests of worlds that are kept for the next proof: which are, what of the last proof stays, and what it changes."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from contextlib import closing
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from grammars.draw.sample import sample
+from grammars.draw.variants import base
+from grammars.language.load import load
+from sandbox.boxes.box import ResourceLimits
+from sandbox.boxes.bwrap.box import BwrapBox
+from sandbox.boxes.fake_box import FakeBox
+from sandbox.boxes.memory_box import MemoryBox
+from sandbox.errors import Lost
+from sandbox.runs.kept_worlds import MOST_IDLE, KeptWorlds
+from sandbox.runs.prover import BoxProver
+from sandbox.servers.common.server import Server
+from sandbox.servers.registry import SERVERS
+from sandbox.world import frames
+from verifiers.language.verdict import Verdict
+from verifiers.tree import DIRECTORY, FileTree, Node
+
+from ...frozen import content
+from ...patience import PATIENCE
+
+FILES = SERVERS["filesystem"]
+STATELESS = [name for name, server in SERVERS.items() if server.stateless]
+COUNTER = """
+import os, pathlib, sys
+for number, line in enumerate(sys.stdin, 1):
+    pathlib.Path("made", "deep").mkdir(parents=True, exist_ok=True)
+    pathlib.Path("made/deep/note").write_text(line)
+    pathlib.Path("../stray").write_text(line)
+    os.chmod(".", 0o700)
+    print(number, sorted(os.listdir()), flush=True)
+"""
+
+
+def tree(**files: bytes) -> FileTree:
+    return FileTree({"files": DIRECTORY, **{f"files/{name}": Node("file", data) for name, data in files.items()}})
+
+
+def hear(channel) -> bytes:
+    """Give the next line of a world's only server."""
+    reader, said = frames.FrameReader(), b""
+    channel.settimeout(PATIENCE)
+    while not said.endswith(b"\n"):
+        said += b"".join(payload for _, payload in reader.feed(channel.recv(1 << 16)))
+    return said
+
+
+def proof(worlds, state, server=FILES):
+    """Go the way of a proof, and give what it leaves."""
+    world = worlds.world([server], state, ResourceLimits())
+    try:
+        return content(world.freeze(PATIENCE))
+    finally:
+        world.close()
+        world.close()
+
+
+@pytest.fixture
+def memory():
+    return MemoryBox({})
+
+
+def test_a_world_whose_servers_keep_nothing_is_used_again_with_other_data(memory):
+    with closing(KeptWorlds(memory)) as worlds:
+        assert proof(worlds, tree(a=b"1")) == dict(tree(a=b"1"))
+        assert proof(worlds, tree(b=b"2")) == dict(tree(b=b"2"))
+        assert len(memory.worlds) == 1
+        assert memory.worlds[0].facts().running
+    assert not memory.worlds[0].facts().running
+
+
+def test_two_proofs_at_a_time_have_a_world_each(memory):
+    with closing(KeptWorlds(memory)) as worlds:
+        both = [worlds.world([FILES], tree(), ResourceLimits()) for _ in range(2)]
+        assert len(memory.worlds) == 2
+        for world in both:
+            world.close()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [SERVERS["postgres"], replace(FILES, stateless=False), replace(FILES, command=("/other",))],
+    ids=["it has a backend", "it keeps something", "it is another program"],
+)
+def test_a_world_of_any_other_servers_is_a_fresh_one(memory, other):
+    with closing(KeptWorlds(memory)) as worlds:
+        proof(worlds, tree())
+        proof(worlds, tree(), other)
+        assert len(memory.worlds) == 2
+        proof(worlds, tree(), other)
+        assert len(memory.worlds) == (2 if other.stateless else 3)
+
+
+def test_a_world_whose_proof_did_not_come_to_its_end_is_not_used_again(memory):
+    with closing(KeptWorlds(memory)) as worlds:
+        worlds.world([FILES], tree(), ResourceLimits()).close()
+        failed = worlds.world([FILES], tree(), ResourceLimits())
+        memory.worlds[-1].fail_to_freeze(Lost("cut off"))
+        with pytest.raises(Lost):
+            failed.freeze(PATIENCE)
+        failed.close()
+        proof(worlds, tree())
+        assert [world.facts().running for world in memory.worlds] == [False, False, True]
+
+
+def test_the_world_that_has_waited_longest_goes_when_too_many_wait(memory):
+    with closing(KeptWorlds(memory)) as worlds:
+        for number in range(MOST_IDLE + 2):
+            proof(worlds, tree(), replace(FILES, command=(f"/{number}",)))
+        assert [world.facts().running for world in memory.worlds] == [False, False, *[True] * MOST_IDLE]
+
+
+def test_worlds_that_wait_go_with_whoever_kept_them(memory):
+    worlds = KeptWorlds(memory)
+    proof(worlds, tree())
+    del worlds
+    assert not memory.worlds[0].facts().running
+
+
+def test_a_renewed_world_holds_its_seed_alone_and_its_servers_go_on():
+    nothing = {"mutations": {}, "tools": {}, "state_schema": {}}
+    command = (sys.executable, "-I", "-S", "-c", COUNTER)
+    server = Server("files", "p", "1", "files", command, {}, seed=lambda state: FileTree({}), **nothing)
+    with closing(FakeBox().world([server], tree(a=b"1"), ResourceLimits())) as world:
+        for number, name in enumerate(("a", "b", "c"), 1):
+            if number > 1:
+                world.renew(FileTree({**tree(**{name: b"1"}), "others": DIRECTORY}))
+            with world.channel() as channel:
+                channel.sendall(frames.pack(frames.FIRST_SERVER, b"x\n"))
+                assert hear(channel) == f"{number} {sorted([name, 'made'])}\n".encode(), "one process, and its seed"
+            state = content(world.freeze(PATIENCE, keep=number < 3))
+            assert state.keys() - {"others"} == {
+                "files", f"files/{name}", "files/made", "files/made/deep", "files/made/deep/note", "stray"
+            }  # fmt: skip
+        assert not world.exits
+
+
+def comparable(proved) -> str:
+    """Give a proof's evidence and log without what differs between any two: times, and Git's hashes over dates."""
+    log = [{**call, "seconds": None} for call in proved.log]
+    text = json.dumps([proved.evidence.as_json(), proved.calls, proved.errors, log])
+    return re.sub(r"\b[0-9a-f]{7,40}\b|\d{4}-\d\d-\d\d[ T][\d:.+Z -]+", "…", text)
+
+
+@pytest.mark.box
+@pytest.mark.slow
+@pytest.mark.parametrize("server", STATELESS)
+def test_a_kept_world_gives_the_verdicts_evidence_and_results_of_a_fresh_one(server):
+    drafts = [base(sample(load(server), Random(seed))) for seed in range(3)]
+    kept = BoxProver(BwrapBox())
+    for draft in (*drafts, drafts[0]):
+        solution = draft.provenance["solutions"][0]
+        script = draft.task, solution["calls"], solution["answer"]
+        again = kept.prove(*script)
+        assert again.verdict is Verdict.TRUE
+        assert comparable(again) == comparable(BoxProver(BwrapBox()).prove(*script))
+        assert kept.prove(draft.task, [], None).verdict is Verdict.FALSE
