@@ -27,7 +27,7 @@ from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
 from sandbox.runs.task_world import question_of, seed, servers_of, untouched
 from sandbox.servers.registry import SERVERS, tool_table
-from sandbox.transcript import ToolCall
+from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
 from verifiers.language import predicate as predicates
@@ -128,11 +128,17 @@ class BoxProver:
     def prove(
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None
     ) -> ProvedSolution:
-        """Play calls in a world of the task's data, and judge what they leave; no calls is the null agent.
+        """Play calls in a world of the task's data, and judge what they leave.
+
+        No calls is the null agent. It needs no world: no server would run in it, so what it leaves is the task's data.
 
         Raises:
             Lost: our machinery broke, each time that it was tried; nothing is known about the solution.
         """
+        self._terms.judging.warm()
+        if not calls:
+            task = Task.parse(document)
+            return self._judged(task, self._start(task), answer, Transcript((), answer=None, ended="agent-exited"))
         for _ in range(PREPARATIONS - 1):
             with suppress(Lost):
                 return self._play(document, calls, answer, self._kept)
@@ -142,7 +148,6 @@ class BoxProver:
         self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None, box: WorldLauncher
     ) -> ProvedSolution:
         task, terms = Task.parse(document), self._terms
-        terms.judging.warm()
         script = [ToolCall(call["tool"], call.get("arguments", {})) for call in calls]
         used = {call.tool.partition(".")[0] for call in script}
         servers = [server for server in servers_of(task.document) if server.name in used]
@@ -158,10 +163,11 @@ class BoxProver:
                     f"only {len(transcript.calls)} of {len(script)} calls were played: the session {transcript.ended}"
                 )
             state = scene.freeze()
-        state = self._with_dumps(task, state)
-        log = transcript.as_json()["calls"]
-        judged = terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
-        made, errors = len(transcript.calls), transcript.errors
+        return self._judged(task, self._with_dumps(task, state), answer, transcript)
+
+    def _judged(self, task: Task, state: FrozenState, answer: str | None, transcript: Transcript) -> ProvedSolution:
+        judged = self._terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
+        made, errors, log = len(transcript.calls), transcript.errors, transcript.as_json()["calls"]
         return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
 
     def _start(self, task: Task) -> FrozenState:

@@ -17,6 +17,8 @@ from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
 from verifiers.language.verdict import Verdict
 
+from ...frozen import content
+
 pytestmark = pytest.mark.box
 
 WRITE = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/out.txt", "content": "done"}}
@@ -80,7 +82,13 @@ def test_a_solution_over_all_servers_is_proved(proved):
 
 def test_the_null_agent_changes_nothing(prover):
     null = prover.prove(a_draft(), [], None)
-    assert (null.verdict, null.calls) == (Verdict.FALSE, 0)
+    assert (null.verdict, null.calls, null.log) == (Verdict.FALSE, 0, [])
+
+
+def test_the_null_agent_is_judged_as_a_world_that_nobody_changed(prover):
+    null, read = prover.prove(a_draft(), [], "7"), prover.prove(a_draft(), [READ], "7")
+    assert (null.evidence, null.spent) == (read.evidence, read.spent)
+    assert content(null.state.state) == content(read.state.state)
 
 
 def test_every_proof_has_a_world_of_its_own(prover, proved):
