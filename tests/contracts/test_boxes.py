@@ -193,6 +193,35 @@ def test_what_servers_did_is_in_the_frozen_state(box):
     assert frozen["deep/x"].data == b"x\n"
 
 
+COUNTING = """
+import os, pathlib, sys
+for number, line in enumerate(sys.stdin, 1):
+    before = sorted(os.listdir())
+    pathlib.Path("made", "deep").mkdir(parents=True)
+    pathlib.Path("made/deep/note").write_text(line)
+    pathlib.Path("link").symlink_to("/etc")
+    pathlib.Path("../stray").mkdir()
+    print(number, before, flush=True)
+"""
+
+
+def test_a_kept_world_holds_its_next_seed_alone_while_its_servers_go_on(box):
+    kept = server("kept", "/usr/bin/env", "python3", "-c", COUNTING)
+    left = {"files", "files/made", "files/made/deep", "files/made/deep/note", "files/link", "stray"}
+    with a_world(box, kept, state=FileTree({"files": DIRECTORY})) as (world, talk):
+        for number in (1, 2, 3):
+            before = [f"file-{number}"] if number > 1 else []
+            if number > 1:
+                talk.end.close()
+                world.renew(FileTree({"files": DIRECTORY, f"files/file-{number}": Node("file", data=b"1")}))
+                talk = Talk(world.channel())  # noqa: PLW2901 - another channel of the same world
+                talk.say(1, b"\n")
+            assert talk.listen(1, b"\n") == f"{number} {before}\n".encode()
+            state = content(world.freeze(PATIENCE, keep=number < 3))
+            assert state.keys() == left | {f"files/{name}" for name in before}
+        talk.end.close()
+
+
 def test_a_gateway_that_talks_nonsense_is_cut_off_and_the_state_can_be_read(box):
     with a_world(box, server("cat", "/bin/cat")) as (world, talk):
         with contextlib.suppress(OSError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from contextlib import closing
 from dataclasses import replace
 from random import Random
@@ -16,14 +15,11 @@ from grammars.draw.variants import base
 from grammars.language.load import load
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.boxes.fake_box import FakeBox
 from sandbox.boxes.memory_box import MemoryBox
 from sandbox.errors import Lost
 from sandbox.runs.kept_worlds import MOST_IDLE, KeptWorlds
 from sandbox.runs.prover import BoxProver
-from sandbox.servers.common.server import Server
 from sandbox.servers.registry import SERVERS
-from sandbox.world import frames
 from verifiers.language.verdict import Verdict
 from verifiers.tree import DIRECTORY, FileTree, Node
 
@@ -32,28 +28,10 @@ from ...patience import PATIENCE
 
 FILES = SERVERS["filesystem"]
 STATELESS = [name for name, server in SERVERS.items() if server.stateless]
-COUNTER = """
-import os, pathlib, sys
-for number, line in enumerate(sys.stdin, 1):
-    pathlib.Path("made", "deep").mkdir(parents=True, exist_ok=True)
-    pathlib.Path("made/deep/note").write_text(line)
-    pathlib.Path("../stray").write_text(line)
-    os.chmod(".", 0o700)
-    print(number, sorted(os.listdir()), flush=True)
-"""
 
 
 def tree(**files: bytes) -> FileTree:
     return FileTree({"files": DIRECTORY, **{f"files/{name}": Node("file", data) for name, data in files.items()}})
-
-
-def hear(channel) -> bytes:
-    """Give the next line of a world's only server."""
-    reader, said = frames.FrameReader(), b""
-    channel.settimeout(PATIENCE)
-    while not said.endswith(b"\n"):
-        said += b"".join(payload for _, payload in reader.feed(channel.recv(1 << 16)))
-    return said
 
 
 def proof(worlds, state, server=FILES):
@@ -126,24 +104,6 @@ def test_worlds_that_wait_go_with_whoever_kept_them(memory):
     proof(worlds, tree())
     del worlds
     assert not memory.worlds[0].facts().running
-
-
-def test_a_renewed_world_holds_its_seed_alone_and_its_servers_go_on():
-    nothing = {"mutations": {}, "tools": {}, "state_schema": {}}
-    command = (sys.executable, "-I", "-S", "-c", COUNTER)
-    server = Server("files", "p", "1", "files", command, {}, seed=lambda state: FileTree({}), **nothing)
-    with closing(FakeBox().world([server], tree(a=b"1"), ResourceLimits())) as world:
-        for number, name in enumerate(("a", "b", "c"), 1):
-            if number > 1:
-                world.renew(FileTree({**tree(**{name: b"1"}), "others": DIRECTORY}))
-            with world.channel() as channel:
-                channel.sendall(frames.pack(frames.FIRST_SERVER, b"x\n"))
-                assert hear(channel) == f"{number} {sorted([name, 'made'])}\n".encode(), "one process, and its seed"
-            state = content(world.freeze(PATIENCE, keep=number < 3))
-            assert state.keys() - {"others"} == {
-                "files", f"files/{name}", "files/made", "files/made/deep", "files/made/deep/note", "stray"
-            }  # fmt: skip
-        assert not world.exits
 
 
 def comparable(proved) -> str:
