@@ -1,13 +1,14 @@
-"""Release page: the files of a published cohort, with their hashes, and how to check them. Pure.
+"""Release page: the tasks and files of a published cohort, with their hashes, and how to check them. Pure.
 
-Everything comes from the manifest of the release, and from the sizes of its files.
+Everything comes from the manifest of the release, the list of its tasks, and the sizes of its files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from quarterturn.pages import task
 from quarterturn.pages.drawing.grid import Column, Grid
 from quarterturn.pages.templates import render
 
@@ -28,28 +29,31 @@ ABOUT = {
 Item = Mapping[str, Any]
 
 
-def page(release: str, manifest: Item, sizes: Mapping[str, int], archive: Item | None) -> str:
+def page(release: str, manifest: Item, sizes: Mapping[str, int], tasks: Sequence[Item], archive: Item | None) -> str:
     """Draw the page.
 
     Args:
         release: its name.
         manifest: what it says of itself.
         sizes: the bytes of its files, by their names.
+        tasks: its tasks, without their goals.
         archive: `url`, `bytes` and `sha256` of the release in one file, if there is one.
     """
+    tables = grids(release, manifest, sizes, tasks)
     return render(
         "release.html.jinja",
         here=HERE,
         base=address(release),
         release=release,
-        counts=[("Cohort", manifest["cohort"]), ("Published after", manifest["month"]), ("Files", str(len(sizes)))],
+        counts=[("Cohort", manifest["cohort"]), ("Published after", manifest["month"]), ("Tasks", str(len(tasks)))],
         month=manifest["month"],
         archive=archive,
-        files=grids(release, manifest, sizes)["files"],
+        tasks=tables["tasks"],
+        files=tables["files"],
     )
 
 
-def grids(release: str, manifest: Item, sizes: Mapping[str, int]) -> dict[str, Grid]:
+def grids(release: str, manifest: Item, sizes: Mapping[str, int], tasks: Sequence[Item]) -> dict[str, Grid]:
     """Give the page's tables by their names."""
     columns = (
         Column("name", "File", href=f"/releases/{release}/files/{{name}}"),
@@ -66,7 +70,17 @@ def grids(release: str, manifest: Item, sizes: Mapping[str, int]) -> dict[str, G
         }
         for name, size in sizes.items()
     ]
-    return {"files": Grid("files", "Files of the release", columns, rows)}
+    mix = (
+        Column("id", "Task", href=task.address("{id}")),
+        Column("server", "Server"),
+        Column("category", "Category"),
+        Column("difficulty", "Difficulty"),
+        Column("max_steps", "Calls allowed"),
+    )
+    return {
+        "tasks": Grid("tasks", "Tasks of the release", mix, tasks),
+        "files": Grid("files", "Files of the release", columns, rows),
+    }
 
 
 def address(release: str) -> str:

@@ -17,6 +17,7 @@ from quarterturn.pages.drawing.formatting import NONE, percent
 from quarterturn.pages.drawing.grid import Column, Grid, briefly, minute, plainly
 from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.submission_form import FormView
+from quarterturn.pages.task import address as task_address
 from quarterturn.pages.templates import render
 
 HERE = "/mine"
@@ -262,7 +263,7 @@ def _figures(disclosed: Item) -> Grid:
 
 def _tasks(trace: Item) -> Grid:
     columns = (
-        Column("task", "Task", lambda task: f"{task} (JSON)", "/tasks/{task}"),
+        Column("task", "Task", href=task_address("{task}")),
         Column("passed", "Passed", lambda passed: "yes" if passed else "no"),
         Column("verdict", "Verdict"),
         Column("code", "Outcome"),

@@ -44,6 +44,7 @@ WALKED = [
     ("/leaderboard/2027-01?sort=calls&agent=a", None),
     ("/agents/ada/agent", None),
     ("/release/Historical-2026-12", None),
+    ("/leaf/0", None),
     ("/rotation", None),
     ("/explorer", None),
     ("/docs", None),

@@ -23,6 +23,8 @@ PAGES: Table = {
     ("GET", "/rotation/{file}"): None,
     ("GET", "/release/{release}"): None,
     ("GET", "/release/{release}/{file}"): None,
+    ("GET", "/task/{id}"): None,
+    ("GET", "/leaf/{index}"): None,
     ("GET", "/agents/{submitter}/{agent}"): None,
     ("GET", "/agents/{submitter}/{agent}/{file}"): None,
     ("GET", "/explorer"): None,

@@ -14,7 +14,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.tree.merkle import consistency_proof, inclusion_proof
-from vault.ledger.tree.tiles import HEAD, KEPT, TileTree, folder_reader
+from vault.ledger.tree.tiles import HEAD, KEPT, WIDTH, TileTree, entries_path, folder_reader, unpack_entries
 
 TILE = re.compile(r"(?:[0-9]{1,2}|entries)(?:/x[0-9]{3}){0,6}/[0-9]{3}(?:\.p/[0-9]{1,3})?", re.ASCII)
 
@@ -41,6 +41,15 @@ class LogView:
     def tile(self, path: str) -> bytes | None:
         """Give a tile by its path below `tile/`, as C2SP tlog-tiles names it."""
         return self._read(f"tile/{path}") if TILE.fullmatch(path) else None
+
+    def leaf(self, index: int) -> tuple[bytes, int] | None:
+        """Give a leaf and the size of the log; None where there is no such leaf."""
+        tree = self._tree()
+        if tree is None or not 0 <= index < tree.size:
+            return None
+        bundle, place = divmod(index, WIDTH)
+        width = min(WIDTH, tree.size - bundle * WIDTH)
+        return unpack_entries(folder_reader(self._folder)(entries_path(bundle, width)), width)[place], tree.size
 
     def inclusion(self, index: int, size: int | None) -> dict[str, Any] | None:
         """Prove that a leaf is in the tree of `size` leaves; None where there is no such leaf or tree."""

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.responses.public_view import Document
+from quarterturn.http.routes.log import Log
 from quarterturn.http.routes.public import View
 from quarterturn.http.routes.releases import archived
-from quarterturn.pages import leaderboard, rotation
+from quarterturn.pages import leaderboard, rotation, task
 from quarterturn.pages import release as releases
 from quarterturn.pages.drawing.grid import Grid
 
 router = APIRouter(tags=["pages"], include_in_schema=False)
 
 Item = dict[str, Any]
+LeafIndex = Annotated[int, Path(ge=0, le=2**53)]
 
 
 @router.get("/", name="front_page")
@@ -71,9 +73,30 @@ def release_table(request: Request, view: View, release: str, file: str) -> Resp
     return json_responses.published(request, Document.of(data), media)
 
 
-def _release(view: View, release: str) -> tuple[Item, dict[str, int]]:
+@router.get("/task/{id}", name="task_page")
+def task_page(request: Request, view: View, id: str) -> Response:  # noqa: A002 - the path's own word
+    """Show a public task: its goal, what passing takes, and the commitment that it opens."""
+    found = view.task(id)
+    if found is None:
+        raise Problem("not-found")
+    released = releases.address(found["set"]) if found["opening"] else None
+    return html.public(request, task.page(found, released))
+
+
+@router.get("/leaf/{index}", name="leaf_page")
+def leaf_page(request: Request, log: Log, index: LeafIndex) -> Response:
+    """Show a leaf of the public log."""
+    found = log.leaf(index)
+    if found is None:
+        raise Problem("not-found")
+    leaf, size = found
+    return html.public(request, task.leaf_page(index, size, leaf))
+
+
+def _release(view: View, release: str) -> tuple[Item, dict[str, int], list[Item]]:
     manifest = _read(view.manifest(release))
-    return manifest, {name: path.stat().st_size for name, path in view.files(release).items()}
+    sizes = {name: path.stat().st_size for name, path in view.files(release).items()}
+    return manifest, sizes, view.tasks(release)
 
 
 def _table(

@@ -14,22 +14,25 @@ from quarterturn.http.responses.access import PAGES
 from quarterturn.http.responses.html import PAGE
 from quarterturn.http.routes.account_pages import LIVE
 
+from .conftest import turned_from
+
 pytestmark = pytest.mark.slow
 
 PUBLIC = (
     "/", "/leaderboard/2027-01", "/leaderboard/2026-12", "/rotation", "/release/Historical-2026-12",
-    "/agents/ada/agent", "/sign-in",
+    "/agents/ada/agent", "/leaf/1", "/sign-in",
 )  # fmt: skip
 LINK = re.compile(r'(?:href|action)="([^"]*)"')
 
 
 @pytest.fixture
-def populated(turned, played):
-    """Serve a home with a release, a leaderboard with a line, and a submission."""
-    played(turned.house, 9)
-    turned.account("ada")
-    turned.made = turned.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
-    return turned
+def populated(live, templates, serve, played):
+    """Serve a home with a release, a leaderboard with a line, and a submission, to who asks for hundreds of pages."""
+    with serve(turned_from(live, templates), limits={"requests_per_minute": 10**9}) as site:
+        played(site.house, 9)
+        site.account("ada")
+        site.made = site.post("/submissions", {"image": "agent:1"}, "ada").json()["id"]
+        yield site
 
 
 def walked(site):
@@ -64,8 +67,24 @@ def test_every_link_of_every_page_leads_somewhere_here(populated):
         "/agents/ada/agent",
         "/agents/ada/agent/runs.csv",
         "/release/Historical-2026-12/files.json",
+        "/release/Historical-2026-12/tasks.csv",
+        "/leaf/0",
     } < paths
     assert f"/submission/{populated.made}" in paths
+
+
+def test_a_released_task_and_its_leaf_have_pages(populated):
+    (task, *_) = populated.get("/tasks?set=Historical-2026-12").json()["tasks"]
+    whole = populated.get(f"/tasks/{task['id']}").json()
+    page = populated.get(f"/task/{task['id']}")
+    for text in (whole["task"]["goal"], whole["opening"]["commitment"], whole["opening"]["salt"]):
+        assert html.escape(text) in page.text
+    leaf = populated.get(f"/leaf/{whole['opening']['commit']}")
+    assert f'href="/leaf/{whole["opening"]["commit"]}"' in page.text
+    assert whole["opening"]["commitment"] in leaf.text
+    assert "In the log" in populated.get(f"/task/{populated.get('/tasks?set=dev').json()['tasks'][0]['id']}").text
+    for path in ("/task/t-" + "a" * 16, "/leaf/99999999", "/leaf/-1", "/leaf/one"):
+        assert populated.get(path).status_code in (404, 422), path
 
 
 def test_a_link_to_json_says_so(populated):
@@ -80,7 +99,9 @@ def test_a_link_to_json_says_so(populated):
 
 def test_every_page_has_the_policy_and_nothing_that_needs_a_weaker_one(populated):
     for (path, _), said in walked(populated).items():
-        if not said.headers["content-type"].startswith("text/html") or path in ("/docs", "/explorer", "/verify.html"):
+        if path.startswith("/explorer"):
+            continue
+        if not said.headers["content-type"].startswith("text/html") or path in ("/docs", "/verify.html"):
             continue
         policy = LIVE if path.startswith("/submission/") and said.status_code == 200 else PAGE
         assert {name: said.headers[name] for name in policy} == policy, path

@@ -157,7 +157,7 @@ def test_figures_are_drawn_as_they_were_disclosed():
 
 def test_a_trace_is_shown_call_by_call_and_is_text():
     shown = page(state="done", **ENDED, trace={"tasks": [{"run": RUN}]})
-    assert 'href="/tasks/t-aaaaaaaaaaaaaaaa"' in shown
+    assert 'href="/task/t-aaaaaaaaaaaaaaaa"' in shown
     assert "&lt;b&gt;" in shown
     assert not re.search("<b>|<agent>|<i>|<u>", shown)
     for text in ("without an answer, exit status 3", "&lt;i&gt;no key", "true: filesystem.fileExists"):

@@ -1,0 +1,81 @@
+"""Pages of a public task and of a leaf of the log: what it asked for, what was committed to, and where. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from quarterturn.pages.templates import render
+from verifiers.language import predicate
+
+LONGEST = 6000
+"""Characters of a starting state that are shown; the JSON has all of it."""
+
+Item = Mapping[str, Any]
+
+
+def page(found: Item, released: str | None) -> str:
+    """Draw the page of a task.
+
+    Args:
+        found: as `GET /tasks/{id}` gives it: `id`, `set`, `sha256`, `task`, and `opening` where it was released.
+        released: the address of the page of its release, or None for a task of the dev set.
+    """
+    task, opening = found["task"], found["opening"] or {}
+    state = _written(task["initial_state"])
+    solutions = (opening.get("provenance") or {}).get("solutions", ())
+    return render(
+        "task.html.jinja",
+        here="/rotation" if released else "/",
+        task=task,
+        set=found["set"],
+        released=released,
+        counts=[
+            *((name.capitalize(), task[name]) for name in ("server", "category", "difficulty")),
+            ("Calls allowed", str(task["max_steps"])),
+        ],
+        success=predicate.in_words(predicate.parse(task["success_predicate"])),
+        state=state[:LONGEST],
+        cut=len(state) > LONGEST,
+        faults=[_written(fault) for fault in task.get("faults", ())],
+        solutions=[[_call(call) for call in solution["calls"]] for solution in solutions],
+        facts=[("SHA-256 of the task", found["sha256"])]
+        + [(words, opening[name]) for name, words in (("commitment", "Commitment"), ("salt", "Salt")) if opening],
+        leaf=opening.get("commit"),
+    )
+
+
+def leaf_page(index: int, size: int, leaf: bytes) -> str:
+    """Draw the page of a leaf of the log, which has `size` leaves."""
+    try:
+        statement = _written(json.loads(leaf))
+    except ValueError:  # no leaf of ours; an auditor says what is wrong with it
+        statement = leaf.decode("utf-8", "backslashreplace")
+    return render(
+        "leaf.html.jinja",
+        here="/explorer",
+        index=index,
+        size=size,
+        statement=statement,
+        before=index - 1 if index else None,
+        after=index + 1 if index + 1 < size else None,
+    )
+
+
+def address(task: str) -> str:
+    """Give the address of a task's page."""
+    return f"/task/{task}"
+
+
+def leaf_address(index: int) -> str:
+    """Give the address of a leaf's page."""
+    return f"/leaf/{index}"
+
+
+def _call(call: Item) -> str:
+    return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
