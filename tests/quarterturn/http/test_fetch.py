@@ -25,6 +25,8 @@ from ..guides import ROOT
 from .conftest import turned_from
 
 RELEASE = "Historical-2026-12"
+OLD = "Historical-2025-12"
+"""The example release, which is what a `FakeService` has."""
 EXAMPLE = ROOT / "examples" / "release"
 pytestmark = pytest.mark.slow
 
@@ -150,17 +152,20 @@ def test_two_do_not_fetch_into_one_folder(service, say, tmp_path, monkeypatch):
 
 
 def part_of(folder: Path, digest: str) -> Path:
-    return folder / f"{RELEASE}.tar.{digest[:16]}.part"
+    return folder / f"{OLD}.tar.{digest[:16]}.part"
 
 
 class FakeService:
     """A service that lists and sends what a test wants, byte by byte; it notes the ranges that were asked for."""
 
     def __init__(self, data: bytes) -> None:
-        self.data, self.listed = data, ReleaseArchive(RELEASE, len(data), hashlib.sha256(data).hexdigest())
-        self.etag, self.most, self.ranges = f'"{self.listed.sha256}"', len(data), []
-        self.answers_ranges = True
-        self.extra: bytes = b""
+        self.answers_ranges, self.extra = True, b""
+        self.ranges: list[str | None] = []
+        self.offer(OLD, data)
+
+    def offer(self, release: str, data: bytes) -> None:
+        self.data, self.listed = data, ReleaseArchive(release, len(data), hashlib.sha256(data).hexdigest())
+        self.etag, self.most = f'"{self.listed.sha256}"', len(data)
 
     def listing(self) -> bytes:
         item = {"bytes": self.listed.bytes, "sha256": self.listed.sha256, "url": "http://127.0.0.1:1/elsewhere"}
@@ -170,7 +175,7 @@ class FakeService:
         if handler.path == "/releases":
             body, status, more = self.listing(), 200, {}
         else:
-            assert handler.path == f"/releases/{RELEASE}.tar"
+            assert handler.path == f"/releases/{self.listed.release}.tar"
             asked = handler.headers["range"]
             self.ranges.append(asked)
             start, status, more = 0, 200, {"etag": self.etag}
@@ -212,8 +217,8 @@ def serving(fake: FakeService):
 @pytest.fixture
 def fake(tmp_path):
     """Give a service whose release is a copy of the example, and its address."""
-    folder = tmp_path / "source" / RELEASE
-    shutil.copytree(EXAMPLE / "Historical-2025-12", folder)
+    folder = tmp_path / "source" / OLD
+    shutil.copytree(EXAMPLE / OLD, folder)
     made = FakeService(b"".join(archive(folder)))
     with serving(made) as url:
         yield made, url, tmp_path / "mine"
@@ -224,7 +229,7 @@ def test_a_download_that_breaks_off_goes_on(fake, say):
     service.most = 50_000
     assert say("fetch", url, "--to", mine).code == 0  # 163,840 bytes in four tries
     assert service.ranges == [None, "bytes=50000-", "bytes=100000-", "bytes=150000-"]
-    assert names(mine) == [RELEASE]
+    assert names(mine) == [OLD]
 
 
 def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake, say):
@@ -232,14 +237,15 @@ def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake, say):
     service.most = 30_000
     said = say("fetch", url, "--to", mine)
     assert said.code == 6
+    assert f"120000 of 163840 bytes are kept in {mine}" in said.sentence
     part = part_of(mine, service.listed.sha256)
     assert names(mine) == [part.name]
     assert part.read_bytes() == service.data[:120_000]
     service.most, service.ranges = len(service.data), []
     assert say("fetch", url, "--to", mine).code == 0
     assert service.ranges == ["bytes=120000-"]
-    assert archive_digest(mine / RELEASE) == service.listed.sha256
-    assert names(mine) == [RELEASE]
+    assert archive_digest(mine / OLD) == service.listed.sha256
+    assert names(mine) == [OLD]
 
 
 def test_the_part_of_another_archive_is_not_gone_on_with(fake, say):
@@ -249,7 +255,7 @@ def test_the_part_of_another_archive_is_not_gone_on_with(fake, say):
     (mine / "notes.part").write_bytes(b"not ours")
     assert say("fetch", url, "--to", mine).code == 0
     assert service.ranges == [None]
-    assert names(mine) == [RELEASE, "notes.part"]
+    assert names(mine) == [OLD, "notes.part"]
 
 
 @pytest.mark.parametrize("answers_ranges", [True, False])
@@ -284,6 +290,33 @@ def test_an_archive_that_changed_since_it_was_listed_is_refused(fake, say):
     assert names(mine) == []
 
 
+def test_the_release_of_another_month_is_refused(fake, say, tmp_path):
+    service, url, mine = fake
+    shutil.copytree(tmp_path / "source" / OLD, tmp_path / "source" / RELEASE)
+    service.offer(RELEASE, b"".join(archive(tmp_path / "source" / RELEASE)))
+    for code in (1, 1):
+        said = say("fetch", url, "--to", mine, "--key", EXAMPLE / "log.vkey")
+        assert said.code == code
+        assert f"offers as {RELEASE} is the release of another month" in said.sentence
+        assert names(mine) == []
+    shutil.copytree(tmp_path / "source" / RELEASE, mine / RELEASE)
+    assert say("fetch", url, "--to", mine).code == 1
+
+
+@pytest.mark.parametrize("manifest", [None, b"", b"[]", b"{", b'{"month":["2025-12"]}'])
+def test_a_release_without_a_manifest_is_refused(fake, say, tmp_path, manifest):
+    service, url, mine = fake
+    path = tmp_path / "source" / OLD / "manifest.json"
+    if manifest is None:
+        path.unlink()
+    else:
+        path.write_bytes(manifest)
+    service.offer(OLD, b"".join(archive(path.parent)))
+    said = say("fetch", url, "--to", mine)
+    assert said.code in (1, 2), said.err
+    assert names(mine) == []
+
+
 def test_more_bytes_than_are_listed_are_not_written(fake, say):
     service, url, mine = fake
     service.extra, service.most = b"x" * 10_000_000, 20_000_000
@@ -295,9 +328,8 @@ def test_more_bytes_than_are_listed_are_not_written(fake, say):
 
 def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say, tmp_path):
     service, url, mine = fake
-    hostile = service.data.replace(f"{RELEASE}/README.md".encode(), f"{RELEASE}/../../x".encode(), 1)
-    service.data, service.listed = hostile, ReleaseArchive(RELEASE, len(hostile), hashlib.sha256(hostile).hexdigest())
-    service.etag = f'"{service.listed.sha256}"'
+    hostile = service.data.replace(f"{OLD}/README.md".encode(), f"{OLD}/../../x".encode(), 1)
+    service.offer(OLD, hostile)
     said = say("fetch", url, "--to", mine)
     assert said.code == 2
     assert "a header that no archive of a release has" in said.sentence
@@ -308,7 +340,7 @@ def test_an_archive_that_is_none_writes_nothing_outside_of_the_folder(fake, say,
 @pytest.mark.parametrize(
     "change",
     [
-        {"release": "../../Historical-2026-12"},
+        {"release": "../../Historical-2025-12"},
         {"release": "Historical-2026-12\n"},
         {"bytes": 0},
         {"bytes": -1},
