@@ -49,15 +49,17 @@ def page(found: Item, released: str | None) -> str:
 def leaf_page(index: int, size: int, leaf: bytes) -> str:
     """Draw the page of a leaf of the log, which has `size` leaves."""
     try:
-        statement = _written(json.loads(leaf))
-    except ValueError:  # no leaf of ours; an auditor says what is wrong with it
-        statement = leaf.decode("utf-8", "backslashreplace")
+        document = json.loads(leaf)
+        statement, (subject,) = _written(document), document["subject"][0]["digest"].values()
+    except (ValueError, LookupError, TypeError, AttributeError):  # no leaf of ours; an audit says what is wrong with it
+        statement, subject = leaf.decode("utf-8", "backslashreplace"), ""
     return render(
         "leaf.html.jinja",
         here="/explorer",
         index=index,
         size=size,
         statement=statement,
+        subject=subject,
         before=index - 1 if index else None,
         after=index + 1 if index + 1 < size else None,
     )
