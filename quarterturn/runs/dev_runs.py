@@ -89,7 +89,7 @@ def dev(
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:
     """Say how an agent ended that never asked for its first task, or a hosted one that did not take it; else None."""
     run = next(iter(runs), None)
-    if hosted and run is not None and run.refused:
+    if hosted and run is not None and run.failed_without_a_call:
         status = run.output.partition("\n")[0] or "no answer"
         return f"the endpoint did not take its first task: {status}"
     if hosted or run is None or not run.never_asked:

@@ -80,7 +80,7 @@ class TaskRun:
         return self.failure != "ours" and (not self.transcript.asked or self.code == "agent-not-started")
 
     @property
-    def refused(self) -> bool:
+    def failed_without_a_call(self) -> bool:
         """Whether the agent ended with an error, and had neither called a tool nor answered."""
         unused = not self.transcript.calls and self.transcript.answer is None
         return self.failure != "ours" and bool(self.exit_code) and unused
