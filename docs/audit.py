@@ -1875,7 +1875,7 @@ same rule.
     _SMALL_ORDER = frozenset({1, _P - 1, 0, _ORDER_8, _P - _ORDER_8})  # y of the points of order 1, 2, 4, 8 and 8
 
 
-    def fault(point: bytes) -> str | None:
+    def key_fault(point: bytes) -> str | None:
         """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is wrong with them.
 
     Whether they are a point of the curve at all is found out where they verify something.
@@ -1892,7 +1892,7 @@ same rule.
 
     def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
         """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
-        if fault(public) or fault(signature[:POINT_BYTES]):
+        if key_fault(public) or key_fault(signature[:POINT_BYTES]):
             return False
         try:
             Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
@@ -1923,7 +1923,7 @@ no byte of a line that counts can change unnoticed.
         Ed25519PrivateKey = getattr(vault_ledger_signatures_ed25519, 'Ed25519PrivateKey', None)
     Broken = vault_errors.Broken
     Malformed = vault_errors.Malformed
-    fault = vault_ledger_signatures_strict_ed25519.fault
+    key_fault = vault_ledger_signatures_strict_ed25519.key_fault
     verifies = vault_ledger_signatures_strict_ed25519.verifies
 
 
@@ -1974,7 +1974,7 @@ no byte of a line that counts can change unnoticed.
 
         def __post_init__(self) -> None:
             require_name(self.name)
-            if why := fault(self.public):
+            if why := key_fault(self.public):
                 raise Malformed(f"the public key of {self.name} {why}", where=f"the public key of {self.name}")
 
         @classmethod
@@ -2523,7 +2523,7 @@ so a cosignature of the time 0 is refused, of either type.
     require_name = vault_ledger_signatures_note.require_name
     take_apart = vault_ledger_signatures_note.take_apart
     write_vkey = vault_ledger_signatures_note.write_vkey
-    fault = vault_ledger_signatures_strict_ed25519.fault
+    key_fault = vault_ledger_signatures_strict_ed25519.key_fault
     verifies = vault_ledger_signatures_strict_ed25519.verifies
 
 
@@ -2560,7 +2560,7 @@ so a cosignature of the time 0 is refused, of either type.
                 raise Malformed(
                     f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
                 )
-            if self.kind == ED25519 and (why := fault(self.public)):
+            if self.kind == ED25519 and (why := key_fault(self.public)):
                 raise Malformed(f"the public key of witness {self.name} {why}")
 
         @classmethod

@@ -22,7 +22,7 @@ from quarterturn.errors import Malformed, NotFound
 from sandbox.errors import SandboxError
 from sandbox.model_gateway.spec import require_address
 from vault.ledger.signatures import sshsig
-from vault.ledger.signatures.strict_ed25519 import fault
+from vault.ledger.signatures.strict_ed25519 import key_fault
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
@@ -298,7 +298,7 @@ def public_key(line: str) -> bytes:
         is_key = False
     if not is_key:
         raise ValueError(f"{line[:40]!r} is no key: give the line `ssh-ed25519 AAAA…` of an Ed25519 key's .pub file")
-    if why := fault(raw):
+    if why := key_fault(raw):
         raise ValueError(f"the key {words[1]} {why}: make one with `ssh-keygen -t ed25519`")
     return raw
 

@@ -70,11 +70,6 @@ def address(task: str) -> str:
     return f"/task/{task}"
 
 
-def leaf_address(index: int) -> str:
-    """Give the address of a leaf's page."""
-    return f"/leaf/{index}"
-
-
 def _call(call: Item) -> str:
     return f"{call['tool']} {json.dumps(call['arguments'], ensure_ascii=False)}"
 

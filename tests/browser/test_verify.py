@@ -15,7 +15,7 @@ from vault.errors import Malformed
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.release.bundle_reader import CAPS
-from vault.ledger.signatures.strict_ed25519 import fault, verifies
+from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
 
@@ -285,7 +285,7 @@ def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(parts):
 def test_the_same_public_keys_are_refused_with_the_same_words(parts):
     keys = [encoded(number) for number in (*SMALL, *AGAIN, *SECOND)] + [bytes([9]) * 31, bytes([9]) * 32]
     found = parts("(given) => given.map((text) => faultOf(fromBase64(text, 'it')))", [*map(base64_of, keys)])
-    assert found == [fault(key) for key in keys]
+    assert found == [key_fault(key) for key in keys]
 
 
 def test_the_same_signatures_are_refused(parts):

@@ -41,7 +41,7 @@ def fetch(
     """
     from quarterturn.audit import release_download
 
-    _require_sensible(releases, key, policy, previous, everything=everything)
+    _require_consistent_options(releases, key, policy, previous, everything=everything)
     audit = auditor(key, policy, previous) if key else None  # files that cannot be read are found before a download
     out, results, lines = Output(as_json=as_json), [], []
     with _service(url) as client:
@@ -58,7 +58,7 @@ def fetch(
     out.result(results, *lines, ok=all(result["audit"] is None or result["audit"]["ok"] for result in results))
 
 
-def _require_sensible(
+def _require_consistent_options(
     releases: list[str] | None, key: list[Path] | None, policy: Path | None, previous: Path | None, *, everything: bool
 ) -> None:
     if everything and releases:

@@ -33,7 +33,7 @@ AgentName = Annotated[
 log = logging.getLogger("quarterturn.service")
 
 
-class _Naming:
+class NameChanges:
     """Changes names, and writes what is public of them."""
 
     def __init__(self, names: DisplayNames, public: PublicFiles) -> None:
@@ -83,7 +83,7 @@ class _Naming:
         return named
 
 
-Naming = Annotated[_Naming, Depends(_Naming)]
+Changes = Annotated[NameChanges, Depends(NameChanges)]
 
 
 @router.get("/display-names", response_model=models.NamedAgents, name="list_display_names", tags=["submissions"])
@@ -95,20 +95,20 @@ def list_names(names: DisplayNames, who: Who) -> Response:
 @router.put(
     "/display-names/{agent}", response_model=models.NamedAgent, name="choose_display_name", tags=["submissions"]
 )
-def choose(naming: Naming, who: Who, agent: AgentName, wanted: models.NewName) -> Response:
+def choose(changes: Changes, who: Who, agent: AgentName, wanted: models.NewName) -> Response:
     """Choose the name that leaderboards show for an agent of the caller, in all its versions.
 
     No other owner's agent ever has it, or one that looks like it. Submitter and agent are shown beside it.
     """
-    return json_responses.plain(asdict(naming.choose(who.account, agent, wanted.name)))
+    return json_responses.plain(asdict(changes.choose(who.account, agent, wanted.name)))
 
 
 @router.delete(
     "/display-names/{agent}", response_model=models.NamedAgent, name="give_up_display_name", tags=["submissions"]
 )
-def give_up(naming: Naming, who: Who, agent: AgentName) -> Response:
+def give_up(changes: Changes, who: Who, agent: AgentName) -> Response:
     """Show an agent of the caller without a display name again; the name stays reserved for the caller."""
-    return json_responses.plain(asdict(naming.give_up(who.account, agent)))
+    return json_responses.plain(asdict(changes.give_up(who.account, agent)))
 
 
 @router.delete(
@@ -118,10 +118,10 @@ def give_up(naming: Naming, who: Who, agent: AgentName) -> Response:
     tags=["admin"],
 )
 def remove(
-    naming: Naming,
+    changes: Changes,
     who: Who,
     submitter: Annotated[str, Path(description="The agent's account.", max_length=64)],
     agent: AgentName,
 ) -> Response:
     """Remove an agent's display name: nobody can choose it again."""
-    return json_responses.plain(asdict(naming.remove(submitter, agent, who.account)))
+    return json_responses.plain(asdict(changes.remove(submitter, agent, who.account)))

@@ -20,7 +20,7 @@ from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses, models
 from quarterturn.http.responses.problems import Problem
 from quarterturn.http.routes.account_pages import Own, fresh_key, service_address
-from quarterturn.http.routes.display_names import Naming
+from quarterturn.http.routes.display_names import Changes
 from quarterturn.http.routes.submissions import Intake
 from quarterturn.pages.display_names import PROBLEMS as NAME_PROBLEMS
 from quarterturn.pages.display_names import NameForm
@@ -40,19 +40,19 @@ async def submit(request: Request, own: Own, intake: Intake, who: Who) -> Respon
 
 
 @router.post("/mine/display-name", name="name_by_form")
-async def name_agent(request: Request, own: Own, naming: Naming, who: Who) -> Response:
+async def name_agent(request: Request, own: Own, changes: Changes, who: Who) -> Response:
     """Choose an agent's display name, or give it up where the field is empty, and show the page again."""
     given = parse_qs((await request.body()).decode("utf-8", "replace"))
     agent, name = (given.get(field, [""])[0].strip() for field in ("agent", "name"))
-    return await run_in_threadpool(_named, NameForm(agent, name), own, naming, who.account, service_address(request))
+    return await run_in_threadpool(_named, NameForm(agent, name), own, changes, who.account, service_address(request))
 
 
-def _named(form: NameForm, own: Own, naming: Naming, account: str, service: str) -> Response:
+def _named(form: NameForm, own: Own, changes: Changes, account: str, service: str) -> Response:
     try:
         if form.name:
-            naming.choose(account, form.agent, form.name)
+            changes.choose(account, form.agent, form.name)
         else:
-            naming.give_up(account, form.agent)
+            changes.give_up(account, form.agent)
     except (Malformed, Problem) as error:
         problem = error.code if isinstance(error, Problem) else "malformed"
         if problem not in NAME_PROBLEMS:

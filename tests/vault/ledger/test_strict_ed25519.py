@@ -17,7 +17,7 @@ from vault.ledger.signatures.cosignature import ED25519 as COSIGNER
 from vault.ledger.signatures.cosignature import Witness
 from vault.ledger.signatures.note import ED25519 as LOG
 from vault.ledger.signatures.note import Verifier, line, write_vkey
-from vault.ledger.signatures.strict_ed25519 import fault, verifies
+from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
 from ..builders import RELEASE, VECTORS, edwards
 from ..weak_points import AGAIN, SECOND, SMALL, encoded, forged, vkeys, weak
@@ -68,15 +68,15 @@ def test_the_points_of_small_order_are_all_that_there_are():
             continue
         torsion.add(ed25519._encoded(ed25519._times(ed25519.L, point)))
     assert torsion == {encoded(number) for number in SMALL}
-    assert {fault(point) for point in torsion} == {fault(encoded(0))}
-    assert "small order" in fault(encoded(0))
+    assert {key_fault(point) for point in torsion} == {key_fault(encoded(0))}
+    assert "small order" in key_fault(encoded(0))
 
 
 def test_a_second_encoding_is_named_as_that():
-    assert {fault(encoded(number)) for number in SECOND} == {fault(encoded(ed25519.P))}
-    assert "RFC 8032, section 5.1.3" in fault(encoded(ed25519.P))
-    assert all(fault(encoded(number)) for number in AGAIN)
-    assert fault(edwards(0).public_key().public_bytes_raw()) is None
+    assert {key_fault(encoded(number)) for number in SECOND} == {key_fault(encoded(ed25519.P))}
+    assert "RFC 8032, section 5.1.3" in key_fault(encoded(ed25519.P))
+    assert all(key_fault(encoded(number)) for number in AGAIN)
+    assert key_fault(edwards(0).public_key().public_bytes_raw()) is None
 
 
 @pytest.mark.parametrize(("parse", "kind"), [(Verifier.parse, LOG), (Witness.parse, COSIGNER)])
@@ -111,10 +111,10 @@ def test_the_single_file_refuses_it_with_the_package_and_without(tmp_path, pytho
     command = [sys.executable, *python, FILE, release, "--key", path]
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (2, "")
-    assert f"{path} cannot be used: the public key of bench.example/log {fault(encoded(number))}" in said.stderr
+    assert f"{path} cannot be used: the public key of bench.example/log {key_fault(encoded(number))}" in said.stderr
     failed = audit(release, [vkey]).failed
     assert failed.name == "checkpoint"
-    assert fault(encoded(number)) in failed.detail
+    assert key_fault(encoded(number)) in failed.detail
 
 
 def test_a_line_by_a_key_that_was_not_given_counts_for_nothing(tmp_path):

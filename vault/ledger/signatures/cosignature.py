@@ -36,7 +36,7 @@ from vault.ledger.signatures.note import (
     take_apart,
     write_vkey,
 )
-from vault.ledger.signatures.strict_ed25519 import fault, verifies
+from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
 ED25519, MLDSA44 = b"\x04", b"\x06"
 KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
@@ -69,7 +69,7 @@ class Witness:
             raise Malformed(
                 f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
             )
-        if self.kind == ED25519 and (why := fault(self.public)):
+        if self.kind == ED25519 and (why := key_fault(self.public)):
             raise Malformed(f"the public key of witness {self.name} {why}")
 
     @classmethod

@@ -20,7 +20,7 @@ from typing import Protocol
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed
-from vault.ledger.signatures.strict_ed25519 import fault, verifies
+from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
 ED25519 = b"\x01"
 ID_BYTES = 4
@@ -67,7 +67,7 @@ class Verifier:
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        if why := fault(self.public):
+        if why := key_fault(self.public):
             raise Malformed(f"the public key of {self.name} {why}", where=f"the public key of {self.name}")
 
     @classmethod

@@ -23,7 +23,7 @@ _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER = frozenset({1, _P - 1, 0, _ORDER_8, _P - _ORDER_8})  # y of the points of order 1, 2, 4, 8 and 8
 
 
-def fault(point: bytes) -> str | None:
+def key_fault(point: bytes) -> str | None:
     """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is wrong with them.
 
     Whether they are a point of the curve at all is found out where they verify something.
@@ -40,7 +40,7 @@ def fault(point: bytes) -> str | None:
 
 def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
     """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
-    if fault(public) or fault(signature[:POINT_BYTES]):
+    if key_fault(public) or key_fault(signature[:POINT_BYTES]):
         return False
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
