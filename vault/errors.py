@@ -66,6 +66,7 @@ class VaultError(Exception):
         where: see `Disagreement`, as for the next two.
         expected: the value that should stand there.
         found: the value that stands there.
+        rule: the name of the rule of the ledger that is broken, where there is one.
 
     Attributes:
         evidence: what disagrees, or None where the error carries its message alone.
@@ -73,8 +74,17 @@ class VaultError(Exception):
 
     kind: ClassVar[Kind] = "malformed"
 
-    def __init__(self, message: str = "", *, where: str | None = None, expected: Any = None, found: Any = None) -> None:
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        where: str | None = None,
+        expected: Any = None,
+        found: Any = None,
+        rule: str | None = None,
+    ) -> None:
         super().__init__(message)
+        self.rule = rule
         known = where is not None or expected is not None or found is not None
         self.evidence = Disagreement(where, expected, found) if known else None
 
@@ -87,7 +97,8 @@ class VaultError(Exception):
         """
         inner = self.evidence or Disagreement()
         places = [place for place in (where, inner.where) if place]
-        return type(self)(message, where=": ".join(places) or None, expected=inner.expected, found=inner.found)
+        place, rule = ": ".join(places) or None, self.rule
+        return type(self)(message, where=place, expected=inner.expected, found=inner.found, rule=rule)
 
 
 class Malformed(VaultError):

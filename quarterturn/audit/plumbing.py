@@ -25,7 +25,7 @@ from vault.ledger.signatures.cosignature import parse_key
 from vault.ledger.signatures.note import Verifier, decode_base64, open_note, take_apart
 from vault.ledger.signatures.policy import Policy
 from vault.ledger.signatures.proof import Proof
-from vault.ledger.statements.shape import natural
+from vault.ledger.statements.forms import require_form
 from vault.ledger.tree import merkle
 from vault.ledger.tree.tiles import HEAD
 from vault.ledger.write.fsck import fsck as check_log_folder
@@ -228,7 +228,7 @@ def _verdict(check: Callable[[], object]) -> Answer:
 
 def _number(document: Document, name: str) -> int:
     """Read a whole number from 0; `true` is none, although Python takes it for 1."""
-    natural(document[name], f"$.{name}")
+    require_form("natural", document[name], f"$.{name}")
     number: int = document[name]
     return number
 

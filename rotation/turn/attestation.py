@@ -19,7 +19,7 @@ from vault.errors import Unavailable
 from vault.files import write_atomically
 from vault.ledger.release import month
 from vault.ledger.release.bundle import write_whole
-from vault.ledger.statements.history import LoggedStatement
+from vault.ledger.statements.statement import LoggedStatement
 from vault.store.public_log import PublicLog
 
 MONTHS, SIGNERS = "months", "allowed_signers"

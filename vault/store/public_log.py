@@ -22,8 +22,7 @@ from sqlmodel import Session, col, select
 from vault.database import join_or_begin
 from vault.errors import Broken, Malformed, NotFound, Refused
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.statements.history import LoggedStatement
-from vault.ledger.statements.statement import Statement
+from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, Frontier
 from vault.ledger.write.append import LogWriter

@@ -125,6 +125,8 @@ class Month:
             "counts": {"unseen": 0, "seen": len(live)},
             "next_draw": commitment("draw-seed", dice("seed"), self.salt("draw")),
             "public_grammar": True,
+            "plan": {"cohorts": 4, "lifetime": "P4M"},
+            "servers": {server: dice("server", server).hex() for server, *_ in STRATA},
         }
         self.last_set = self.log(f"set/{month}", leaf.set_of_tasks(**(facts | other)))
         self.publish()
@@ -173,6 +175,7 @@ class Month:
             "unlisted": 1,
             "saw_error": not passed,
             "skeleton": dice("skeleton", task).hex()[:32],
+            "transcript": dice("transcript", number, task).hex(),
         }
 
     def score(self, number: int, members: dict[str, list[str]] | None = None, **other: object) -> None:
@@ -225,10 +228,11 @@ class Month:
             )
         )
 
-    def withdraw(self, gone: str, refill: str | None) -> None:
+    def withdraw(self, gone: str, refill: str | None, **other: object) -> None:
+        facts = {"month": "2026-12", "cause": "leak", "reason": "it leaked", "replacement": refill}
         self.log(
             f"withdraw/{gone}",
-            leaf.withdraw(gone, self.promised(gone), month="2026-12", reason="it leaked", replacement=refill),
+            leaf.withdraw(gone, self.promised(gone), **(facts | other)),
         )
         for name, tasks in self.cohorts.items():
             self.cohorts[name] = [refill if t == gone else t for t in tasks if t != gone or refill]

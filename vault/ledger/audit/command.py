@@ -1,6 +1,6 @@
 """Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
-Exit codes: 0 the audit passed, 1 a step failed, 2 malformed input, 3 a file is missing.
+Exit codes: 0 yes, 1 no or a doubt that was not accepted, 2 malformed input, 3 a file is missing.
 """
 
 from __future__ import annotations
@@ -99,13 +99,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned the log's heads"
     )
     parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    parser.add_argument("--accept", type=int, action="append", default=[], help="the number of a doubt that you accept")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
         keys = [key for path in given.key for key in read_keys(path)]
         policy = read_policy(given.policy) if given.policy else None
-        report = audit(given.bundle, keys, read_checkpoint(given.previous) if given.previous else None, policy)
+        previous = read_checkpoint(given.previous) if given.previous else None
+        report = audit(given.bundle, keys, previous, policy, given.accept)
     except VaultError as error:
         sys.stderr.write(f"audit.py: {error}\n")
         return CODES.get(error.kind, 2)

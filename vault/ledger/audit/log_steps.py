@@ -1,294 +1,291 @@
-"""Audit steps 1 to 6 and 13: the bundle's log is complete, signed, and extends the checkpoint that the caller kept.
+"""Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
 
-Each step takes the case, adds its evidence to it, and gives `(state, sentence)`; it raises where bytes disagree.
+Each step takes the state, adds what it finds, and gives `(state, sentence)`; it raises where bytes
+disagree.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from calendar import timegm
+from collections.abc import Mapping, Sequence
 
 from vault.errors import Broken, Malformed, VaultError
-from vault.ledger.audit.evidence import AuditState
-from vault.ledger.audit.report import State
-from vault.ledger.audit.trusted_keys import open_head, open_older, policy_of, require_quorum
-from vault.ledger.release import contents
+from vault.ledger.audit.audit_state import AuditState, Outcome
 from vault.ledger.release.bundle_reader import Bundle
-from vault.ledger.signatures.note import Verifier, open_note
-from vault.ledger.statements.history import History, LoggedStatement
-from vault.ledger.statements.key_epochs import KIND, KeyEpochs
-from vault.ledger.statements.statement import Statement
-from vault.ledger.tree.merkle import leaf_hash, root_from
+from vault.ledger.release.contents import HEAD, KEPT, LOG, MANIFEST
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.note import Note, Verifier, open_note, take_apart
+from vault.ledger.signatures.policy import Policy, PolicyMember
+from vault.ledger.statements.log_state import LogState, introduced, month_number, month_text
+from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import (
     WIDTH,
     Frontier,
-    TileTree,
     bundles_of,
     entries_path,
-    split_hashes,
     tile_path,
     tiles_of,
     unpack_entries,
 )
 
-Outcome = tuple[State, str]
-
+_DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
+_LATE_TURN = 7  # days after its month in which a cohort may be opened
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
 def files(case: AuditState) -> Outcome:
-    """1. The files are those of the manifest, and there are no others."""
+    """Check that the files are those of the manifest, and that there are no others."""
     case.bundle = Bundle.read(case.folder)
-    count = len(case.bundle.manifest["files"])
-    return "proved", f"{count} content files have the digests of the manifest {case.bundle.manifest_digest}"
+    count, digest = len(case.bundle.manifest["files"]), case.bundle.manifest_digest
+    return "proved", f"{count} content files have the digests of the manifest {digest}"
 
 
 def checkpoint(case: AuditState) -> Outcome:
-    """2. A given key signed the log's checkpoint, and the witnesses of a given policy cosigned it."""
+    """Check that a given key signed the log's checkpoint, and a quorum of the given policy."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
-    data = case.bundle.read_log(contents.HEAD)
-    case.head, case.signed = open_head(case, data)
-    if case.head.origin != case.bundle.manifest["origin"]:
-        raise Broken(
-            f"the manifest is of the log {case.bundle.manifest['origin']!r}, not of {case.head.origin}",
-            where=f"{contents.MANIFEST}: $.origin",
-            expected=case.head.origin,
-            found=case.bundle.manifest["origin"],
-        )
-    policy = policy_of(case)
+    note = case.bundle.log_file(HEAD)
     try:
-        case.witnesses = policy.open(data).witnesses
+        case.head, case.signed = open_checkpoint(note, case.verifiers)
     except VaultError as error:
-        raise error.with_message(str(error), f"log/{contents.HEAD}") from None
-    known = [*case.verifiers, *(policy.witnesses[name].key for name in case.witnesses)]
-    case.unchecked = open_note(data, known).ignored
+        hint = f"; {found}" if (found := _introduced(case, note)) else ""
+        raise error.with_message(f"{error}{hint}", f"{LOG}/{HEAD}") from None
+    where = f"{MANIFEST}: $.origin"
+    agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
+    case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
+    known = [*case.verifiers, *(member.key for member in _policy(case).witnesses.values())]
+    case.unchecked = open_note(note, known).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
-    if case.witnesses:
-        summary += f", cosigned by {', '.join(map(_seen, case.witnesses.items()))}"
+    if times := case.times[case.head.size]:
+        summary += f", cosigned by {_seen(times)}"
     if case.unchecked:
         summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
     return "proved", summary
 
 
 def root(case: AuditState) -> Outcome:
-    """3. The leaves and the tiles rebuild the root that was signed."""
-    first = case.bundle.manifest["first"]
-    if first:
-        raise Broken(
-            f"the manifest begins at leaf {first}: a task committed to twice, or a run left out, could stand before it",
-            where=f"{contents.MANIFEST}: $.first",
-            expected=0,
-            found=first,
-        )
-    _require_log_files(case, first)
-    case.leaves = []
-    frontier = Frontier()
-    for _, index, width in (tile for tile in tiles_of(case.head.size) if tile[0] == 0):
-        for tile in frontier.extend(_tile_of_leaves(case, index, width, begins=first // WIDTH)):
-            _require_tile(case, *tile)
+    """Check that the leaves give the tiles and the root that was signed; read them in the same pass."""
+    size, present = case.head.size, case.bundle.log_files
+    agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
+    if size > WIDTH * len(present):
+        found = f"{len(present)} files"
+        raise disagreement("log.tiles", f"{LOG}/", f"the tiles of {size} leaves", found)
+    wanted = {HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
+    wanted |= {entries_path(*item) for item in bundles_of(size)}
+    kept = {name for name in present if name.startswith(f"{KEPT}/")}
+    for name in sorted(present - kept ^ wanted):
+        there = name if name in present else None
+        raise disagreement("file.listed", f"{LOG}/{name}", f"the files of {size} leaves", there)
+    sizes = {int(name[len(KEPT) + 1 :]) for name in kept if name[len(KEPT) + 1 :].isdecimal()}
+    if case.previous:
+        sizes.add(Checkpoint.parse(take_apart(case.previous)[0]).size)
+    case.log, case.roots, frontier = LogState(case.head.origin), {}, Frontier()
+    for index, width in bundles_of(size):
+        path = entries_path(index, width)
+        leaves = unpack_entries(case.bundle.log_file(path), width, f"{LOG}/{path}")
+        for number, leaf in enumerate(leaves, index * WIDTH + 1):
+            for tile in frontier.extend([leaf_hash(leaf)]):
+                _require_tile(case, *tile)
+            if _take(case, leaf) or number in sizes:
+                case.roots[number] = frontier.root()
     for tile in frontier.partial_tiles():
         _require_tile(case, *tile)
-    if frontier.root() != case.head.root:
-        raise Broken(
-            f"the leaves give the root {frontier.root().hex()}, the checkpoint says {case.head.root.hex()}",
-            where=f"the root of the {case.head.size} leaves",
-            expected=case.head.root,
-            found=frontier.root(),
-        )
-    case.tree = TileTree(case.head.size, case.bundle.read_log)
-    return "proved", f"{len(case.leaves)} leaves and the hashes before them give the signed root {case.head.root.hex()}"
+    agree("log.root", f"the root of the {size} leaves", case.head.root, frontier.root())
+    case.roots[size] = case.head.root
+    return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
 
 def statements(case: AuditState) -> Outcome:
-    """4. Every leaf is a statement in canonical bytes, and none contradicts another."""
-    case.history = History(
-        LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in case.leaves
-    )
-    case.leaves = []  # their statements are what counts from here on
-    case.epochs = KeyEpochs.read(case.head.origin, case.history.of(KIND), case.signed)
-    case.epochs.require(case.signed, case.head.size, f"log/{contents.HEAD}")
-    kinds = [entry.statement.kind for entry in case.history.entries]
-    counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    handovers = "".join(
-        f"; leaf {index} hands the log over to {new}, as both keys say" for index, new in case.epochs.later
-    )
-    return "proved", f"{len(kinds)} statements were read: {counts}{handovers}"
+    """Check that every leaf is a statement, and that none contradicts one before it."""
+    if case.contradiction:
+        raise case.contradiction
+    own = [key for key in case.signed.verified if key.partition("+")[0] == case.head.origin]
+    case.log.keys = case.log.keys or [(0, own[0])]
+    case.log.require_key(case.head.size, own, f"{LOG}/{HEAD}: the signatures")
+    counts = ", ".join(f"{count} {kind}" for kind, count in case.log.kinds.items())
+    changes = "".join(f"; leaf {at} hands the log over to {key}" for at, key in case.log.keys[1:])
+    return "proved", f"{case.log.size} statements follow from one another: {counts}{changes}"
 
 
-def named(case: AuditState) -> Outcome:
-    """5. Every checkpoint that a run names is signed, and its root is the log's at that size."""
-    sizes: dict[str, tuple[int, int]] = {}  # by name: the size, and the first leaf that names it
-    for entry in case.history.of("run-open"):
-        says = entry.statement.predicate["checkpoint"]
-        if says["size"] > entry.index:
-            raise Broken(
-                f"the run at leaf {entry.index} names a checkpoint of size {says['size']}, which is not earlier",
-                where=f"leaf {entry.index}: $.predicate.checkpoint.size",
-                expected=f"1 to {entry.index}",
-                found=says["size"],
-            )
-        _require_root(case, says["size"], bytes.fromhex(says["root"]), f"the run at leaf {entry.index}")
-        sizes.setdefault(f"{contents.KEPT}/{says['size']}", (says["size"], entry.index))
-    present = {name for name in case.bundle.log_files if name.startswith(f"{contents.KEPT}/")}
-    if misplaced := sorted(present ^ sizes.keys()):
-        state = "named by no run" if misplaced[0] in present else "missing"
-        raise Malformed(f"{'log/' + misplaced[0]!r} is {state}", where=f"log/{misplaced[0]}")
-    for name, (size, index) in sizes.items():
-        _require_named(case, name, size, index)
-    signing = "signed and cosigned" if case.witnesses else "signed"
-    return "proved", f"{len(sizes)} checkpoints that runs name are {signing}, and each is the beginning of this tree"
+def checkpoints(case: AuditState) -> Outcome:
+    """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
+    named = {run.open.says["checkpoint"]["size"]: run for run in case.log.runs.values()}
+    prefix = f"{KEPT}/"
+    names = {name for name in case.bundle.log_files if name.startswith(prefix)}
+    for size in sorted(named):
+        if f"{prefix}{size}" not in names:
+            where = f"{LOG}/{prefix}{size}"
+            raise disagreement("checkpoint.named", where, f"checkpoint of {named[size].open.name}")
+    for name in sorted(names, key=lambda name: (len(name), name)):
+        where, note = f"{LOG}/{name}", case.bundle.log_file(name)
+        older, signed = _open_older(case, note, where)
+        agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
+        agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
+        _require_root(case, older, where)
+        case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
+        case.times[older.size] = _cosigned(case, note, where)
+    for run in case.log.runs.values():
+        says = run.open.says["checkpoint"]
+        where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
+        agree("checkpoint.root", where, case.roots[says["size"]].hex(), says["root"])
+    shown = [f"{size} ({_seen(times)})" for size, times in sorted(case.times.items()) if times]
+    seen = f"; cosigned: {', '.join(shown)}" if shown else ""
+    return "proved", f"{len(names)} checkpoints are signed, and begin this tree{seen}"
 
 
 def retirement(case: AuditState) -> Outcome:
-    """6. The one `retire` statement of this cohort names this manifest."""
-    retirements = [
-        entry
-        for entry in case.history.of("retire")
-        if case.cohort == entry.statement.predicate["cohort"] or case.month == entry.statement.predicate["month"]
-    ]
-    if len(retirements) != 1:
-        where = ", ".join(str(entry.index) for entry in retirements) or "nowhere"
-        raise Broken(
-            f"{case.cohort} and {case.month} retire once; the log says so at leaves {where}",
-            where=f"the retire statements of {case.cohort} or {case.month}",
-            expected="one leaf",
-            found=[entry.index for entry in retirements],
-        )
-    case.retired = retirements[0]
-    says = case.retired.statement.predicate
-    if (says["cohort"], says["month"]) != (case.cohort, case.month):
-        raise Broken(
-            f"leaf {case.retired.index} retires {says['cohort']} in {says['month']}, "
-            f"the manifest says {case.cohort} in {case.month}",
-            where=f"{contents.MANIFEST}: $.cohort and $.month",
-            expected=[says["cohort"], says["month"]],
-            found=[case.cohort, case.month],
-        )
-    if case.retired.digest != case.bundle.manifest_digest:
-        raise Broken(
-            f"leaf {case.retired.index} names the manifest {case.retired.digest}, "
-            f"this one has {case.bundle.manifest_digest}",
-            where=f"{contents.MANIFEST}: sha256",
-            expected=case.retired.digest,
-            found=case.bundle.manifest_digest,
-        )
-    return "proved", f"leaf {case.retired.index} retires {case.cohort} with exactly this manifest"
+    """Check that the log retires this cohort, in this month, with this manifest."""
+    wanted = [case.month, case.cohort, case.bundle.manifest_digest]
+    found = [[r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements]
+    if wanted not in found:
+        same = [row for row in found if case.month in row or case.cohort in row]
+        raise disagreement("retirement.one", f"{MANIFEST}: month, cohort and sha256", same, wanted)
+    case.retired = case.log.retirements[found.index(wanted)]
+    _doubt_times(case)
+    return (
+        "proved",
+        f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
+    )
 
 
 def consistency(case: AuditState) -> Outcome:
-    """13. The log extends the checkpoint that the caller kept."""
+    """Check that the log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
-    older, signed = open_older(case, case.previous, "the older checkpoint")
-    if older.origin != case.head.origin:
-        raise Broken(
-            f"the older checkpoint is of the log {older.origin}, not of {case.head.origin}",
-            where="the older checkpoint: the origin",
-            expected=case.head.origin,
-            found=older.origin,
-        )
+    where = "the older checkpoint"
+    older, signed = _open_older(case, case.previous, where)
+    agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
     if older.size > case.head.size:
-        raise Broken(
-            f"the checkpoint that was given has {older.size} leaves, this bundle's only {case.head.size}: "
-            "compare it with a newer bundle or with the log itself",
-            where="the older checkpoint: the size",
-            expected=f"0 to {case.head.size}",
-            found=older.size,
-        )
-    case.epochs.require(signed, older.size, "the older checkpoint")
-    _require_root(case, older.size, older.root, "the older checkpoint")
-    return "proved", f"the tree of {case.head.size} leaves extends the older checkpoint of size {older.size}"
+        sizes = f"0 to {case.head.size}"
+        raise disagreement("previous.size", f"{where}: the size", sizes, older.size)
+    case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
+    if older.size:
+        _require_root(case, older, where)
+    return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
 
 
-def _require_named(case: AuditState, name: str, size: int, index: int) -> None:
-    """Check a checkpoint under which a run was opened as the head is checked: its key, its root, and the quorum."""
-    data = case.bundle.read_log(name)
-    older, signed = open_older(case, data, f"log/{name}")
-    if older.size != size or older.origin != case.head.origin:
-        raise Broken(
-            f"log/{name} is a checkpoint of {older.origin} at size {older.size}",
-            where=f"log/{name}: the origin and the size",
-            expected=[case.head.origin, size],
-            found=[older.origin, older.size],
-        )
-    case.epochs.require(signed, size, f"log/{name}")
-    _require_root(case, size, older.root, f"log/{name}")
-    if case.policy:
-        require_quorum(case, data, f"log/{name}, under which {case.history.entries[index].statement.name} was opened")
-
-
-def _seen(witness: tuple[str, int]) -> str:
-    name, seconds = witness
-    if seconds > _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
-        return f"{name} ({seconds} seconds after 1970 began)"
-    return f"{name} ({time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds))})"
-
-
-def _require_root(case: AuditState, size: int, stated: bytes, who: str) -> None:
-    if size > case.head.size:
-        raise Broken(
-            f"{who} speaks of size {size}, the log has {case.head.size}",
-            where=f"{who}: the size",
-            expected=f"0 to {case.head.size}",
-            found=size,
-        )
-    computed = root_from(case.tree.node, size)
-    if computed != stated:
-        raise Broken(
-            f"{who} states the root {stated.hex()} at size {size}, the leaves give {computed.hex()}",
-            where=f"{who}: the root at size {size}",
-            expected=computed,
-            found=stated,
-        )
-
-
-def _require_log_files(case: AuditState, first: int) -> None:
-    size = case.head.size
-    if size > WIDTH * len(case.bundle.log_files):
-        raise Malformed(
-            f"a log of {size} leaves has more files than the {len(case.bundle.log_files)} in the bundle", where="log/"
-        )
-    wanted = {contents.HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
-    wanted |= {entries_path(*item) for item in bundles_of(size, first)}
-    present = {name for name in case.bundle.log_files if not name.startswith(f"{contents.KEPT}/")}
-    if misplaced := sorted(present ^ wanted):
-        state = "is no file of this log" if misplaced[0] in present else "is missing"
-        raise Malformed(
-            f"{'log/' + misplaced[0]!r} {state}: a tree of {size} leaves from {first} on has other files",
-            where=f"log/{misplaced[0]}",
-        )
-
-
-def _tile_of_leaves(case: AuditState, index: int, width: int, *, begins: int) -> Sequence[bytes]:
-    """Give a level-0 tile's hashes; from the bundle's first leaf on they are made from the leaves themselves."""
-    path = tile_path(0, index, width)
-    hashes = split_hashes(case.bundle.read_log(path), width, f"log/{path}")
-    if index < begins:
-        return hashes
-    entries = entries_path(index, width)
-    leaves = list(enumerate(unpack_entries(case.bundle.read_log(entries), width, f"log/{entries}"), index * WIDTH))
-    for (place, leaf), stated in zip(leaves, hashes, strict=True):
-        if leaf_hash(leaf) != stated:
-            raise Broken(
-                f"leaf {place} has the hash {leaf_hash(leaf).hex()}, log/{path} says {stated.hex()}",
-                where=f"log/{path}: the hash of leaf {place}",
-                expected=leaf_hash(leaf),
-                found=stated,
-            )
-    case.leaves += leaves
-    return hashes
+def _take(case: AuditState, leaf: bytes) -> bool:
+    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next step."""
+    if case.contradiction is None:
+        try:
+            return case.log.take(leaf).statement.kind == "score"
+        except VaultError as error:
+            case.contradiction = error
+    return False
 
 
 def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
     path = tile_path(level, index, len(hashes))
-    stated = split_hashes(case.bundle.read_log(path), len(hashes), f"log/{path}")
-    for place, (computed, says) in enumerate(zip(hashes, stated, strict=True)):
-        if computed != says:
-            raise Broken(
-                f"hash {place} of log/{path} is {says.hex()}, the leaves give {computed.hex()}",
-                where=f"log/{path}: hash {place}",
-                expected=computed,
-                found=says,
-            )
+    stated = case.bundle.log_file(path)
+    if stated != b"".join(hashes):
+        rows = [stated[at : at + 32] for at in range(0, len(stated), 32)]
+        place = next((n for n, (a, b) in enumerate(zip(hashes, rows, strict=False)) if a != b), len(rows))
+        where, found = f"{LOG}/{path}: hash {place}", rows[place] if place < len(rows) else None
+        raise disagreement("log.tiles", where, hashes[place] if place < len(hashes) else None, found)
+
+
+def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+    """Open a checkpoint that is older than the head; name the key of its size if it was not given."""
+    try:
+        return open_checkpoint(note, case.verifiers)
+    except VaultError as error:
+        hint = ""
+        if isinstance(error, Broken):
+            wanted = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
+            if wanted not in case.keys:
+                hint = f"; at its size the log's key was {wanted}: give it too (--key)"
+        raise error.with_message(f"{error}{hint}", what) from None
+
+
+def _introduced(case: AuditState, note: bytes) -> str | None:
+    """Say which leaf hands the log over to an unknown key that signed the head, proven or not."""
+    try:
+        head = Checkpoint.parse(take_apart(note)[0])
+        paths = [(entries_path(*item), item[1]) for item in bundles_of(head.size)]
+        if len(paths) > len(case.bundle.log_files):
+            return None
+        leaves = (leaf for path, width in paths for leaf in unpack_entries(case.bundle.log_file(path), width))
+        return introduced(head.origin, leaves, [verifier.vkey for verifier in case.verifiers])
+    except VaultError:
+        return None
+
+
+def _policy(case: AuditState) -> Policy:
+    """Give the caller's policy; the caller's keys stand for the log if it names none."""
+    given = case.policy or Policy()
+    logs = given.logs or [PolicyMember(verifier) for verifier in case.verifiers]
+    return Policy(logs, given.witnesses, given.groups, given.quorum)
+
+
+def _cosigned(case: AuditState, note: bytes, what: str) -> Mapping[str, int]:
+    """Check the quorum under a checkpoint; give the time that each witness of the policy states."""
+    try:
+        return _policy(case).open(note).witnesses
+    except VaultError as error:
+        raise error.with_message(f"{what}: {error}", what) from None
+
+
+def _require_root(case: AuditState, older: Checkpoint, where: str) -> None:
+    computed = case.roots.get(older.size)
+    agree("checkpoint.root", f"{where}: the root at size {older.size}", computed, older.root)
+
+
+def _seen(times: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} at {_moment(seconds)}" for name, seconds in times.items())
+
+
+def _moment(seconds: int) -> str:
+    if not 0 <= seconds <= _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
+        return f"{seconds} seconds after 1970 began"
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+def _doubt_times(case: AuditState) -> None:
+    """Compare the months that leaves state with the times at which witnesses saw them.
+
+    A cosigned checkpoint proves that each leaf before its size was there at its time. So a month that
+    was made up afterwards shows: its leaves were first seen too late. Times are compared within one
+    witness; between witnesses five minutes are tolerated.
+    """
+    seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
+    if not seen:
+        return
+    newest: dict[str, int] = {}
+    for size, times in seen:
+        for name, seconds in times.items():
+            others = max((t for other, t in newest.items() if other != name), default=0)
+            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
+                where = f"the cosignature of {name} at size {size}"
+                case.doubt(
+                    "doubt.clock",
+                    where,
+                    f"{_moment(max(newest.values()))} or later",
+                    _moment(seconds),
+                )
+        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+    runs = [run for run in case.log.runs.values() if case.cohort in run.served]
+    leaves = [entry for run in runs for entry in (run.set, run.open, run.close)]
+    leaves += [case.retired.leaf, *(item.leaf for item in case.retired.withdrawals)]
+    for entry in {entry.index: entry for entry in leaves if entry}.values():
+        first = next((max(times.values()) for size, times in seen if size > entry.index), None)
+        month = month_number(entry.says["month"])
+        start, end = (_begin(month + more) for more in (0, 1))
+        late = _LATE_TURN * _DAY if entry.statement.kind == "retire" else 0
+        if first is None or not start - _DAY <= first <= end + _DAY + late:
+            where = f"leaf {entry.index}: the first cosignature over {entry.statement.kind} {entry.name}"
+            between = f"{_moment(start - _DAY)} to {_moment(end + _DAY + late)}"
+            case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
+    for run in runs:
+        if run.close and run.scored and not any(run.open.index < s <= run.close.index for s, _ in seen):
+            where = f"leaf {run.open.index}: {run.open.name}"
+            sizes = f"a cosigned checkpoint of {run.open.index + 1} to {run.close.index} leaves"
+            case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
+
+
+def _begin(number: int) -> int:
+    """Give the first second of a counted month, in UTC."""
+    month = month_text(number)
+    return timegm((int(month[:4]), int(month[5:]), 1, 0, 0, 0))

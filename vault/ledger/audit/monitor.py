@@ -20,9 +20,8 @@ from typing import Any
 from vault.errors import Broken, Disagreement
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, take_apart
-from vault.ledger.statements.history import History, LoggedStatement
-from vault.ledger.statements.key_epochs import KIND, KeyEpochs, introduced
-from vault.ledger.statements.statement import Statement
+from vault.ledger.statements.log_state import LogState, introduced
+from vault.ledger.statements.rules import agree
 from vault.ledger.tree.merkle import leaf_hash, root_from
 from vault.ledger.tree.tiles import HEAD, WIDTH, Frontier, Read, TileTree, bundles_of, entries_path, unpack_entries
 
@@ -85,17 +84,17 @@ def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState 
     if previous and before and (fork := _forked(read, before, head)):
         alarm = f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"
         return MonitorReport(previous, head.size, [alarm], [], fork.evidence)
-    history = _history(read, head)
-    epochs = KeyEpochs.read(head.origin, history.of(KIND), signed)
-    epochs.require(signed, head.size, "the head")
+    log = _replayed(read, head)
+    log.keys = log.keys or [(0, signed.verified[0])]
+    log.require_key(head.size, signed.verified, "the head")
     if before and signed_before:
-        epochs.require(signed_before, before.size, "the head that was kept")
-    since, size = _open_since(history, previous, now), before.size if before else 0
+        log.require_key(before.size, signed_before.verified, "the head that was kept")
+    since, size = _open_since(log, previous, now), before.size if before else 0
     return MonitorReport(
         MonitorState(note, since),
         head.size,
-        [*_overdue(history, now), *_unclosed(since, now)],
-        [*_withdrawn(history, size), *_handed_over(epochs, size)],
+        [*_overdue(log, now), *_unclosed(since, now)],
+        [*_withdrawn(log, size), *_handed_over(log, size)],
     )
 
 
@@ -156,22 +155,15 @@ def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> Broken | None:
     return None
 
 
-def _history(read: Read, head: Checkpoint) -> History:
+def _replayed(read: Read, head: Checkpoint) -> LogState:
     """Read every statement, and hold them against the head."""
-    frontier = Frontier()
-    entries: list[LoggedStatement] = []
-    for index, leaf in _leaves(read, head.size):
+    frontier, log = Frontier(), LogState(head.origin)
+    for _, leaf in _leaves(read, head.size):
         for _ in frontier.extend([leaf_hash(leaf)]):
             pass
-        entries.append(LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")))
-    if frontier.root() != head.root:
-        raise Broken(
-            f"the leaves give the root {frontier.root().hex()}, the checkpoint says {head.root.hex()}",
-            where=f"the root of the {head.size} leaves",
-            expected=head.root,
-            found=frontier.root(),
-        )
-    return History(entries)
+        log.take(leaf)
+    agree("log.root", f"the root of the {head.size} leaves", head.root, frontier.root())
+    return log
 
 
 def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
@@ -180,18 +172,17 @@ def _leaves(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(unpack_entries(read(path), width, path), index * WIDTH)
 
 
-def _open_since(history: History, previous: MonitorState | None, now: datetime) -> dict[str, str]:
+def _open_since(log: LogState, previous: MonitorState | None, now: datetime) -> dict[str, str]:
     """Give when each open run was first seen open."""
     known = previous.open_since if previous else {}
-    runs = [str(number) for number, run in history.runs.items() if run.close is None]
+    runs = [str(number) for number, run in log.runs.items() if run.close is None]
     return {run: known.get(run, now.isoformat(timespec="seconds")) for run in runs}
 
 
-def _overdue(history: History, now: datetime) -> list[str]:
+def _overdue(log: LogState, now: datetime) -> list[str]:
     """Name the cohorts that are still unopened a week after their month has ended."""
-    sets = list(history.of("set"))
-    cohorts = {item["id"]: str(item["retires"]) for entry in sets for item in entry.statement.predicate["cohorts"]}
-    retired = {entry.statement.predicate["cohort"] for entry in history.of("retire")}
+    cohorts = {item["id"]: str(item["retires"]) for entry in log.sets for item in entry.says["cohorts"]}
+    retired = {item.leaf.says["cohort"] for item in log.retirements}
     return [
         f"{name} was to be opened in {month} and is not"
         for name, month in sorted(cohorts.items())
@@ -207,17 +198,17 @@ def _unclosed(since: Mapping[str, str], now: datetime) -> list[str]:
     ]
 
 
-def _withdrawn(history: History, size: int) -> list[str]:
+def _withdrawn(log: LogState, size: int) -> list[str]:
     return [
-        f"{entry.statement.name} was withdrawn at leaf {entry.index}: {entry.statement.predicate['reason']}"
-        for entry in history.of("withdraw")
+        f"{entry.name} was withdrawn at leaf {entry.index} ({entry.says['cause']}): {entry.says['reason']}"
+        for entry in (item.leaf for item in log.withdrawals)
         if entry.index >= size
     ]
 
 
-def _handed_over(epochs: KeyEpochs, size: int) -> list[str]:
+def _handed_over(log: LogState, size: int) -> list[str]:
     return [
         f"the log was handed over at leaf {index} to {new}, as both keys say"
-        for index, new in epochs.later
+        for index, new in log.keys[1:]
         if index >= size
     ]

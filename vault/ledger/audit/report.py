@@ -1,4 +1,4 @@
-"""Audit report: numbered steps, what is pending, and what no audit proves."""
+"""Report of an audit: numbered steps, doubts, what is pending, and what no audit proves."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any, Literal
 from vault.errors import Disagreement
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+Answer = Literal["yes", "yes with doubts", "no"]
 
 _MEASURED = (
-    "that verdicts were computed honestly: an audit shows that results were fixed in time and add up, not that they "
-    "were measured well; a spot check is judged by the operator's own machine, from states that it kept",
+    "that verdicts were computed honestly: results were fixed in time and add up; whether they were "
+    "measured well, the operator's own machine says, also where results are judged again",
     "that no insider showed a task to a friend before it was opened",
-    "that a run made outside the ledger never happened",
+    "that several pseudonyms are several submitters",
+    "that a run made outside the log never happened",
 )
-_COMPARE = "compare them with a checkpoint that you or others kept (--previous)"
+_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
 
 
 def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
@@ -26,25 +28,23 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
         witnesses: who cosigned the head, as the caller's policy names them.
         unchecked: who else signed it, whom the caller did not name.
     """
+    order = "order and time against the operator"
     if witnesses:
-        order = (
-            f"order and time against the operator and these witnesses together: {', '.join(witnesses)}. Each says that "
-            "the log which it saw only grew, and when it saw this head; who they are is your policy's word"
+        order += (
+            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the log "
+            "grew and when; an operator who takes a month to forge a month is not found out by it"
         )
     elif unchecked:
-        order = (
-            "order and time against the operator: who else signed these checkpoints was not checked, because no policy "
-            f"names them (--policy), so when they were made is the operator's word; {_COMPARE}"
+        order += (
+            ": who else signed these checkpoints was not checked, because no policy names them "
+            f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order = (
-            "order and time against the operator: no witness cosigned these checkpoints, so when they were made is the "
-            f"operator's word; {_COMPARE}"
+        order += (
+            ": no witness cosigned these checkpoints, so when they were made is the operator's word; "
+            f"{_KEPT}"
         )
     return (*_MEASURED, order)
-
-
-CAVEATS = caveats()
 
 
 @dataclass(frozen=True)
@@ -54,34 +54,47 @@ class Step:
     Attributes:
         number: its place, from 1.
         name: what it is about.
-        ok: nothing disagreed. False for the step that failed, and for those after it, which were not reached.
-        proved: a sentence that says what it proved, or what is pending; empty where it failed.
-        detail: for a failure the sentence with the evidence; otherwise remarks, or nothing.
-        state: `proved`, `pending`, `not asked`, `failed` or `not reached`.
+        state: whether it was proved.
+        proved: a sentence that says what; empty where it failed or was not reached.
+        rule: for a failure the name of the rule that is broken, if there is one.
+        detail: for a failure what is wrong.
         evidence: for a failure what disagrees, or None where the sentence says all that is known.
     """
 
     number: int
     name: str
-    ok: bool
-    proved: str
+    state: State
+    proved: str = ""
+    rule: str | None = None
     detail: str = ""
-    state: State = "proved"
     evidence: Disagreement | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing disagreed."""
+        return self.state not in {"failed", "not reached"}
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        data = {
-            "number": self.number,
-            "name": self.name,
-            "ok": self.ok,
-            "state": self.state,
-            "proved": self.proved,
-            "detail": self.detail,
-        }
-        if self.state == "failed":
-            data["evidence"] = self.evidence.as_json() if self.evidence else None
-        return data
+        names = ("number", "name", "ok", "state", "proved", "detail")
+        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
+        data = {name: getattr(self, name) for name in names}
+        return data | (failure if self.state == "failed" else {})
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What an honest operator can have a reason for, and a dishonest one could gain by.
+
+    Attributes:
+        rule: the name of the rule that was not kept.
+        sentence: what was found.
+        evidence: what would have been expected, and what stands there.
+    """
+
+    rule: str
+    sentence: str
+    evidence: Disagreement
 
 
 @dataclass(frozen=True)
@@ -89,28 +102,52 @@ class AuditReport:
     """The outcome of an audit.
 
     Attributes:
-        ok: every step that could be made was proved; see `pending` for what could not be made yet.
         steps: all of them, in order.
-        pending: the month (`YYYY-MM`) at which the last of these runs' full scores can be recomputed, or None.
+        doubts: numbered from 1, in this order.
+        accepted: the numbers of those that the caller accepts.
+        pending: the month (`YYYY-MM`) at which the last of these runs' full scores can be recomputed.
         caveats: what this audit does not prove.
     """
 
-    ok: bool
     steps: Sequence[Step]
+    doubts: Sequence[Doubt] = ()
+    accepted: Collection[int] = ()
     pending: str | None = None
-    caveats: Sequence[str] = CAVEATS
+    caveats: Sequence[str] = ()
 
     @property
     def failed(self) -> Step | None:
         """The step that failed, or None."""
         return next((step for step in self.steps if step.state == "failed"), None)
 
+    @property
+    def answer(self) -> Answer:
+        """The answer in a word or three."""
+        return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed and the caller accepts every doubt."""
+        return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values."""
+        doubts = [
+            {
+                "number": number,
+                "rule": doubt.rule,
+                "doubt": doubt.sentence,
+                "accepted": number in self.accepted,
+                "evidence": doubt.evidence.as_json(),
+            }
+            for number, doubt in enumerate(self.doubts, 1)
+        ]
         return {
+            "answer": self.answer,
             "ok": self.ok,
             "steps": [step.as_json() for step in self.steps],
             "failed": self.failed.number if self.failed else None,
+            "doubts": doubts,
             "pending": self.pending,
             "caveats": list(self.caveats),
         }
@@ -124,6 +161,12 @@ class AuditReport:
                     yield f"    {sentence}"
             if step.evidence:
                 yield from (f"    {line}" for line in step.evidence.lines())
-        yield "yes" if self.ok else f"no: step {self.failed.number} failed" if self.failed else "no"
+        yield f"no: step {self.failed.number} failed" if self.failed else self.answer
+        for number, doubt in enumerate(self.doubts, 1):
+            accepted = " (accepted)" if number in self.accepted else ""
+            yield f"Doubt {number}{accepted}: {doubt.sentence}"
+            yield from (f"    {line}" for line in doubt.evidence.lines())
+        if self.doubts and not self.ok and not self.failed:
+            yield "Accept each doubt that has a good reason by its number (--accept 1)."
         yield "What this audit does not prove:"
         yield from (f"  - {caveat}" for caveat in self.caveats)

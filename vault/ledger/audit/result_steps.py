@@ -1,338 +1,209 @@
-"""Audit steps 10 to 12 and 14: runs are closed and opened, and all figures follow from committed results."""
+"""Audit steps about runs: they are opened, and all figures follow from results bound in time."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
-from vault.commitment import commitment, opens
+from vault.commitment import commitment
 from vault.errors import Broken
-from vault.ledger.audit.evidence import AuditState, OpenedRun
-from vault.ledger.audit.log_steps import Outcome
-from vault.ledger.audit.run_rules import require_attempts, require_served
+from vault.ledger.audit.audit_state import AuditState, OpenedRun, Outcome
+from vault.ledger.audit.task_steps import require_opens
 from vault.ledger.release import contents
-from vault.ledger.statements.history import LoggedRun, LoggedStatement
-from vault.ledger.statements.jcs import canonical, shared
-from vault.ledger.statements.results import counted, totals_of
+from vault.ledger.release.contents import AGGREGATE, ATTESTATION, README, RESULTS, RUNS
+from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.results import figures as axes
+from vault.ledger.statements.results import totals_of
+from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 
-_BEFORE, _BEHIND = b'"result":', b',"run":'  # of the result in a line of results.jsonl
-
-
-class ResultLine(NamedTuple):
-    """A line of `results.jsonl`: the result's bytes in it, and what all of it says."""
-
-    result: bytes
-    says: Mapping[str, Any]
+Line = tuple[str, bytes, Any]
 
 
 def runs(case: AuditState) -> Outcome:
-    """10. Every run before the retirement is closed, and each that used the cohort is opened to its pseudonym.
-
-    A run is of a known track, of its set's month, and was served the cohorts of its track; attempts are in order.
-    """
-    for number, run in case.history.runs.items():
-        require_served(case.history, run.open)
-        _require_closed(case, number, run)
-    lines = [shared(line) for _, line in case.bundle.lines(contents.RUNS, contents.RUN_LINE)]
-    used = [n for n, run in sorted(case.history.runs.items()) if case.cohort in run.open.statement.predicate["cohorts"]]
-    opened = [line["run"] for line in lines]
-    if opened != used:
-        raise Broken(
-            f"{contents.RUNS} opens the runs {opened}, the log says that {used} were served {case.cohort}",
-            where=f"{contents.RUNS}: $.run of all lines",
-            expected=used,
-            found=opened,
-        )
-    case.runs = [_opened(line, case.history.runs[line["run"]]) for line in lines]
-    require_attempts(case.month, case.runs)
-    scored = sum(run.scored for run in case.runs)
-    later = [number for number, run in case.history.runs.items() if run.close is None]
-    still = f"; opened since and not closed at this checkpoint: {later}" if later else ""
-    return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {len(lines) - scored} aborted{still}"
+    """Check that each run that was served the cohort is opened to its submitter, and no other."""
+    served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
+    lines = list(case.bundle.lines(RUNS))
+    agree("opened.runs", f"{RUNS}: $.run of all lines", served, [line["run"] for *_, line in lines])
+    case.runs = [_opened(case, where, line) for where, _, line in lines]
+    _require_attempts(case)
+    scored = sum(run.run.scored for run in case.runs)
+    aborted = len(lines) - scored
+    return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
 
 
 def results(case: AuditState) -> Outcome:
-    """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
-    groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
-    scored = [run for run in case.runs if run.scored]
-    count, case.counted = 0, []
-    for run in scored:
-        number, lines = next(groups, (None, iter(())))
-        rows = [ResultLine(_result_in(line), value) for line, value in lines]
-        if number != run.line["run"]:
-            raise Broken(
-                f"{contents.RESULTS} should go on with run {run.line['run']}, it does with {number}",
-                where=f"line {count + 1} of {contents.RESULTS}: $.run",
-                expected=run.line["run"],
-                found=number,
-            )
-        _require_results(case, run, rows)
-        case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], case.tasks))
+    """Check that the cohort's results are bound by each score, complete, and give the totals."""
+    groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
+    scored = [run.line["run"] for run in case.runs if run.run.scored]
+    count = 0
+    for place, opened in enumerate(case.runs):
+        if not opened.run.scored:
+            continue
+        number, lines = next(groups, (None, ()))
+        agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
+        rows = list(lines)
+        _require_results(case, opened, rows)
+        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
+        totals = totals_of(opened.line["run"], case.cohort, kept)
+        case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
+        _doubt_withdrawn(case, opened, totals)
     if stranger := next(groups, None):
-        raise Broken(
-            f"{contents.RESULTS} opens results of run {stranger[0]}, which has no score on {case.cohort}",
-            where=f"line {count + 1} of {contents.RESULTS}: $.run",
-            found=stranger[0],
-        )
-    return "proved", f"{count} results of {len(scored)} runs were bound in time, are all there, and give the totals"
+        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
+    return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 
 def figures(case: AuditState) -> Outcome:
-    """12. Aggregate, attestation and README follow from what was opened."""
-    scored = [run.line["opening"] for run in case.runs if run.scored]
-    rows = list(zip(scored, case.counted, strict=True))
+    """Check that aggregate, attestation and README follow from what was opened."""
+    rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
     subjects = [(name, task.sha256) for name, task in case.tasks.items()]
-    _require_same(case, contents.AGGREGATE, lambda: contents.aggregate(case.month, case.cohort, rows))
-    _require_same(case, contents.ATTESTATION, lambda: [contents.attestation(case.month, case.cohort, subjects)])
-    says = case.bundle.manifest
-    also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
-    text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
-    _require_same(case, contents.README, lambda: [text.encode()])
-    withdrawn = case.history.withdrawn(case.cohort)
-    exception = f", without {len(withdrawn)} withdrawn tasks" if withdrawn else ""
+    _require_same(case, AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
+    _require_same(case, ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
+    _require_same(case, README, contents.readme(case.bundle.manifest))
+    without = f", without {len(case.broken)} broken tasks" if case.broken else ""
     return (
         "proved",
-        f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{exception}",
+        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}",
+    )
+
+
+def spot_check(case: AuditState) -> Outcome:
+    """Check that as many results were chosen to be judged again as the promised seed chooses."""
+    says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
+    if says is None:
+        return "not asked", f"the set of {case.month} promises no spot check"
+    bound = [run for run in case.log.runs.values() if run.set is case.retired.set and run.scored]
+    bound = [run for run in bound if run.close and run.close.index < at]
+    last = max((run.close.index for run in bound if run.close), default=0)
+    seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
+    marks = [
+        is_chosen(seed, log_root, run.open.says["run"], task)
+        for run in bound
+        for tasks in run.served.values()
+        for task in tasks
+    ]
+    agree("spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"])
+    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+    if differed:
+        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
+    left = f" and {chosen - judged} could not be" if judged < chosen else ""
+    return "proved", (
+        f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator says "
+        f"that {judged} were judged again{left}, and that {differed} came out otherwise"
     )
 
 
 def full_score(case: AuditState) -> Outcome:
-    """14. A full score needs every cohort of its run: pending until the last one is opened."""
+    """Say until when a full score is pending: it needs every cohort of its run."""
     last: dict[str, str] = {}
     for run in case.runs:
-        if run.scored:
-            says = run.run.open.statement.predicate
-            month = max(name.removeprefix("cohort-") for name in says["cohorts"])
-            last[says["month"]] = max(month, last.get(says["month"], ""))
+        if run.run.scored:
+            month, until = run.run.open.says["month"], max(run.run.served).removeprefix("cohort-")
+            last[month] = max(until, last.get(month, ""))
     waiting = {month: until for month, until in sorted(last.items()) if until > case.month}
     if not waiting:
-        return "proved", "no cohort of these runs is still private: with the earlier bundles every score is open"
+        return "proved", "no cohort of these runs is private: with earlier releases all is open"
     case.pending = max(waiting.values())
-    pending_months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
-    return "pending", f"full scores need cohorts that are still private: {pending_months}"
+    months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
+    return "pending", f"full scores need cohorts that are still private: {months}"
 
 
-def _result_in(line: bytes) -> bytes:
-    """Take the result's canonical bytes out of a canonical line, where they stand: they were compared there already.
+def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
+    run = case.log.runs[line["run"]]
+    leaves = [run.open.index, run.close.index if run.close else None]
+    agree("opened.leaves", f"{where}: $.open and $.close", leaves, [line["open"], line["close"]])
+    opening = canonical(line["opening"]), line["salt"]
+    require_opens("opened.commitment", "run-open", opening, run.open.digest, where)
+    has = [line["totals"] is not None, line["totals_salt"] is not None]
+    agree("opened.totals", f"{where}: $.totals and $.totals_salt", [run.scored] * 2, has)
+    return OpenedRun(line, run)
 
-    Its neighbours are a list of hexadecimal digits before it and a run's number and more such digits behind it, so the
-    first name before it and the last one behind it are those of the line, and never a part of the result.
+
+def _require_attempts(case: AuditState) -> None:
+    """Check the numbers of each submitter's runs in a month, aborted ones and all tracks included.
+
+    All runs of the released month are opened with it: theirs go from 1 on without a gap. Of an
+    earlier month those that were served this cohort are opened: theirs rise.
     """
-    return line[line.index(_BEFORE) + len(_BEFORE) : line.rindex(_BEHIND)]
+    before: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for run in case.runs:
+        opening, month = run.line["opening"], run.run.open.says["month"]
+        attempt, last = opening["attempt"], before[month, opening["submitter"]]
+        if attempt != last + 1 if month == case.month else attempt <= last:
+            where = f"{RUNS}: $.opening.attempt of run {run.line['run']}"
+            wanted = last + 1 if month == case.month else f"{last + 1} or more"
+            raise disagreement("opened.attempt", where, wanted, attempt)
+        before[month, opening["submitter"]] = attempt
 
 
-def _require_closed(case: AuditState, number: int, run: LoggedRun) -> None:
-    if run.close is None or run.close.index > case.retired.index:
-        if run.open.index < case.retired.index:
-            raise Broken(
-                f"run {number}, opened at leaf {run.open.index}, has neither score nor abort before {case.cohort} "
-                f"retires at leaf {case.retired.index}",
-                where=f"the leaf that closes run {number}",
-                expected=f"after {run.open.index} and before {case.retired.index}",
-                found=run.close.index if run.close else None,
-            )
+def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) -> None:
+    run, number = opened.run, opened.line["run"]
+    assert run.close is not None  # noqa: S101 - it is scored
+    score, members = run.close.says, run.served[case.cohort]
+    ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
+    where = f"{RESULTS}: the tasks of run {number}"
+    agree("result.lines", where, ordered, [line["result"]["task"] for *_, line in rows])
+    last = -1
+    for where, data, line in rows:
+        _require_result(case, where, line)
+        if line["position"] <= last:
+            raise disagreement("result.lines", f"{where}: $.position", f"above {last}", line["position"])
+        last = line["position"]
+        # the result's own bytes stand between two names of the line that are no part of it
+        result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
+        bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
+        proof, root = map(bytes.fromhex, line["proof"]), bytes.fromhex(score["results_root"])
+        try:
+            verify_inclusion(bound, line["position"], score["count"], list(proof), root)
+        except Broken as error:
+            raise disagreement("result.bound", where, root, str(error)) from None
+    totals = totals_of(number, case.cohort, [line["result"] for *_, line in rows])
+    agree("result.totals", f"{RUNS}: $.totals of run {number}", totals, opened.line["totals"])
+    stated = next(t["commitment"] for t in score["totals"] if t["cohort"] == case.cohort)
+    opening = canonical(totals), opened.line["totals_salt"]
+    require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
+
+
+def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
+    result = line["result"]
+    agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
+    if task := case.tasks.get(result["task"]) or case.withdrawn.get(result["task"]):
+        wanted = [task.category, task.max_steps]
+        found = [result["category"], result["max_steps"]]
+        agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
+    if result["passed"]:
+        agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
+        if result["calls"] > result["max_steps"]:
+            most = f"0 to {result['max_steps']}"
+            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
+    if result["unlisted"] > result["calls"]:
+        most = f"0 to {result['calls']}"
+        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
+
+
+def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
+    """Show the figures of a run with and without what was withdrawn as broken after its score."""
+    at = opened.run.close.index if opened.run.close else 0
+    after = [i for i in case.retired.withdrawals if i.leaf.index > at]
+    if not any(i.leaf.name in case.broken and i.leaf.name in opened.run.served[case.cohort] for i in after):
         return
-    opened, closed = run.open.statement.predicate, run.close.statement.predicate
-    if closed["month"] != opened["month"] or closed.get("track", opened["track"]) != opened["track"]:
-        raise Broken(
-            f"run {number} opens and closes in another month or track: leaves {run.open.index}, {run.close.index}",
-            where=f"leaf {run.close.index}: $.predicate.month and $.predicate.track",
-            expected=[opened["month"], opened["track"]],
-            found=[closed["month"], closed.get("track")],
-        )
-    if run.close.statement.kind == "abort" and run.close.digest != run.open.digest:
-        raise Broken(
-            f"the abort of run {number} at leaf {run.close.index} is not of the run at {run.open.index}",
-            where=f"leaf {run.close.index}: $.subject[0].digest",
-            expected=run.open.digest,
-            found=run.close.digest,
-        )
+    where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
+    where += max(opened.run.served).removeprefix("cohort-")
+    case.doubt("doubt.withdrawn", where, {"with": axes(opened.line["totals"])}, {"without": axes(counted)})
 
 
-def _opened(line: Mapping[str, Any], run: LoggedRun) -> OpenedRun:
-    number = line["run"]
-    if run.close is None or (line["open"], line["close"]) != (run.open.index, run.close.index):
-        raise Broken(
-            f"the opening of run {number} names the leaves {line['open']} and {line['close']}, not its own",
-            where=f"{contents.RUNS}: $.open and $.close of run {number}",
-            expected=[run.open.index, run.close.index if run.close else None],
-            found=[line["open"], line["close"]],
-        )
-    payload, salt = canonical(line["opening"]), bytes.fromhex(line["salt"])
-    if not opens("run-open", payload, salt, bytes.fromhex(run.open.digest)):
-        raise Broken(
-            f"the opening of run {number} does not open {run.open.digest} at leaf {run.open.index}",
-            where=f"{contents.RUNS}: the commitment to $.opening of run {number}",
-            expected=run.open.digest,
-            found=commitment("run-open", payload, salt),
-        )
-    opened = OpenedRun(line, run)
-    if (line["totals"] is not None) != opened.scored or (line["totals_salt"] is not None) != opened.scored:
-        raise Broken(
-            f"run {number} must open totals exactly if it was scored",
-            where=f"{contents.RUNS}: $.totals and $.totals_salt of run {number}",
-            expected=[opened.scored, opened.scored],
-            found=[line["totals"] is not None, line["totals_salt"] is not None],
-        )
-    return opened
-
-
-def _require_results(case: AuditState, run: OpenedRun, rows: Sequence[ResultLine]) -> None:
-    number, score = run.line["run"], _score(run)
-    says, opened = score.statement.predicate, run.run.open
-    named = opened.statement.predicate["cohorts"]
-    _require_count(case, opened, says["count"])
-    totals = sorted(item["cohort"] for item in says["totals"])
-    if totals != sorted(named):
-        raise Broken(
-            f"the score of run {number} at leaf {score.index} has not one total for each of its cohorts",
-            where=f"leaf {score.index}: $.predicate.totals",
-            expected=sorted(named),
-            found=totals,
-        )
-    members = case.history.members(case.cohort, opened.index)
-    tasks = [row.says["result"]["task"] for row in rows]
-    if sorted(tasks) != sorted(members):
-        wrong = sorted(set(tasks) ^ set(members)) or ["a task twice"]
-        raise Broken(
-            f"run {number} must open one result for each task of {case.cohort}: see {wrong[0]}",
-            where=f"{contents.RESULTS}: the tasks of run {number}",
-            expected=sorted(members),
-            found=sorted(tasks),
-        )
-    _require_tree_order(case, number, rows)
-    root = bytes.fromhex(says["results_root"])
-    for row in rows:
-        _require_result(case, row, says["count"], root)
-    _require_totals(case, run, score, [row.says["result"] for row in rows])
-
-
-def _require_tree_order(case: AuditState, number: int, rows: Sequence[ResultLine]) -> None:
-    places = [(case.history.commits[row.says["result"]["task"]].digest, row.says["position"]) for row in rows]
-    if places != sorted(places) or len({place for _, place in places}) != len(places):
-        raise Broken(
-            f"the results of run {number} are not in the order of their tasks' commitments",
-            where=f"{contents.RESULTS}: the commitments and positions of run {number}",
-            expected="rising commitments, each at a position of its own",
-            found=places,
-        )
-    if [place for _, place in places] != sorted(place for _, place in places):
-        raise Broken(
-            f"the positions of the results of run {number} do not rise with their tasks' commitments",
-            where=f"{contents.RESULTS}: the positions of run {number}",
-            expected=sorted(place for _, place in places),
-            found=[place for _, place in places],
-        )
-
-
-def _require_result(case: AuditState, row: ResultLine, count: int, root: bytes) -> None:
-    says, result = row.says, row.says["result"]
-    who = f"the result of run {says['run']} on {result['task']}"
-    if result["run"] != says["run"] or result["cohort"] != case.cohort:
-        raise Broken(
-            f"{who} says that it is of run {result['run']} on {result['cohort']}",
-            where=f"{who}: $.result.run and $.result.cohort",
-            expected=[says["run"], case.cohort],
-            found=[result["run"], result["cohort"]],
-        )
-    task = case.tasks.get(result["task"]) or case.withdrawn.get(result["task"])
-    if task and (result["category"], result["max_steps"]) != (task.category, task.max_steps):
-        raise Broken(
-            f"{who} says {result['category']} with {result['max_steps']} steps, the task {task.category} "
-            f"with {task.max_steps}",
-            where=f"{who}: $.result.category and $.result.max_steps",
-            expected=[task.category, task.max_steps],
-            found=[result["category"], result["max_steps"]],
-        )
-    if result["passed"] and result["verdict"] != "true":
-        raise Broken(
-            f"{who} is passed with the verdict {result['verdict']}",
-            where=f"{who}: $.result.verdict",
-            expected="true",
-            found=result["verdict"],
-        )
-    if result["calls"] < result["unlisted"] or (result["passed"] and result["calls"] > result["max_steps"]):
-        raise Broken(
-            f"{who} is {'passed' if result['passed'] else 'failed'} with {result['calls']} calls, "
-            f"{result['unlisted']} of them unlisted, of at most {result['max_steps']}",
-            where=f"{who}: $.result.calls",
-            expected=f"{result['unlisted']} to {result['max_steps']}",
-            found=result["calls"],
-        )
-    bound = commitment("result", row.result, bytes.fromhex(says["salt"]))
-    try:
-        verify_inclusion(leaf_hash(bound), says["position"], count, list(map(bytes.fromhex, says["proof"])), root)
-    except Broken as error:
-        raise error.with_message(f"{who} is not under the results root {root.hex()}: {error}", who) from None
-
-
-def _require_totals(
-    case: AuditState, run: OpenedRun, score: LoggedStatement, rows: Sequence[Mapping[str, Any]]
-) -> None:
-    number, stated = run.line["run"], run.line["totals"]
-    computed = totals_of(number, case.cohort, rows)
-    if computed != stated:
-        wrong = next(key for key in computed if computed[key] != stated[key])
-        raise Broken(
-            f"the results of run {number} give {wrong} = {computed[wrong]}, its totals say {stated[wrong]}",
-            where=f"{contents.RUNS}: $.totals of run {number}",
-            expected=computed,
-            found=stated,
-        )
-    promised = next(t["commitment"] for t in score.statement.predicate["totals"] if t["cohort"] == case.cohort)
-    if not opens("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"]), bytes.fromhex(promised)):
-        raise Broken(
-            f"the totals of run {number} do not open {promised} at leaf {score.index}",
-            where=f"{contents.RUNS}: the commitment to $.totals of run {number}",
-            expected=promised,
-            found=commitment("totals", canonical(stated), bytes.fromhex(run.line["totals_salt"])),
-        )
-
-
-def _require_count(case: AuditState, opened: LoggedStatement, count: int) -> None:
-    named = opened.statement.predicate["cohorts"]
-    wanted = sum(len(case.history.members(name, opened.index)) for name in named)
-    if count != wanted:
-        run = opened.statement.predicate["run"]
-        raise Broken(
-            f"run {run} was served {wanted} tasks, its score binds {count} results",
-            where=f"the score of run {run}: $.predicate.count",
-            expected=wanted,
-            found=count,
-        )
-
-
-def _score(run: OpenedRun) -> LoggedStatement:
-    if run.run.close is None:
-        raise Broken(f"run {run.line['run']} has no score", where=f"the score of run {run.line['run']}")
-    return run.run.close
-
-
-def _require_same(case: AuditState, name: str, pieces: Callable[[], Iterable[bytes]]) -> None:
-    """Compare a file with what it should be: by its digest in the manifest, and its bytes only where that differs."""
-    digest = hashlib.sha256()
-    for piece in pieces():
-        digest.update(piece)
-    if digest.hexdigest() == case.bundle.manifest["files"][name]["sha256"]:
+def _require_same(case: AuditState, name: str, expected: bytes) -> None:
+    """Compare a file with what follows from the others."""
+    found = b"".join(case.bundle.pieces(name))
+    if found == expected:
         return
-    actual, expected = case.bundle.whole(name), b"".join(pieces())
-    at = next(
-        (i for i, (a, b) in enumerate(zip(actual, expected, strict=False)) if a != b), min(len(actual), len(expected))
-    )
-    raise Broken(
-        f"{name} differs from what was opened at byte {at}: {actual[at : at + 40]!r}, not {expected[at : at + 40]!r}",
-        where=f"{name}: from byte {at} to the end",
-        **_readable(expected=expected[at:], found=actual[at:]),
-    )
-
-
-def _readable(**pieces: bytes) -> dict[str, Any]:
-    """Give pieces of files as text if all are, otherwise as they are."""
-    try:
-        return {name: piece.decode() for name, piece in pieces.items()}
-    except UnicodeDecodeError:
-        return dict(pieces)
+    pairs = zip(expected, found, strict=False)
+    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
+    texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
+    raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)

@@ -9,6 +9,7 @@ the `retire` leaf binds: so the order is content → `manifest_digest` → `reti
 from __future__ import annotations
 
 import shutil
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,12 +21,13 @@ from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
+    BROKEN,
     FORMAT,
+    FORMS,
     HEAD,
     KEPT,
     LOG,
     MANIFEST,
-    MANIFEST_SHAPE,
     OPENINGS,
     PAGE,
     README,
@@ -40,10 +42,11 @@ from vault.ledger.release.contents import (
 from vault.ledger.release.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
+from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.leaf import sha256_hex
-from vault.ledger.statements.results import counted
-from vault.ledger.statements.statement import Statement
+from vault.ledger.statements.results import totals_of
+from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.tiles import bundles_of, entries_path, folder_reader, tile_path, tiles_of, unpack_entries
 
 __all__ = ["BundleContent", "ResultOpening", "RunOpening", "TaskOpening", "write_bundle"]
@@ -65,6 +68,7 @@ class BundleContent:
         withdrawn: the tasks that were withdrawn from the cohort, and from reserves since the retirement before, in the
             order of their `withdraw` leaves.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
+        broken: the lines that show which withdrawn tasks were broken (`vault.ledger.release.contents.FORMS`).
         page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
 
@@ -77,6 +81,7 @@ class BundleContent:
     runs: Sequence[RunOpening] = ()
     withdrawn: Sequence[TaskOpening] = ()
     page: bytes | None = field(default=None, repr=False)
+    broken: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     def files(self) -> dict[str, bytes]:
         """Give every content file by name, and `manifest.json`, which lists them.
@@ -85,6 +90,8 @@ class BundleContent:
             Malformed: a part has not its shape, or a task and its salt do not belong to it.
         """
         content = _content_files(self)
+        about = {"month": self.month, "cohort": self.cohort, "origin": self.origin, "canary": self.canary}
+        content[README] = readme({**about, "files": {*content, README}})
         listed = {name: {"bytes": len(data), "sha256": sha256_hex(data)} for name, data in content.items()}
         manifest = {
             "format": FORMAT,
@@ -95,7 +102,7 @@ class BundleContent:
             "first": self.first,
             "files": listed,
         }
-        MANIFEST_SHAPE(manifest, "the manifest")
+        require_form(FORMS[MANIFEST], manifest, "the manifest")
         return content | {MANIFEST: canonical(manifest)}
 
     def manifest_digest(self) -> str:
@@ -129,20 +136,14 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     more = {} if content.page is None else {PAGE: content.page}
     if content.withdrawn:
         more[WITHDRAWN] = _lines(canonical(task.document) for task in content.withdrawn)
+    if content.broken:
+        more[BROKEN] = _lines(map(canonical, content.broken))
     return more | {
-        README: readme(
-            content.month,
-            content.cohort,
-            content.origin,
-            content.canary,
-            page=content.page is not None,
-            withdrawn=bool(content.withdrawn),
-        ).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
         OPENINGS: _lines(task_line(task, content.canary) for task in (*content.tasks, *content.withdrawn)),
         RUNS: _lines(run_line(run) for run in runs),
         RESULTS: _lines(line for run in runs for line in result_lines(run)),
-        AGGREGATE: b"".join(aggregate(content.month, content.cohort, list(_counted(content, runs)))),
+        AGGREGATE: aggregate(content.month, content.cohort, list(_counted(content, runs))),
         ATTESTATION: attestation(
             content.month,
             content.cohort,
@@ -154,11 +155,12 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
 def _counted(
     content: BundleContent, runs: Iterable[RunOpening]
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Give the opening of each scored run, with its totals over the tasks that retired."""
-    retired = {task.document["id"] for task in content.tasks}
+    """Give the opening of each scored run, with its totals over the tasks that were not broken."""
+    broken = {line["task"] for line in content.broken}
     for run in runs:
         if run.totals is not None:
-            yield run.opening, counted(run.totals, [item.result for item in run.results], retired)
+            kept = [item.result for item in run.results if item.result["task"] not in broken]
+            yield run.opening, totals_of(run.run, content.cohort, kept)
 
 
 def _lines(items: Iterable[bytes]) -> bytes:
@@ -179,16 +181,36 @@ def _log_files(log: Path, content: BundleContent) -> dict[str, bytes]:
         path = entries_path(index, width)
         files[path] = read(path)
         leaves += unpack_entries(files[path], width, path)
-    statements = [Statement.parse(leaf) for leaf in leaves]
+    statements = [LoggedStatement(index, Statement.parse(leaf)) for index, leaf in enumerate(leaves)]
     _require_retired(statements, content, head.size)
-    for size in {item.predicate["checkpoint"]["size"] for item in statements if item.kind == "run-open"}:
+    for size in _checkpoints(statements, content, log, head.size):
         files[f"{KEPT}/{size}"] = read(f"{KEPT}/{size}")
     return {f"{LOG}/{path}": data for path, data in files.items()}
 
 
-def _require_retired(statements: Sequence[Statement], content: BundleContent, size: int) -> None:
+def _checkpoints(statements: Sequence[LoggedStatement], content: BundleContent, log: Path, size: int) -> Iterable[int]:
+    """Give the sizes of the checkpoints that runs name, and of those that show when a leaf was seen.
+
+    That is the first cosigned one over each set, withdrawal and retirement, and over the opening and closing of each
+    run that was served the cohort.
+    """
+    named = {entry.says["checkpoint"]["size"] for entry in statements if entry.statement.kind == "run-open"}
+    runs = {run.run for run in content.runs}
+    dated = [
+        entry.index
+        for entry in statements
+        if entry.statement.kind in {"set", "withdraw", "retire"} or entry.says.get("run") in runs
+    ]
+    kept = sorted(int(path.name) for path in (log / KEPT).iterdir() if path.name.isdecimal())
+    signatures = {other: take_apart((log / KEPT / str(other)).read_bytes())[1] for other in kept if other < size}
+    cosigned = [other for other, lines in signatures.items() if len(lines) > 1]
+    places = {bisect_right(cosigned, index) for index in dated}
+    return sorted(named | {cosigned[place] for place in places if place < len(cosigned)})
+
+
+def _require_retired(statements: Sequence[LoggedStatement], content: BundleContent, size: int) -> None:
     digest = content.manifest_digest()
-    if not any(item.kind == "retire" and item.digest == {"sha256": digest} for item in statements):
+    if not any(item.statement.kind == "retire" and item.digest == digest for item in statements):
         raise Refused(
             f"the published checkpoint (size {size}) covers no retire statement with the manifest {digest}: "
             "record the statement and publish the log first"

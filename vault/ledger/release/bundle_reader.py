@@ -1,46 +1,38 @@
-"""Strict reader of a release bundle from an untrusted source.
+"""Reader of a release folder from an untrusted source.
 
-A bundle is a folder of plain files: anything else in it (links, devices, files that neither the manifest nor the log
-lists) is refused, and so is a file whose bytes are not those of the manifest. The sizes of all files are compared, with
-the manifest and with a cap, before any content is read: a sparse file of a terabyte costs nothing to make. Lines are
-read one by one, with a cap, and each is canonical JSON of its shape. Nothing here decides whether what the files say is
-true; that is `vault.ledger.audit.verify`.
+It is a folder of plain files: those of its manifest, with their sizes and digests, and those of the
+log. Sizes are compared before any content is read: a sparse file of a terabyte costs nothing to
+make. Lines are read one by one, and each is canonical JSON of its form.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from vault.errors import Broken, Malformed
-from vault.ledger.release import contents
-from vault.ledger.signatures.note import MAX_NOTE
+from vault.ledger.release.contents import FORMS, LOG, MANIFEST
+from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import parse_canonical
-from vault.ledger.statements.shape import DocumentShape
-from vault.ledger.tree.merkle import HASH_BYTES
-from vault.ledger.tree.tiles import LENGTH_BYTES, MAX_LEAF, WIDTH, Read
+from vault.ledger.statements.rules import agree, disagreement
 
 MAX_LINE = 1 << 20
-MAX_WHOLE = 64 << 20
-MAX_FILE = 1 << 30  # a file of results, which is never read whole
-_CHUNK = 1 << 20
 CAPS = {  # bytes, by the beginning of the name; the first that fits counts
-    f"{contents.LOG}/tile/entries/": WIDTH * (LENGTH_BYTES + MAX_LEAF),
-    f"{contents.LOG}/tile/": WIDTH * HASH_BYTES,
-    f"{contents.LOG}/": MAX_NOTE,
-    contents.MANIFEST: MAX_LINE,
-    "": MAX_FILE,
+    f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
+    f"{LOG}/tile/": 256 * 32,
+    f"{LOG}/": 1 << 20,
+    MANIFEST: MAX_LINE,
+    "": 1 << 30,
 }
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle whose content files are those of its manifest.
+    """A release whose content files are those of its manifest.
 
     Attributes:
         folder: where it lies.
@@ -59,59 +51,63 @@ class Bundle:
         """Read the manifest and compare every content file with it.
 
         Raises:
-            Malformed: it is no bundle, holds files that it does not list, or one that is too large.
-            Broken: a file's bytes are not those that the manifest lists.
+            Malformed: it is no release, or holds a file that is too large.
+            Broken: its files are not those that the manifest lists.
         """
         sizes = dict(_walk(folder, ""))
-        present = frozenset(sizes)
         for name, size in sizes.items():
-            _require_cap(name, size)
-        data = _whole(folder / contents.MANIFEST, contents.MANIFEST)
-        manifest = parse_canonical(data, contents.MANIFEST)
-        contents.MANIFEST_SHAPE(manifest, contents.MANIFEST)
-        in_log = frozenset(name for name in present if name.startswith(f"{contents.LOG}/"))
-        if strangers := sorted(present - in_log - {contents.MANIFEST, *manifest["files"]}):
-            raise Malformed(f"the bundle holds {strangers[0]!r}, which its manifest does not list", where=strangers[0])
-        for name, listed in manifest["files"].items():
-            _require_size(name, sizes.get(name), listed["bytes"])
-        for name, listed in manifest["files"].items():
-            _require_digest(folder / name, name, listed)
-        prefix = len(contents.LOG) + 1
-        return cls(folder, manifest, hashlib.sha256(data).hexdigest(), frozenset(name[prefix:] for name in in_log))
+            cap = next(cap for beginning, cap in CAPS.items() if name.startswith(beginning))
+            if size > cap:
+                what = f"{name} has {size} bytes; such a file has at most {cap}"
+                raise Malformed(what, where=name, expected=f"0 to {cap}", found=size)
+        data = _read(folder / MANIFEST, MANIFEST)
+        manifest = parse_canonical(data, MANIFEST)
+        require_form(FORMS[MANIFEST], manifest, MANIFEST)
+        log = {name for name in sizes if name.startswith(f"{LOG}/")}
+        listed = {MANIFEST, *manifest["files"]}
+        for name in sorted(sizes.keys() - log ^ listed):
+            raise disagreement("file.listed", name, sorted(listed), name if name in sizes else None)
+        for name, item in manifest["files"].items():
+            agree("file.digest", f"{name}: number of bytes", item["bytes"], sizes[name])
+        bundle = cls(folder, manifest, sha256(data).hexdigest(), frozenset(n[4:] for n in log))
+        for name, item in manifest["files"].items():
+            digest = sha256()
+            for piece in bundle.pieces(name):
+                digest.update(piece)
+            agree("file.digest", f"{name}: sha256", item["sha256"], digest.hexdigest())
+        return bundle
 
-    @property
-    def read_log(self) -> Read:
-        """Give a reader of the files below `log/`."""
-        return lambda path: _whole(self.folder / contents.LOG / path, f"{contents.LOG}/{path}")
+    def log_file(self, path: str) -> bytes:
+        """Read a file below `log/`."""
+        return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
-    def whole(self, name: str) -> bytes:
-        """Read one content file."""
-        return _whole(self.folder / name, name)
-
-    def raw_lines(self, name: str) -> Iterator[bytes]:
-        """Read the lines of a content file, without their ends.
-
-        Raises:
-            Malformed: a line is longer than 1 MiB, or the last one has no end.
-        """
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Read a content file, a mebibyte at a time."""
         try:
             with (self.folder / name).open("rb") as file:
-                number = 0
-                while line := file.readline(MAX_LINE):
-                    number += 1
-                    if not line.endswith(b"\n"):
-                        raise Malformed(
-                            f"line {number} of {name} is cut short or longer than {MAX_LINE} bytes",
-                            where=f"line {number} of {name}",
-                        )
-                    yield line[:-1]
+                while piece := file.read(MAX_LINE):
+                    yield piece
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
-    def lines(self, name: str, shape: DocumentShape) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """Read the lines of a content file as canonical JSON of a shape; gives each line's bytes and its value."""
-        for number, line in enumerate(self.raw_lines(name), 1):
-            yield line, shape.parse(line, f"line {number} of {name}")
+    def lines(self, name: str) -> Iterator[tuple[str, bytes, Any]]:
+        """Read the lines of a content file: where each stands, its bytes, and its value.
+
+        Raises:
+            Malformed: a line is longer than 1 MiB, has no end, or is not canonical JSON of its form.
+        """
+        try:
+            with (self.folder / name).open("rb") as file:
+                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+                    where = f"line {number} of {name}"
+                    if not line.endswith(b"\n"):
+                        what = f"{where} is cut short or longer than {MAX_LINE} bytes"
+                        raise Malformed(what, where=where)
+                    value = parse_canonical(line[:-1], where)
+                    require_form(FORMS[name], value, where)
+                    yield where, line[:-1], value
+        except OSError as error:
+            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
@@ -125,60 +121,14 @@ def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
                 elif entry.is_file(follow_symlinks=False):
                     yield name, entry.stat(follow_symlinks=False).st_size
                 else:
-                    raise Malformed(f"the bundle holds {name!r}, which is neither a file nor a folder", where=name)
+                    raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
     except OSError as error:
-        raise Malformed(
-            f"the bundle {prefix or folder} cannot be read: {error.strerror}", where=prefix or str(folder)
-        ) from error
+        what = f"the release {prefix or folder} cannot be read: {error.strerror}"
+        raise Malformed(what, where=prefix or str(folder)) from error
 
 
-def _require_cap(name: str, size: int) -> None:
-    cap = next(cap for beginning, cap in CAPS.items() if name.startswith(beginning))
-    if size > cap:
-        raise Malformed(
-            f"{name} has {size} bytes; such a file has at most {cap}",
-            where=f"{name}: number of bytes",
-            expected=f"0 to {cap}",
-            found=size,
-        )
-
-
-def _require_size(name: str, size: int | None, listed: int) -> None:
-    if size is None:
-        raise Broken(f"{name} cannot be read: there is no such file", where=name)
-    if size != listed:
-        raise Broken(
-            f"{name} has {size} bytes, the manifest lists {listed}",
-            where=f"{name}: number of bytes",
-            expected=listed,
-            found=size,
-        )
-
-
-def _require_digest(path: Path, name: str, listed: Mapping[str, Any]) -> None:
-    digest = hashlib.sha256()
-    size = 0
+def _read(path: Path, name: str) -> bytes:
     try:
-        with path.open("rb") as file:
-            while size <= listed["bytes"] and (chunk := file.read(_CHUNK)):
-                digest.update(chunk)
-                size += len(chunk)
-    except OSError as error:
-        raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-    if digest.hexdigest() != listed["sha256"]:
-        raise Broken(
-            f"{name} has the sha256 {digest.hexdigest()}, the manifest lists {listed['sha256']}",
-            where=f"{name}: sha256",
-            expected=listed["sha256"],
-            found=digest.hexdigest(),
-        )
-
-
-def _whole(path: Path, name: str) -> bytes:
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size > MAX_WHOLE or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Malformed(f"{name} is no plain file of at most {MAX_WHOLE} bytes", where=name)
-            return file.read()
+        return path.read_bytes()
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error

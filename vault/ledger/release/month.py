@@ -23,9 +23,8 @@ from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements import dsse
-from vault.ledger.statements.history import LoggedStatement
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.statement import TYPE
+from vault.ledger.statements.statement import TYPE, LoggedStatement
 
 CHECKPOINT, SIGNATURE, ATTESTATION = "checkpoint", "checkpoint.sig", "attestation.dsse.json"
 FILES = (CHECKPOINT, SIGNATURE, ATTESTATION)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vault.commitment import commitment
-from vault.ledger.release.contents import OPENING_LINE, RESULT_LINE, RUN_LINE
+from vault.ledger.release.contents import FORMS, OPENINGS, RESULTS, RUNS
+from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 
@@ -91,7 +92,7 @@ def task_line(task: TaskOpening, canary: str) -> bytes:
     }
     if task.variant_key is not None:
         line["variant_key"] = task.variant_key.hex()
-    OPENING_LINE(line, f"the opening of {task.document['id']}")
+    require_form(FORMS[OPENINGS], line, f"the opening of {task.document['id']}")
     return canonical(line)
 
 
@@ -106,7 +107,7 @@ def run_line(run: RunOpening) -> bytes:
         "totals": run.totals,
         "totals_salt": run.totals_salt.hex() if run.totals_salt else None,
     }
-    RUN_LINE(line, f"the opening of run {run.run}")
+    require_form(FORMS[RUNS], line, f"the opening of run {run.run}")
     return canonical(line)
 
 
@@ -121,5 +122,5 @@ def result_lines(run: RunOpening) -> Iterator[bytes]:
             "salt": opened.salt.hex(),
             "proof": [item.hex() for item in inclusion_proof(tree.node, opened.position, len(tree))],
         }
-        RESULT_LINE(line, f"result {opened.position} of run {run.run}")
+        require_form(FORMS[RESULTS], line, f"result {opened.position} of run {run.run}")
         yield canonical(line)

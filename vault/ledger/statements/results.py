@@ -1,61 +1,45 @@
-"""Contents of a run's `score` statement: a Merkle tree of salted results, and salted totals for each cohort.
+"""Results of a run: what its score commits to, the totals of a cohort, and the figures of the four axes.
 
-A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
-"skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
-opens the results computes the same bytes. The tree's leaves are the results' commitments, in the order of their
-tasks' commitments.
+The Merkle tree of a score has a salted commitment to each result, in the order of the commitments
+to their tasks. Totals are whole numbers and one exact fraction, so that everybody computes the same.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from vault.ledger.statements.shape import (
-    boolean,
-    cohort,
-    fraction,
-    matching,
-    natural,
-    one_of,
-    positive,
-    record,
-    task_id,
-    text,
-)
+from vault.ledger.statements.forms import Form
 from vault.ledger.tree.merkle import leaf_hash, root
 
-RESULT = record(
-    run=positive,
-    task=task_id,
-    cohort=cohort,
-    category=one_of("single-tool", "composition", "recovery"),
-    verdict=one_of("true", "false", "unknown"),
-    passed=boolean,
-    calls=natural,
-    max_steps=positive,
-    unlisted=natural,
-    saw_error=boolean,
-    skeleton=matching(r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
-)
-
-TOTALS = record(
-    run=positive,
-    cohort=cohort,
-    attempted=natural,
-    passed=natural,
-    unknown=natural,
-    efficiency_sum=fraction,
-    calls=natural,
-    unlisted=natural,
-    recovery_seen=natural,
-    recovery_passed=natural,
-)
-
-OPENING = record(submitter=text, submission=text, attempt=positive)
-
+RESULT: Form = {
+    "run": "positive",
+    "task": "task",
+    "cohort": "cohort",
+    "category": "=single-tool,composition,recovery",
+    "verdict": "=true,false,unknown",
+    "passed": "boolean",
+    "calls": "natural",
+    "max_steps": "positive",
+    "unlisted": "natural",
+    "saw_error": "boolean",
+    "skeleton": "tag",
+    "transcript": "hash|null",
+}
+TOTALS: Form = {
+    "run": "positive",
+    "cohort": "cohort",
+    "attempted": "natural",
+    "passed": "natural",
+    "unknown": "natural",
+    "efficiency_sum": "fraction",
+    "calls": "natural",
+    "unlisted": "natural",
+    "recovery_seen": "natural",
+    "recovery_passed": "natural",
+}
 _PLACES = 10_000
 
 
@@ -73,43 +57,34 @@ def results_root(commitments: Sequence[bytes]) -> bytes:
     return root([leaf_hash(item) for item in commitments])
 
 
-def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> dict[str, Any]:
     """Sum up the results of one run on one cohort.
 
-    `efficiency_sum` is the sum of calls / max_steps over passed tasks, as an exact fraction in lowest terms;
-    `recovery_seen` counts the recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
+    `efficiency_sum` is the sum of calls / max_steps over passed tasks; `recovery_seen` counts the
+    recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
     """
-    rows = list(results)
-    passed = [row for row in rows if row["passed"]]
-    seen = [row for row in rows if row["category"] == "recovery" and row["saw_error"]]
-    calls_of: Counter[int] = Counter()  # by max_steps: adding whole numbers first leaves few fractions to add
+    passed = [row for row in results if row["passed"]]
+    seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
+    calls: Counter[int] = Counter()  # by max_steps, so that few fractions are added
     for row in passed:
-        calls_of[row["max_steps"]] += row["calls"]
-    efficiency = sum((Fraction(calls, steps) for steps, calls in calls_of.items()), Fraction(0))
+        calls[row["max_steps"]] += row["calls"]
+    efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
     return {
         "run": run,
         "cohort": cohort,
-        "attempted": len(rows),
+        "attempted": len(results),
         "passed": len(passed),
-        "unknown": sum(row["verdict"] == "unknown" for row in rows),
+        "unknown": sum(row["verdict"] == "unknown" for row in results),
         "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-        "calls": sum(row["calls"] for row in rows),
-        "unlisted": sum(row["unlisted"] for row in rows),
+        "calls": sum(row["calls"] for row in results),
+        "unlisted": sum(row["unlisted"] for row in results),
         "recovery_seen": len(seen),
         "recovery_passed": sum(row["passed"] for row in seen),
     }
 
 
-def counted(
-    totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
-) -> Mapping[str, Any]:
-    """Give a run's totals on a cohort over the tasks that retired, without those that were withdrawn."""
-    left = [row for row in results if row["task"] in retired]
-    return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
-
-
 def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give the four axes of a run on one cohort as decimals with four places, None where nothing can be divided."""
+    """Give the four axes as decimals with four places, None where nothing can be divided."""
     return {
         "success_rate": _rate(totals["passed"], totals["attempted"]),
         "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
@@ -119,6 +94,7 @@ def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _rate(part: Fraction | int, whole: int) -> str | None:
+    """Divide, rounded to four places, a half to the even digit."""
     if not whole:
         return None
     scaled = round(Fraction(part) / whole * _PLACES)

@@ -17,7 +17,7 @@ time. So there are never two roots at one size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +26,8 @@ from vault.file_lock import locked
 from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Signer, Verifier, read_line, take_apart
-from vault.ledger.statements.key_epochs import successors
+from vault.ledger.statements.log_state import handover
+from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.merkle import consistency_proof, inclusion_proof, leaf_hash, root_from
 from vault.ledger.tree.tiles import (
     HEAD,
@@ -56,7 +57,7 @@ class LogWriter:
         head_file: where the last signed head is kept, outside of `folder`.
         signer: the log's key; its name is the origin.
         origin: the log's origin line.
-        former: the log's keys before this one, if it was handed over (`vault.ledger.statements.key_epochs`).
+        former: the log's keys before this one, if it was handed over (`vault.ledger.statements.log_state`).
         patience: seconds to wait for another process that is writing.
     """
 
@@ -271,7 +272,7 @@ class LogWriter:
 
     def _require_epoch(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
         """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
-        handed, note = list(successors(self.origin, fresh, head.size)), self.note()
+        handed, note = _handed_over(self.origin, fresh, head.size), self.note()
         signed = open_checkpoint(note, self.verifiers)[1].verified if note else (self.verifier.vkey,)
         if fresh and (handed or signed)[-1] != self.verifier.vkey:
             raise Refused(
@@ -357,6 +358,13 @@ class LogWriter:
             raise Unavailable(
                 f"the log in {self.folder} cannot be written: {error.strerror or error}; nothing is lost, call again"
             ) from error
+
+
+def _handed_over(origin: str, leaves: Iterable[bytes], start: int) -> list[str]:
+    """Give the keys to which these leaves hand a log over; `start` is the index of the first."""
+    marked = [entry for entry in enumerate(leaves, start) if b'"urn:quarterturn:key:v1"' in entry[1]]
+    statements = [LoggedStatement(index, Statement.parse(leaf, f"leaf {index}")) for index, leaf in marked]
+    return [handover(origin, entry)[1] for entry in statements if entry.statement.kind == "key"]
 
 
 def _is_note(text: str) -> bool:
