@@ -13,9 +13,9 @@ from quarterturn.settings import public_key
 from vault.errors import Broken, Malformed
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import ed25519, sshsig, strict_ed25519
-from vault.ledger.signatures.cosignature import ED25519 as COSIGNER
+from vault.ledger.signatures.cosignature import COSIGNER_ED25519 as COSIGNER
 from vault.ledger.signatures.cosignature import Witness
-from vault.ledger.signatures.note import ED25519 as LOG
+from vault.ledger.signatures.note import LOG_ED25519 as LOG
 from vault.ledger.signatures.note import Verifier, line, write_vkey
 from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.audit.audit_state import AuditState, Outcome
 from vault.ledger.release.bundle_reader import Bundle
-from vault.ledger.release.contents import HEAD, KEPT, LOG, MANIFEST
+from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, open_note, take_apart
 from vault.ledger.signatures.policy import Policy, PolicyMember
@@ -21,6 +21,8 @@ from vault.ledger.statements.log_state import LogState, introduced, month_number
 from vault.ledger.statements.rules import agree, disagreement
 from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import (
+    HEAD,
+    KEPT,
     WIDTH,
     Frontier,
     bundles_of,
@@ -35,14 +37,14 @@ _LATE_TURN = 7  # days after its month in which a cohort may be opened
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
-def files(case: AuditState) -> Outcome:
+def check_files(case: AuditState) -> Outcome:
     """Check that the files are those of the manifest, and that there are no others."""
     case.bundle = Bundle.read(case.folder)
     count, digest = len(case.bundle.manifest["files"]), case.bundle.manifest_digest
     return "proved", f"{count} content files have the digests of the manifest {digest}"
 
 
-def checkpoint(case: AuditState) -> Outcome:
+def check_head(case: AuditState) -> Outcome:
     """Check that a given key signed the log's checkpoint, and a quorum of the given policy."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
@@ -66,7 +68,7 @@ def checkpoint(case: AuditState) -> Outcome:
     return "proved", summary
 
 
-def root(case: AuditState) -> Outcome:
+def check_leaves(case: AuditState) -> Outcome:
     """Check that the leaves give the tiles and the root that was signed; read them in the same pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
@@ -98,7 +100,7 @@ def root(case: AuditState) -> Outcome:
     return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
 
-def statements(case: AuditState) -> Outcome:
+def check_statements(case: AuditState) -> Outcome:
     """Check that every leaf is a statement, and that none contradicts one before it."""
     if case.contradiction:
         raise case.contradiction
@@ -110,7 +112,7 @@ def statements(case: AuditState) -> Outcome:
     return "proved", f"{case.log.size} statements follow from one another: {counts}{changes}"
 
 
-def checkpoints(case: AuditState) -> Outcome:
+def check_checkpoints(case: AuditState) -> Outcome:
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     named = {run.open.says["checkpoint"]["size"]: run for run in case.log.runs.values()}
     prefix = f"{KEPT}/"
@@ -136,7 +138,7 @@ def checkpoints(case: AuditState) -> Outcome:
     return "proved", f"{len(names)} checkpoints are signed, and begin this tree{seen}"
 
 
-def retirement(case: AuditState) -> Outcome:
+def check_retirement(case: AuditState) -> Outcome:
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
     found = [[r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements]
@@ -151,7 +153,7 @@ def retirement(case: AuditState) -> Outcome:
     )
 
 
-def consistency(case: AuditState) -> Outcome:
+def check_consistency(case: AuditState) -> Outcome:
     """Check that the log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"

@@ -12,11 +12,18 @@ from vault.commitment import commitment
 from vault.errors import Broken
 from vault.ledger.audit.audit_state import AuditState, OpenedRun, Outcome
 from vault.ledger.audit.task_steps import require_opens
-from vault.ledger.release import contents
-from vault.ledger.release.contents import AGGREGATE, ATTESTATION, README, RESULTS, RUNS
+from vault.ledger.release.contents import (
+    AGGREGATE,
+    ATTESTATION,
+    README,
+    RESULTS,
+    RUNS,
+    aggregate,
+    attestation,
+    readme,
+)
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.results import figures as axes
-from vault.ledger.statements.results import totals_of
+from vault.ledger.statements.results import figures, totals_of
 from vault.ledger.statements.rules import agree, disagreement
 from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
@@ -24,7 +31,7 @@ from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 Line = tuple[str, bytes, Any]
 
 
-def runs(case: AuditState) -> Outcome:
+def check_runs(case: AuditState) -> Outcome:
     """Check that each run that was served the cohort is opened to its submitter, and no other."""
     served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
     lines = list(case.bundle.lines(RUNS))
@@ -36,7 +43,7 @@ def runs(case: AuditState) -> Outcome:
     return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
 
 
-def results(case: AuditState) -> Outcome:
+def check_results(case: AuditState) -> Outcome:
     """Check that the cohort's results are bound by each score, complete, and give the totals."""
     groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
     scored = [run.line["run"] for run in case.runs if run.run.scored]
@@ -58,13 +65,13 @@ def results(case: AuditState) -> Outcome:
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 
-def figures(case: AuditState) -> Outcome:
+def check_figures(case: AuditState) -> Outcome:
     """Check that aggregate, attestation and README follow from what was opened."""
     rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
     subjects = [(name, task.sha256) for name, task in case.tasks.items()]
-    _require_same(case, AGGREGATE, contents.aggregate(case.month, case.cohort, rows))
-    _require_same(case, ATTESTATION, contents.attestation(case.month, case.cohort, subjects))
-    _require_same(case, README, contents.readme(case.bundle.manifest))
+    _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
+    _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
+    _require_same(case, README, readme(case.bundle.manifest))
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
     return (
         "proved",
@@ -72,7 +79,7 @@ def figures(case: AuditState) -> Outcome:
     )
 
 
-def spot_check(case: AuditState) -> Outcome:
+def check_spot_check(case: AuditState) -> Outcome:
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
     says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
     if says is None:
@@ -98,7 +105,7 @@ def spot_check(case: AuditState) -> Outcome:
     )
 
 
-def full_score(case: AuditState) -> Outcome:
+def check_full_score(case: AuditState) -> Outcome:
     """Say until when a full score is pending: it needs every cohort of its run."""
     last: dict[str, str] = {}
     for run in case.runs:
@@ -195,7 +202,7 @@ def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, 
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")
-    case.doubt("doubt.withdrawn", where, {"with": axes(opened.line["totals"])}, {"without": axes(counted)})
+    case.doubt("doubt.withdrawn", where, {"with": figures(opened.line["totals"])}, {"without": figures(counted)})
 
 
 def _require_same(case: AuditState, name: str, expected: bytes) -> None:

@@ -1,52 +1,126 @@
-"""Generator of `audit.py`: the audit as one file that anybody can read and run.
+"""Generator of `audit.py`: the audit as one file that anybody can read and run with Python alone.
 
 `python -m vault.ledger.audit.single_file > docs/audit.py` writes it.
 
-Every module that `command.py` needs becomes a function, word for word as it stands in the repository, so that each can
-be compared with its original; its imports from other modules are read from the functions of those. Nothing is renamed
-and nothing is left out. Where the package `cryptography` is missing, `ed25519.py` verifies in its place, slower.
+The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
+names are used as they stand, so no two modules on the way may share one. Of docstrings only the sentences before
+`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`.
 """
 
 from __future__ import annotations
 
 import ast
-import io
+import re
+import subprocess
 import sys
-import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+from vault.ledger.audit.verify import STEPS
+
 ROOT = Path(__file__).resolve().parents[3]
-START, FALLBACK = "vault.ledger.audit.command", "vault.ledger.signatures.ed25519"
-PACKAGE = "cryptography"
+START = "vault.ledger.audit.command"
+PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
+COLUMNS = 100
+_SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
-One file, made from the modules of vault/ledger by vault/ledger/audit/single_file.py; each function below is one module.
-It needs Python 3.11 and uses the package `cryptography` where it is installed.
+It needs Python 3.11 and nothing else. It trusts nobody but the keys that you give it, which must
+come from anywhere but the release. The argument, and the lie that each step finds out:
+
+{steps}
+
+A step takes what those before it proved, and either says what it proves or shows what disagrees; the
+first failure ends the argument. A doubt does not: it is what an honest operator can have a reason
+for, and you accept it by its number (--accept). The formats are in docs/reference/ledger-formats.md.
+
+Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`,
+from the steps down to the bytes.
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 {imports}
-
 '''
-FOOT = """
-if __name__ == "__main__":
-    raise SystemExit({start}.main())
-"""
+FOOT = '\n\nif __name__ == "__main__":\n    raise SystemExit(main())\n'
+
+
+@dataclass
+class Definition:
+    """A top-level function, class or constant of a module.
+
+    Attributes:
+        source: its text, with the comments right above it.
+        uses: the names in it.
+        first: those of them that must be defined before it.
+    """
+
+    source: str
+    uses: frozenset[str]
+    first: frozenset[str]
+
+
+@dataclass
+class Module:
+    """What a module defines, and what it imports from elsewhere."""
+
+    about: str
+    definitions: Mapping[str, Definition]
+    foreign: Mapping[str, str]
 
 
 def write() -> str:
-    """Give the text of the file."""
-    names = list(_in_order(START, []))
-    foreign = {name: list(_foreign(_tree(name))) for name in names}
-    plain = sorted({line for lines in foreign.values() for line in lines if PACKAGE not in line})
-    parts = [HEAD.format(imports="\n".join(plain))]
-    parts += [_section(name) for name in names]
-    return "".join([*parts, FOOT.format(start=_namespace(START))])
+    """Give the text of the file.
+
+    Raises:
+        ValueError: two modules on the way define the same name.
+    """
+    modules = {name: _module(name) for name in _in_order(START, [])}
+    home: dict[str, str] = {}
+    needed = _needed(modules)
+    for name, module in modules.items():
+        for defined in module.definitions:
+            if defined in needed and home.setdefault(defined, name) != name:
+                raise ValueError(f"{name} and {home[defined]} both define {defined}")
+    imports = sorted({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
+    steps = "\n".join(f"{n:3}. {name:12} {lie}" for n, (name, (_, lie)) in enumerate(STEPS.items(), 1))
+    body = "".join(_emitted(modules, needed))
+    return _formatted(HEAD.format(steps=steps, imports="\n".join(imports)) + body + FOOT)
+
+
+def _emitted(modules: Mapping[str, Module], needed: set[str]) -> Iterator[str]:
+    """Give each definition that is needed, and one that must wait for another right after that."""
+    waiting: list[tuple[str, Definition]] = []
+    done = {name for module in modules.values() for name in module.foreign}
+    for module in reversed(list(modules.values())):
+        wanted = {name: item for name, item in module.definitions.items() if name in needed}
+        if wanted:
+            yield f"\n\n# {'-' * (COLUMNS - 2)}\n" + "".join(
+                f"# {line}".rstrip() + "\n" for line in module.about.splitlines()
+            )
+        for name, definition in wanted.items():
+            waiting.append((name, definition))
+            while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
+                waiting.remove(ready)
+                done.add(ready[0])
+                if ready[1].source:
+                    yield "\n" + ready[1].source + "\n"
+    if waiting:
+        raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
+
+
+def _needed(modules: Mapping[str, Module]) -> set[str]:
+    known = {name: item for module in modules.values() for name, item in module.definitions.items()}
+    foreign = {name for module in modules.values() for name in module.foreign}
+    needed, todo = set(), ["main"]
+    while todo:
+        name = todo.pop()
+        if name not in needed:
+            needed.add(name)
+            todo += sorted(known[name].uses & (known.keys() | foreign)) if name in known else []
+    return needed
 
 
 def _in_order(name: str, seen: list[str]) -> Iterator[str]:
@@ -54,78 +128,88 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
     if name in seen:
         return
     seen.append(name)
-    for needed in _needed(_tree(name)):
-        yield from _in_order(needed, seen)
+    for node in _tree(name).body:
+        if isinstance(node, ast.ImportFrom):
+            yield from _in_order(FALLBACK if _is_package(node) else str(node.module), seen) if _is_ours(node) else ()
     yield name
 
 
-def _needed(tree: ast.Module) -> Iterator[str]:
+def _module(name: str) -> Module:
+    text, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
+    definitions: dict[str, Definition] = {}
+    foreign = {}
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and _is_ours(node):
-            for alias in node.names:
-                yield _module(node, alias) or str(node.module)
-    if any(PACKAGE in line for line in _foreign(tree)):
-        yield FALLBACK
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            foreign |= dict(_foreign(node))
+        elif names := _names(node):
+            definition = _definition(text, node)
+            definitions[names[0]] = definition
+            for other in names[1:]:  # of one assignment
+                definitions[other] = Definition("", frozenset(names[:1]), frozenset(names[:1]))
+    return Module(_sentences(ast.get_docstring(tree) or ""), definitions, foreign)
 
 
-def _foreign(tree: ast.Module) -> Iterator[str]:
-    """List the imports of modules that are not ours, one name a line."""
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            yield from (ast.unparse(ast.Import([alias])) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not _is_ours(node) and node.module != "__future__":
-            yield from (ast.unparse(ast.ImportFrom(node.module, [alias], 0)) for alias in node.names)
+def _names(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [item.id for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)]
 
 
-def _section(name: str) -> str:
-    source, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    import_lines = {line for node in imports for line in range(node.lineno, (node.end_lineno or 0) + 1)}
-    first = min(import_lines)
-    text_lines = _inside_texts(source)
-    lines = []
-    for number, line in enumerate(source.splitlines(), 1):
-        if number == first:
-            lines += [f"    {import_line}" for node in imports for import_line in _taken(node)]
-        if number not in import_lines:
-            lines.append(line if number in text_lines or not line else f"    {line}")
-    body = "\n".join(lines).rstrip()
-    space = _namespace(name)
-    return f"\n\ndef {space}():\n{body}\n\n    return SimpleNamespace(**locals())\n\n\n{space} = {space}()\n"
+def _definition(text: str, node: ast.stmt) -> Definition:
+    lines = text.splitlines()
+    decorators = getattr(node, "decorator_list", [])
+    start = min([node.lineno, *(item.lineno for item in decorators)]) - 1
+    while lines[start - 1].startswith("#"):
+        start -= 1
+    body = lines[start : node.end_lineno]
+    for inner in sorted(ast.walk(node), key=lambda item: getattr(item, "lineno", 0), reverse=True):
+        if isinstance(inner, ast.FunctionDef | ast.ClassDef) and (documented := ast.get_docstring(inner, clean=False)):
+            string = inner.body[0]
+            short = '"""' + _sentences(documented).rstrip() + '"""'
+            if "\n" in short:
+                short = short[:-3] + "\n" + " " * string.col_offset + '"""'
+            replaced = (" " * string.col_offset + short).splitlines()
+            body[string.lineno - 1 - start : (string.end_lineno or 0) - start] = replaced
+    return Definition("\n".join(body), _used(node), _first(node))
 
 
-def _taken(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """Rewrite an import as assignments from another module's function."""
-    if isinstance(node, ast.ImportFrom) and _is_ours(node):
-        for alias in node.names:
-            module = _module(node, alias)
-            value = _namespace(module) if module else f"{_namespace(str(node.module))}.{alias.name}"
-            yield f"{alias.asname or alias.name} = {value}"
-    elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == PACKAGE:
-        for alias in node.names:
-            name = alias.asname or alias.name
-            yield "try:"
-            yield f"    {ast.unparse(ast.ImportFrom(node.module, [alias], 0))}"
-            yield "except ImportError:"
-            yield f"    {name} = getattr({_namespace(FALLBACK)}, {alias.name!r}, None)"
+def _sentences(docstring: str) -> str:
+    return _SECTION.split(f"{docstring}\n", maxsplit=1)[0].rstrip()
+
+
+def _used(node: ast.AST) -> frozenset[str]:
+    return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+
+
+def _first(node: ast.stmt) -> frozenset[str]:
+    """Give the names that are looked up while a definition is made."""
+    if isinstance(node, ast.FunctionDef):
+        parts: list[ast.AST] = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+    elif isinstance(node, ast.ClassDef):
+        values = [item.value for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign) and item.value]
+        parts = [*node.decorator_list, *node.bases, *values]
+    else:
+        value = getattr(node, "value", None)
+        parts = [value] if value else []
+    return frozenset().union(*map(_used, parts))
+
+
+def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """Give the imports from the standard library: the name and the line."""
+    if isinstance(node, ast.ImportFrom) and (_is_ours(node) or node.module == "__future__"):
+        return
+    for alias in node.names:
+        inner = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], 0)
+        yield alias.asname or alias.name, ast.unparse(inner)
 
 
 def _is_ours(node: ast.ImportFrom) -> bool:
-    return str(node.module).split(".")[0] == "vault"
+    return str(node.module).split(".")[0] == "vault" or _is_package(node)
 
 
-def _module(node: ast.ImportFrom, alias: ast.alias) -> str | None:
-    """Give the module that an imported name is, or None if it is a name inside of a module."""
-    name = f"{node.module}.{alias.name}"
-    return name if _path(name).is_file() else None
-
-
-def _inside_texts(source: str) -> set[int]:
-    """Give the lines inside of multi-line strings, which indenting would change."""
-    kinds = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}  # the second from Python 3.12 on
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    texts = [token for token in tokens if token.type in kinds]
-    return {line for token in texts for line in range(token.start[0] + 1, token.end[0] + 1)}
+def _is_package(node: ast.ImportFrom) -> bool:
+    return str(node.module).split(".")[0] == PACKAGE
 
 
 def _tree(name: str) -> ast.Module:
@@ -136,8 +220,10 @@ def _path(name: str) -> Path:
     return ROOT.joinpath(*name.split(".")).with_suffix(".py")
 
 
-def _namespace(name: str) -> str:
-    return name.replace(".", "_")
+def _formatted(text: str) -> str:
+    options = ("--line-length", str(COLUMNS), "--config", "format.skip-magic-trailing-comma=true")
+    command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
 if __name__ == "__main__":

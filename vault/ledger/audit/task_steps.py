@@ -17,7 +17,7 @@ from vault.ledger.statements.rules import agree, disagreement
 _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
 
-def tasks(case: AuditState) -> Outcome:
+def check_tasks(case: AuditState) -> Outcome:
     """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)

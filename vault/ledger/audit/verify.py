@@ -11,28 +11,44 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from vault.errors import VaultError
-from vault.ledger.audit import log_steps, result_steps, task_steps
 from vault.ledger.audit.audit_state import AuditState, Outcome
+from vault.ledger.audit.log_steps import (
+    check_checkpoints,
+    check_consistency,
+    check_files,
+    check_head,
+    check_leaves,
+    check_retirement,
+    check_statements,
+)
 from vault.ledger.audit.report import AuditReport, Step, caveats
+from vault.ledger.audit.result_steps import (
+    check_figures,
+    check_full_score,
+    check_results,
+    check_runs,
+    check_spot_check,
+)
+from vault.ledger.audit.task_steps import check_tasks
 from vault.ledger.signatures.policy import Policy
 
 STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
-    "files": (log_steps.files, "a file was edited, added or left out"),
-    "checkpoint": (log_steps.checkpoint, "a log of somebody else's, or one shown to you alone"),
-    "root": (log_steps.root, "a leaf was changed, moved or left out"),
+    "files": (check_files, "a file was edited, added or left out"),
+    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
+    "root": (check_leaves, "a leaf was changed, moved or left out"),
     "statements": (
-        log_steps.statements,
+        check_statements,
         "promises were changed, runs dropped or counted as later ones",
     ),
-    "checkpoints": (log_steps.checkpoints, "a history made up afterwards"),
-    "retirement": (log_steps.retirement, "another opening than the one that was logged"),
-    "tasks": (task_steps.tasks, "a task was swapped or chosen after the scores"),
-    "runs": (result_steps.runs, "bad runs were left out, or are somebody else's"),
-    "results": (result_steps.results, "results were edited or left out"),
-    "figures": (result_steps.figures, "figures that nobody measured"),
-    "spot check": (result_steps.spot_check, "results picked for being right"),
-    "consistency": (log_steps.consistency, "history was rewritten since you kept a checkpoint"),
-    "full score": (result_steps.full_score, "a part of a score is taken for the whole"),
+    "checkpoints": (check_checkpoints, "a history made up afterwards"),
+    "retirement": (check_retirement, "another opening than the one that was logged"),
+    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
+    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
+    "results": (check_results, "results were edited or left out"),
+    "figures": (check_figures, "figures that nobody measured"),
+    "spot check": (check_spot_check, "results picked for being right"),
+    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
+    "full score": (check_full_score, "a part of a score is taken for the whole"),
 }
 """The steps in their order, each with the attack that it stops."""
 

@@ -24,8 +24,6 @@ from vault.ledger.release.contents import (
     BROKEN,
     FORMAT,
     FORMS,
-    HEAD,
-    KEPT,
     LOG,
     MANIFEST,
     OPENINGS,
@@ -47,7 +45,16 @@ from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.leaf import sha256_hex
 from vault.ledger.statements.results import totals_of
 from vault.ledger.statements.statement import LoggedStatement, Statement
-from vault.ledger.tree.tiles import bundles_of, entries_path, folder_reader, tile_path, tiles_of, unpack_entries
+from vault.ledger.tree.tiles import (
+    HEAD,
+    KEPT,
+    bundles_of,
+    entries_path,
+    folder_reader,
+    tile_path,
+    tiles_of,
+    unpack_entries,
+)
 
 __all__ = ["BundleContent", "ResultOpening", "RunOpening", "TaskOpening", "write_bundle"]
 

@@ -12,7 +12,7 @@ from vault.ledger.statements.statement import TYPE
 
 FORMAT = "urn:quarterturn:bundle:v1"
 ATTESTED = "urn:quarterturn:tasks:v1"
-HEAD, KEPT, LOG = "checkpoint", "checkpoints", "log"
+LOG = "log"
 MANIFEST = "manifest.json"
 README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
 RUNS, RESULTS = "runs.jsonl", "results.jsonl"
@@ -36,8 +36,7 @@ FORMS: Mapping[str, Form] = {
         "origin": "text",
         "canary": "guid",
         "first": "natural",
-        "files": dict.fromkeys(ALWAYS, _FILE)
-        | {f"{name}?": _FILE for name in (WITHDRAWN, BROKEN, PAGE)},
+        "files": dict.fromkeys(ALWAYS, _FILE) | {f"{name}?": _FILE for name in (WITHDRAWN, BROKEN, PAGE)},
     },
     TASKS: "object",
     WITHDRAWN: "object",
@@ -86,9 +85,7 @@ def attestation(month: str, cohort: str, tasks: Iterable[tuple[str, str]]) -> by
     return canonical({**document, "predicate": predicate})
 
 
-def aggregate(
-    month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
-) -> bytes:
+def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> bytes:
     """Make `aggregate.json`: totals and figures of each scored run on the retired cohort.
 
     Args:
@@ -111,11 +108,7 @@ def aggregate(
 
 def readme(manifest: Mapping[str, Any]) -> bytes:
     """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
-    rows = "".join(
-        f"| `{name}` | {what} |\n"
-        for name, what in _ROWS
-        if name in {*manifest["files"], MANIFEST, "log/"}
-    )
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in _ROWS if name in {*manifest["files"], MANIFEST, "log/"})
     hint = _PAGE_HINT if PAGE in manifest["files"] else ""
     return _README.format(**manifest, rows=rows, hint=hint).encode()
 

@@ -16,7 +16,7 @@ from vault.errors import Broken, Malformed
 from vault.ledger.signatures.note import Note, Signer, Verifier, decode_base64, open_note
 from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES
 
-_SIZE = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 _MAX_SIZE = 2**63 - 1
 _LINES = 3
 
@@ -49,7 +49,7 @@ class Checkpoint:
             raise Malformed(
                 "a checkpoint has at least three lines and none is empty", where="the lines of the checkpoint"
             )
-        if not _SIZE.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
+        if not _DECIMAL.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
             raise Malformed(
                 "line 2 of a checkpoint is its size in decimal, without leading zeros", where="line 2 of the checkpoint"
             )

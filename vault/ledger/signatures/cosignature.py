@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, M
 
 from vault.errors import Broken, Malformed
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import ED25519 as LOG
 from vault.ledger.signatures.note import (
+    LOG_ED25519,
     Key,
     Verifier,
     key_id,
@@ -38,9 +38,9 @@ from vault.ledger.signatures.note import (
 )
 from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
-ED25519, MLDSA44 = b"\x04", b"\x06"
-KEY_BYTES: Mapping[bytes, int] = {ED25519: 32, MLDSA44: 1312}
-SIGNATURE_BYTES: Mapping[bytes, int] = {ED25519: 64, MLDSA44: 2420}
+COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
+KEY_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 32, MLDSA44: 1312}
+SIGNATURE_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 64, MLDSA44: 2420}
 TIME_BYTES = 8
 LATEST = 2**63 - 1
 _LABEL = b"subtree/v1\n\0"
@@ -69,7 +69,7 @@ class Witness:
             raise Malformed(
                 f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
             )
-        if self.kind == ED25519 and (why := key_fault(self.public)):
+        if self.kind == COSIGNER_ED25519 and (why := key_fault(self.public)):
             raise Malformed(f"the public key of witness {self.name} {why}")
 
     @classmethod
@@ -94,7 +94,7 @@ class Witness:
     @property
     def verifiable(self) -> bool:
         """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
-        return self.kind == ED25519 or MLDSA44PublicKey is not None
+        return self.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature`, with its time, is this witness's over a checkpoint's text.
@@ -133,7 +133,7 @@ class Cosigner:
     @property
     def witness(self) -> Witness:
         """The public half."""
-        kind = ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
+        kind = COSIGNER_ED25519 if isinstance(self.key, Ed25519PrivateKey) else MLDSA44
         return Witness(self.name, kind, self.key.public_key().public_bytes_raw())
 
     def cosign(self, checkpoint: Checkpoint, seconds: int) -> str:
@@ -151,7 +151,7 @@ def parse_key(vkey: str) -> Key:
     Raises:
         Malformed: it is none.
     """
-    return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG else Witness.parse(vkey)
+    return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG_ED25519 else Witness.parse(vkey)
 
 
 def time_of(signature: bytes) -> int:
@@ -171,7 +171,7 @@ def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
 
 
 def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
-    if kind == ED25519:
+    if kind == COSIGNER_ED25519:
         return f"cosignature/v1\ntime {seconds}\n".encode() + text
     checkpoint = Checkpoint.parse(text.decode())
     return b"".join(

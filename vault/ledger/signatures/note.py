@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from vault.errors import Broken, Malformed
 from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
 
-ED25519 = b"\x01"
+LOG_ED25519 = b"\x01"
 ID_BYTES = 4
 MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
@@ -78,19 +78,19 @@ class Verifier:
             Malformed: it is no such text, names another algorithm, or its key id is not that of its key.
         """
         name, kind, public = read_vkey(vkey)
-        if kind != ED25519:
+        if kind != LOG_ED25519:
             raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
         return cls(name, public)
 
     @property
     def key_id(self) -> bytes:
         """The four bytes that stand before its signatures."""
-        return key_id(self.name, ED25519, self.public)
+        return key_id(self.name, LOG_ED25519, self.public)
 
     @property
     def vkey(self) -> str:
         """The key as text, to be handed to others."""
-        return write_vkey(self.name, ED25519, self.public)
+        return write_vkey(self.name, LOG_ED25519, self.public)
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature` is this key's over `text`."""
