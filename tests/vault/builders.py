@@ -36,6 +36,7 @@ RESULT_ROW = {
     "unlisted": 1,
     "saw_error": True,
     "skeleton": "ab",
+    "transcript": None,
 }
 
 CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)
@@ -94,10 +95,7 @@ def flips(data: bytes, step: int = 1) -> Iterator[bytes]:
     return (turned(data, bit) for bit in range(0, 8 * len(data), step))
 
 
-PLACE_ALONE = {
-    "cannot be read": "the file is missing, and the manifest or the log names it",
-    "no set statement stands before": "the statement is missing, whatever it would have said",
-}
+PLACE_ALONE = {"cannot be read": "the file is missing, and the manifest or the log names it"}
 """Words of the errors that have nothing to compare, and why."""
 OF_THE_CALLER = ("no key was given", "a verifier key reads")
 """Words of the errors about what the caller gave, which has no place in a release."""
@@ -112,13 +110,15 @@ def carries_evidence(error: VaultError) -> bool:
     return error.evidence.expected != error.evidence.found
 
 
-def refused(report: AuditReport, step: str, *words: str) -> None:
-    """Require that an audit stopped at a step, with these words in its sentence, and that it names the place."""
-    assert report.failed is not None, [one.detail for one in report.steps]
-    assert report.failed.name == step, (report.failed.name, report.failed.detail)
-    assert report.failed.evidence or report.failed.detail.startswith(OF_THE_CALLER), report.failed.detail
+def refused(report: AuditReport, why: str, *words: str) -> None:
+    """Require that an audit stopped at a step or under a rule, with these words in what it says, and names the place."""
+    failed = report.failed
+    assert failed is not None, list(report.lines())
+    assert why in {failed.name, failed.rule}, (failed.name, failed.rule, failed.detail, failed.evidence)
+    assert failed.evidence or failed.detail.startswith(OF_THE_CALLER), failed.detail
+    text = f"{failed.detail} {json.dumps(failed.evidence.as_json()) if failed.evidence else ''}"
     for word in words:
-        assert word in report.failed.detail, report.failed.detail
+        assert word in text, (word, text)
 
 
 def bad_release(name: str, to: Path) -> tuple[Path, Path]:

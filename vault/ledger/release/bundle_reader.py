@@ -82,10 +82,12 @@ class Bundle:
         return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Read a content file, a mebibyte at a time."""
+        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its size."""
+        left = self.manifest["files"][name]["bytes"]
         try:
             with (self.folder / name).open("rb") as file:
-                while piece := file.read(MAX_LINE):
+                while left >= 0 and (piece := file.read(MAX_LINE)):
+                    left -= len(piece)
                     yield piece
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error

@@ -18,9 +18,6 @@ _BITS, _SIZE, _SIGNATURE = 255, 32, 64
 Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
 
 
-MLDSA44PublicKey = None  # without a package its signatures cannot be verified
-
-
 class InvalidSignature(Exception):
     """The signature is not this key's over this message."""
 
