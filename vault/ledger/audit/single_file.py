@@ -13,7 +13,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,14 +52,23 @@ class Definition:
     """A top-level function, class or constant of a module.
 
     Attributes:
-        source: its text, with the comments right above it.
+        lines: its text by line number, with the comments right above it.
         uses: the names in it.
-        first: those of them that must be defined before it.
+        attributes: the names after a dot in it.
+        first: the names that must be defined before it.
+        methods: of a class, by name; their lines are in `lines` too.
     """
 
-    source: str
+    lines: dict[int, str]
     uses: frozenset[str]
+    attributes: frozenset[str]
     first: frozenset[str]
+    methods: Mapping[str, Definition]
+
+    def source(self, attributes: Collection[str]) -> str:
+        """Give its text without the methods that nobody calls."""
+        idle = {n for name, method in self.methods.items() if name not in attributes for n in method.lines}
+        return "\n".join(line for number, line in sorted(self.lines.items()) if number not in idle)
 
 
 @dataclass
@@ -79,18 +88,18 @@ def write() -> str:
     """
     modules = {name: _module(name) for name in _in_order(START, [])}
     home: dict[str, str] = {}
-    needed = _needed(modules)
+    needed, attributes = _needed(modules)
     for name, module in modules.items():
         for defined in module.definitions:
             if defined in needed and home.setdefault(defined, name) != name:
                 raise ValueError(f"{name} and {home[defined]} both define {defined}")
     imports = sorted({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
     steps = "\n".join(f"{n:3}. {name:12} {lie}" for n, (name, (_, lie)) in enumerate(STEPS.items(), 1))
-    body = "".join(_emitted(modules, needed))
+    body = "".join(_emitted(modules, needed, attributes))
     return _formatted(HEAD.format(steps=steps, imports="\n".join(imports)) + body + FOOT)
 
 
-def _emitted(modules: Mapping[str, Module], needed: set[str]) -> Iterator[str]:
+def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[str]) -> Iterator[str]:
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
     done = {name for module in modules.values() for name in module.foreign}
@@ -105,22 +114,24 @@ def _emitted(modules: Mapping[str, Module], needed: set[str]) -> Iterator[str]:
             while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
                 waiting.remove(ready)
                 done.add(ready[0])
-                if ready[1].source:
-                    yield "\n" + ready[1].source + "\n"
+                if ready[1].lines:
+                    yield f"\n{ready[1].source(attributes)}\n"
     if waiting:
         raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
 
 
-def _needed(modules: Mapping[str, Module]) -> set[str]:
+def _needed(modules: Mapping[str, Module]) -> tuple[set[str], set[str]]:
+    """Give the names that `main` reaches, and the names of all attributes in what it reaches."""
     known = {name: item for module in modules.values() for name, item in module.definitions.items()}
     foreign = {name for module in modules.values() for name in module.foreign}
-    needed, todo = set(), ["main"]
-    while todo:
-        name = todo.pop()
-        if name not in needed:
-            needed.add(name)
-            todo += sorted(known[name].uses & (known.keys() | foreign)) if name in known else []
-    return needed
+    needed, attributes, size = {"main"}, set[str](), (0, 0)
+    while size != (size := (len(needed), len(attributes))):
+        for name in needed & known.keys():
+            methods = [method for called, method in known[name].methods.items() if called in attributes]
+            for part in (known[name], *methods):
+                needed = needed | part.uses & (known.keys() | foreign)
+                attributes |= part.attributes
+    return needed, attributes | {name for item in known.values() for name in item.methods if name.startswith("__")}
 
 
 def _in_order(name: str, seen: list[str]) -> Iterator[str]:
@@ -137,7 +148,7 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
 def _module(name: str) -> Module:
     text, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
     definitions: dict[str, Definition] = {}
-    foreign = {}
+    foreign: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             foreign |= dict(_foreign(node))
@@ -145,7 +156,7 @@ def _module(name: str) -> Module:
             definition = _definition(text, node)
             definitions[names[0]] = definition
             for other in names[1:]:  # of one assignment
-                definitions[other] = Definition("", frozenset(names[:1]), frozenset(names[:1]))
+                definitions[other] = Definition({}, frozenset(names[:1]), frozenset(), frozenset(names[:1]), {})
     return Module(_sentences(ast.get_docstring(tree) or ""), definitions, foreign)
 
 
@@ -159,19 +170,28 @@ def _names(node: ast.stmt) -> list[str]:
 def _definition(text: str, node: ast.stmt) -> Definition:
     lines = text.splitlines()
     decorators = getattr(node, "decorator_list", [])
-    start = min([node.lineno, *(item.lineno for item in decorators)]) - 1
-    while lines[start - 1].startswith("#"):
+    start = min([node.lineno, *(item.lineno for item in decorators)])
+    while lines[start - 2].startswith("#"):
         start -= 1
-    body = lines[start : node.end_lineno]
-    for inner in sorted(ast.walk(node), key=lambda item: getattr(item, "lineno", 0), reverse=True):
+    body = {number: lines[number - 1] for number in range(start, (node.end_lineno or 0) + 1)}
+    for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef) and (documented := ast.get_docstring(inner, clean=False)):
-            string = inner.body[0]
-            short = '"""' + _sentences(documented).rstrip() + '"""'
-            if "\n" in short:
-                short = short[:-3] + "\n" + " " * string.col_offset + '"""'
-            replaced = (" " * string.col_offset + short).splitlines()
-            body[string.lineno - 1 - start : (string.end_lineno or 0) - start] = replaced
-    return Definition("\n".join(body), _used(node), _first(node))
+            string, short = inner.body[0], f'"""{_sentences(documented)}'
+            indent = " " * string.col_offset
+            for number in range(string.lineno, (string.end_lineno or 0) + 1):
+                del body[number]
+            body[string.lineno] = f"{indent}{short}{chr(10) + indent if chr(10) in short else ''}" + '"""'
+    members = node.body if isinstance(node, ast.ClassDef) else []
+    methods = {item.name: _method(body, item) for item in members if isinstance(item, ast.FunctionDef)}
+    own = [item for item in ast.iter_child_nodes(node) if not (methods and isinstance(item, ast.FunctionDef))]
+    uses, attributes = (frozenset().union(*(take(item) for item in own)) for take in (_used, _attributes))
+    return Definition(body, uses, attributes, _first(node), methods)
+
+
+def _method(body: Mapping[int, str], node: ast.FunctionDef) -> Definition:
+    start = min([node.lineno, *(item.lineno for item in node.decorator_list)])
+    lines = {number: line for number, line in body.items() if start <= number <= (node.end_lineno or 0)}
+    return Definition(lines, _used(node), _attributes(node), frozenset(), {})
 
 
 def _sentences(docstring: str) -> str:
@@ -180,6 +200,12 @@ def _sentences(docstring: str) -> str:
 
 def _used(node: ast.AST) -> frozenset[str]:
     return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+
+
+def _attributes(node: ast.AST) -> frozenset[str]:
+    """Give the names after a dot, and the texts, by which `getattr` may look."""
+    named = {item.attr for item in ast.walk(node) if isinstance(item, ast.Attribute)}
+    return frozenset(named | {str(item.value) for item in ast.walk(node) if isinstance(item, ast.Constant)})
 
 
 def _first(node: ast.stmt) -> frozenset[str]:

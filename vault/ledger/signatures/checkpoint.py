@@ -42,32 +42,17 @@ class Checkpoint:
         Raises:
             Malformed: it is no checkpoint; the message says which line.
         """
-        if not text.endswith("\n"):
-            raise Malformed("a checkpoint ends in a newline", where="the end of the checkpoint")
-        lines = text[:-1].split("\n")
-        if len(lines) < _LINES or not all(lines):
-            raise Malformed(
-                "a checkpoint has at least three lines and none is empty", where="the lines of the checkpoint"
-            )
+        lines = text.split("\n")
+        if len(lines) <= _LINES or lines.pop() or not all(lines):
+            what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
+            raise Malformed(what, where="the lines of the checkpoint")
         if not _DECIMAL.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-            raise Malformed(
-                "line 2 of a checkpoint is its size in decimal, without leading zeros", where="line 2 of the checkpoint"
-            )
-        root = decode_base64(lines[2], "line 3 of the checkpoint")
-        if len(root) != HASH_BYTES:
-            raise Malformed(
-                f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes, this one has {len(root)}",
-                where="line 3 of the checkpoint: the number of bytes",
-                expected=HASH_BYTES,
-                found=len(root),
-            )
-        if int(lines[1]) == 0 and root != EMPTY_ROOT:
-            raise Malformed(
-                "a checkpoint of size 0 has the root of an empty tree",
-                where="line 3 of the checkpoint",
-                expected=EMPTY_ROOT,
-                found=root,
-            )
+            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
+            raise Malformed(what, where="line 2 of the checkpoint")
+        root, where = decode_base64(lines[2], "line 3 of the checkpoint"), "line 3 of the checkpoint"
+        if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
+            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; of no leaves, the empty one"
+            raise Malformed(what, where=where, found=root)
         return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
     def format(self) -> str:
@@ -91,11 +76,9 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
     """
     opened = open_note(note, verifiers)
     checkpoint = Checkpoint.parse(opened.text)
-    if not any(vkey.partition("+")[0] == checkpoint.origin for vkey in opened.verified):
-        raise Broken(
-            f"the checkpoint of {checkpoint.origin} is signed by no given key of that name",
-            where="line 1 of the checkpoint",
-            expected=[vkey.partition("+")[0] for vkey in opened.verified],
-            found=checkpoint.origin,
-        )
+    names = [vkey.partition("+")[0] for vkey in opened.verified]
+    if checkpoint.origin not in names:
+        what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
+        where = "line 1 of the checkpoint"
+        raise Broken(what, where=where, expected=names, found=checkpoint.origin)
     return checkpoint, opened

@@ -1,16 +1,13 @@
 """Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
 
-A cosignature is one more signature line under a checkpoint: a key id, eight bytes of POSIX time (big-endian), and a
-signature over a message that depends on the type of the key:
+One more signature line: a key id, eight bytes of POSIX time (big-endian), and a signature over
 
-- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the whole text of the checkpoint;
-- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of the witness's name, the time, the log's origin, and the tree.
+- Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the checkpoint's text;
+- ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of name, time, origin and tree.
 
-One public key belongs to one witness name: the Ed25519 message does not hold the name.
-
-The time is that at which the cosignature was made. The specification lets an ML-DSA-44 cosigner write 0 if it does not
-say that the tree is the largest that it has seen; whoever asks for a quorum of witnesses asks for just that statement,
-so a cosignature of the time 0 is refused, of either type.
+One public key belongs to one witness name: the Ed25519 message does not hold the name. A cosigner may
+write the time 0 if it does not say that the tree is the largest that it has seen; whoever asks for a
+quorum asks for just that, so the time 0 is refused.
 """
 
 from __future__ import annotations
@@ -63,12 +60,9 @@ class Witness:
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        if self.kind not in KEY_BYTES:
-            raise Malformed(f"the key of witness {self.name} is neither of type 0x04 (Ed25519) nor 0x06 (ML-DSA-44)")
-        if len(self.public) != KEY_BYTES[self.kind]:
-            raise Malformed(
-                f"the key of witness {self.name} has {len(self.public)} bytes, its type has {KEY_BYTES[self.kind]}"
-            )
+        if len(self.public) != KEY_BYTES.get(self.kind):
+            what = "is of 32 bytes and type 0x04 (Ed25519), or of 1,312 and type 0x06 (ML-DSA-44)"
+            raise Malformed(f"the key of a witness {what}; that of {self.name} is neither")
         if self.kind == COSIGNER_ED25519 and (why := key_fault(self.public)):
             raise Malformed(f"the public key of witness {self.name} {why}")
 
@@ -91,35 +85,30 @@ class Witness:
         """The key as text."""
         return write_vkey(self.name, self.kind, self.public)
 
-    @property
-    def verifiable(self) -> bool:
-        """Whether its signatures can be verified here: without the package `cryptography` those of ML-DSA-44 cannot."""
-        return self.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
-
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature`, with its time, is this witness's over a checkpoint's text.
 
         Raises:
             Broken: it is, but its time is 0.
         """
-        if len(signature) != TIME_BYTES + SIGNATURE_BYTES[self.kind] or time_of(signature) > LATEST:
+        seconds, signed = time_of(signature), signature[TIME_BYTES:]
+        if len(signed) != SIGNATURE_BYTES[self.kind] or seconds > LATEST:
             return False
         try:
-            message = _message(self.name, self.kind, text, time_of(signature))
+            message = _message(self.name, self.kind, text, seconds)
             if self.kind == MLDSA44:
-                MLDSA44PublicKey.from_public_bytes(self.public).verify(signature[TIME_BYTES:], message)
-            elif not verifies(self.public, signature[TIME_BYTES:], message):
+                MLDSA44PublicKey.from_public_bytes(self.public).verify(signed, message)
+            elif not verifies(self.public, signed, message):
                 return False
         except (InvalidSignature, ValueError, Malformed):
             return False
-        if time_of(signature) == 0:
-            raise Broken(
-                f"the cosignature by {self.name} has the time 0, so it does not say that this was the largest tree "
-                "that the witness had seen; ask the witness for one with a time",
-                where=f"the time of the cosignature by {self.name}",
-                expected=f"1 to {LATEST}",
-                found=0,
+        if seconds == 0:
+            what = (
+                f"the cosignature by {self.name} has the time 0, so it does not say that this was the "
+                "largest tree that the witness had seen; ask the witness for one with a time"
             )
+            where = f"the time of the cosignature by {self.name}"
+            raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)
         return True
 
 
@@ -154,6 +143,11 @@ def parse_key(vkey: str) -> Key:
     return Verifier.parse(vkey) if read_vkey(vkey)[1] == LOG_ED25519 else Witness.parse(vkey)
 
 
+def verifiable(key: Witness) -> bool:
+    """Whether a cosignature can be verified here: without the package `cryptography` one of ML-DSA-44 cannot."""
+    return key.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
+
+
 def time_of(signature: bytes) -> int:
     """Give the POSIX time, in seconds, of a cosignature."""
     return int.from_bytes(signature[:TIME_BYTES], "big")
@@ -173,18 +167,9 @@ def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
 def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
     if kind == COSIGNER_ED25519:
         return f"cosignature/v1\ntime {seconds}\n".encode() + text
-    checkpoint = Checkpoint.parse(text.decode())
-    return b"".join(
-        (
-            _LABEL,
-            _vector(name),
-            seconds.to_bytes(TIME_BYTES, "big"),
-            _vector(checkpoint.origin),
-            (0).to_bytes(8, "big"),
-            checkpoint.size.to_bytes(8, "big"),
-            checkpoint.root,
-        )
-    )
+    head = Checkpoint.parse(text.decode())
+    named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
+    return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
 
 
 def _vector(text: str) -> bytes:

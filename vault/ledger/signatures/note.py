@@ -1,11 +1,9 @@
-"""Signed notes, C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01).
+"""Signed notes: a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`.
 
-Keys of other types, those of witnesses, are in `cosignature.py`; any object of the protocol `Key` can verify a note.
-
-A note is a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`. `open_note` is strict: a
-signature by a key that the caller named must verify or the whole note fails, signatures by other keys are ignored and
-listed, and a note with no signature by a named key fails. Base64 must be the one canonical form of its bytes, so that
-no byte of a line that counts can change unnoticed.
+C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01); the keys
+of witnesses are in `cosignature.py`. A signature by a key that the caller named must verify or the
+whole note fails, others are listed, and a note with none by a named key fails. Base64 must be the
+one canonical form of its bytes, so that no byte of a line that counts can change unnoticed.
 """
 
 from __future__ import annotations
@@ -36,21 +34,17 @@ class Key(Protocol):
     @property
     def name(self) -> str:
         """The name of the key."""
-        ...
 
     @property
     def key_id(self) -> bytes:
         """The four bytes that stand before its signatures."""
-        ...
 
     @property
     def vkey(self) -> str:
         """The key as text."""
-        ...
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature` is this key's over `text`; a witness's raises Broken where its time is 0."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -138,28 +132,24 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
         Broken: a named key's signature does not verify, or no named key signed.
     """
     text, lines = take_apart(note)
+    by_id = {(key.name, key.key_id): key for key in keys}
     verified: list[str] = []
     ignored: list[str] = []
     for name, identity, signature in map(read_line, lines):
-        key = next((candidate for candidate in keys if candidate.name == name and candidate.key_id == identity), None)
+        key, where = by_id.get((name, identity)), f"the signature by {name}"
         if key is None:
             ignored.append(name)
         elif key.accepts(text.encode(), signature):
             verified.append(key.vkey)
         else:
-            raise Broken(
-                f"the signature by {name}+{identity.hex()} does not verify over the text of the note",
-                where=f"the signature by {name}",
-                expected={"key": key.vkey, "text": text},
-                found={"signature": signature},
-            )
+            what = f"{where}+{identity.hex()} does not verify over the text of the note"
+            expected = {"key": key.vkey, "text": text}
+            raise Broken(what, where=where, expected=expected, found={"signature": signature})
     if not verified:
-        raise Broken(
-            f"no given key signed the note; it is signed by {', '.join(map(repr, sorted(set(ignored))))}",
-            where="the signatures",
-            expected=[key.vkey for key in keys],
-            found=[f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)],
-        )
+        signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
+        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        known = [key.vkey for key in keys]
+        raise Broken(what, where="the signatures", expected=known, found=signers)
     return Note(text, tuple(verified), tuple(ignored))
 
 
@@ -180,20 +170,17 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
         Malformed: it is no such text, or its key id is not that of its key.
     """
     name, _, rest = vkey.strip().partition("+")
-    stated_id, _, encoded = rest.partition("+")
-    if not (name and stated_id and encoded):
+    stated, _, encoded = rest.partition("+")
+    if not (name and stated and encoded):
         raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
     data = decode_base64(encoded, "the verifier key")
-    kind, public = data[:1], data[1:]
     require_name(name)
-    if (computed_id := key_id(name, kind, public).hex()) != stated_id:
-        raise Malformed(
-            f"the verifier key of {name} says id {stated_id[:16]}, its key has id {computed_id}",
-            where=f"the id of the verifier key of {name}",
-            expected=computed_id,
-            found=stated_id,
-        )
-    return name, kind, public
+    computed = key_id(name, data[:1], data[1:]).hex()
+    if computed != stated:
+        what = f"the verifier key of {name} says id {stated[:16]}, its key has id {computed}"
+        where = f"the id of the verifier key of {name}"
+        raise Malformed(what, where=where, expected=computed, found=stated)
+    return name, data[:1], data[1:]
 
 
 def decode_base64(text: str, what: str) -> bytes:
@@ -222,7 +209,7 @@ def take_apart(note: str | bytes) -> tuple[str, list[str]]:
         raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
     text, separator, signatures = decoded.rpartition("\n\n")
     if not separator or not signatures.endswith("\n"):
-        raise Malformed("a signed note is a text, an empty line, and signature lines that end in a newline")
+        raise Malformed("a signed note is a text, an empty line, and lines that end in a newline")
     _require_text(text + "\n")
     lines = signatures[:-1].split("\n")
     if len(lines) > MAX_SIGNATURES:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from vault.errors import Broken, Malformed
 from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.cosignature import Witness, times
-from vault.ledger.signatures.note import Key, Verifier, open_note
+from vault.ledger.signatures.cosignature import Witness, times, verifiable
+from vault.ledger.signatures.note import Verifier, open_note
 
 NONE = "none"
 MOST_LINES = 4096
@@ -83,35 +83,26 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        able = {
-            n: member.key
-            for n, member in self.witnesses.items()
-            if isinstance(member.key, Witness) and member.key.verifiable
-        }
-        keys: list[Key] = [*(member.key for member in self.logs), *able.values()]
-        opened = open_note(note, keys)
+        named = {name: member.key for name, member in self.witnesses.items()}
+        able = {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
         checkpoint = Checkpoint.parse(opened.text)
         signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
         log = next((vkey for vkey in signed if vkey in opened.verified), None)
         if log is None:
-            raise Broken(
-                f"the checkpoint of {checkpoint.origin} is signed by no log of the policy",
-                where="the signatures",
-                expected=[member.key.vkey for member in self.logs],
-                found=list(opened.verified),
-            )
+            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
+            known, found = [member.key.vkey for member in self.logs], list(opened.verified)
+            raise Broken(what, where="the signatures", expected=known, found=found)
         timestamps = times(note, able.values())
-        seen = {name: timestamps[key.vkey] for name, key in able.items() if key.vkey in opened.verified}
+        seen = {n: timestamps[key.vkey] for n, key in able.items() if key.vkey in opened.verified}
         if not self.satisfied(seen):
-            by = ", ".join(seen) or "no witness of the policy"
             unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
-            raise Broken(
-                f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}",
-                where="the cosignatures",
-                expected={"quorum": self.quorum, "groups": self.groups},
-                found=list(seen),
-            )
+            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
+            by = ", ".join(seen) or "no witness of the policy"
+            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
+            quorum = {"quorum": self.quorum, "groups": self.groups}
+            where = "the cosignatures"
+            raise Broken(what + lacks * bool(unread), where=where, expected=quorum, found=list(seen))
         return Cosigned(checkpoint, log, seen)
 
     def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:

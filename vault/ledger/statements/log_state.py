@@ -109,7 +109,10 @@ class LogState:
         if kind not in {"commit", "set", "key"} and not self.sets:
             raise disagreement("run.set", what, "set", kind)
         try:
-            getattr(self, f"_{kind.replace('-', '_')}")(entry, entry.says)
+            takes = {"commit": self._commit, "set": self._set, "key": self._key}
+            takes |= {"run-open": self._run_open, "score": self._score, "abort": self._abort}
+            takes |= {"withdraw": self._withdraw, "retire": self._retire}
+            takes[kind](entry, entry.says)
         except Malformed as error:
             raise error.with_message(f"{what}: {error}", what) from None
         self.size += 1
