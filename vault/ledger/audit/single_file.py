@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
 PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
 COLUMNS = 100
+UNFORMATTED, FORMATTED = "# fmt: off\n", "# fmt: on\n"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
@@ -115,7 +116,8 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
                 waiting.remove(ready)
                 done.add(ready[0])
                 if ready[1].lines:
-                    yield f"\n{ready[1].source(attributes)}\n"
+                    source = ready[1].source(attributes)
+                    yield f"\n{source}\n{FORMATTED if UNFORMATTED in source else ''}"
     if waiting:
         raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
 
@@ -249,7 +251,8 @@ def _path(name: str) -> Path:
 def _formatted(text: str) -> str:
     options = ("--line-length", str(COLUMNS), "--config", "format.skip-magic-trailing-comma=true")
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return formatted.replace(UNFORMATTED, "").replace(FORMATTED, "")
 
 
 if __name__ == "__main__":

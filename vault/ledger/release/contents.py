@@ -20,61 +20,39 @@ AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 WITHDRAWN, BROKEN, PAGE = "withdrawn.jsonl", "broken.jsonl", "verify.html"  # where there are any
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 _FILE: Form = {"bytes": "natural", "sha256": "hash"}
-TASK: Form = {
-    "id": "task",
-    "server": "server",
-    "category": "=single-tool,composition,recovery",
-    "difficulty": "=easy,medium,hard",
-    "max_steps": "positive",
+# fmt: off
+TASK: Form = {  # of a task's document, which is described in SPEC.md
+    "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
+    "difficulty": "=easy,medium,hard", "max_steps": "positive",
 }
-
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, Form] = {  # of the lines of each file
     MANIFEST: {
-        "format": f"={FORMAT}",
-        "month": "month",
-        "cohort": "cohort",
-        "origin": "text",
-        "canary": "guid",
-        "first": "natural",
-        "files": dict.fromkeys(ALWAYS, _FILE) | {f"{name}?": _FILE for name in (WITHDRAWN, BROKEN, PAGE)},
+        "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
+        "canary": "guid", "first": "natural",
+        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in (WITHDRAWN, BROKEN, PAGE))), _FILE),
     },
     TASKS: "object",
     WITHDRAWN: "object",
     OPENINGS: {
-        "id": "task",
-        "salt": "hash",
-        "commitment": "hash",
-        "commit": "natural",
-        "provenance": "object|null",
-        "provenance_salt": "hash|null",
-        "canary": "guid",
+        "id": "task", "salt": "hash", "commitment": "hash", "commit": "natural",
+        "provenance": "object|null", "provenance_salt": "hash|null", "canary": "guid",
         "variant_key?": "hash",
     },
     RUNS: {
-        "run": "positive",
-        "open": "natural",
-        "close": "natural",
+        "run": "positive", "open": "natural", "close": "natural",
         "opening": {"submitter": "text", "submission": "text", "attempt": "positive"},
-        "salt": "hash",
-        "totals": [TOTALS, None],
-        "totals_salt": "hash|null",
+        "salt": "hash", "totals": [TOTALS, None], "totals_salt": "hash|null",
     },
     RESULTS: {
-        "run": "positive",
-        "position": "natural",
-        "result": RESULT,
-        "salt": "hash",
+        "run": "positive", "position": "natural", "result": RESULT, "salt": "hash",
         "proof": ["hash"],
     },
     BROKEN: {
-        "task": "task",
-        "solution": "=reference,mutant",
-        "calls": ["object"],
-        "answer": "text|null",
-        "state": "object",
-        "verdict": "boolean",
+        "task": "task", "solution": "=reference,mutant", "calls": ["object"],
+        "answer": "text|null", "state": "object", "verdict": "boolean",
     },
 }
+# fmt: on
 
 
 def attestation(month: str, cohort: str, tasks: Iterable[tuple[str, str]]) -> bytes:
@@ -94,13 +72,8 @@ def aggregate(month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], M
         runs: `(opening, totals)` a run, by run number.
     """
     rows = [
-        {
-            "run": totals["run"],
-            "submitter": opening["submitter"],
-            "attempt": opening["attempt"],
-            "totals": totals,
-            "figures": figures(totals),
-        }
+        {name: opening[name] for name in ("submitter", "attempt")}
+        | {"run": totals["run"], "totals": totals, "figures": figures(totals)}
         for opening, totals in runs
     ]
     return canonical({"month": month, "cohort": cohort, "runs": rows})

@@ -11,7 +11,7 @@ is used and is the member of one group at most, so that a witness counts once. O
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from vault.errors import Broken, Malformed
@@ -22,6 +22,10 @@ from vault.ledger.signatures.note import Verifier, open_note
 NONE = "none"
 MOST_LINES = 4096
 _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
+_POLICY_LINES = (
+    "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
+    "`quorum NAME|none`, or begins with #"
+)
 
 
 @dataclass(frozen=True)
@@ -120,26 +124,17 @@ class _Reader:
         self._publics: set[bytes] = set()
         self._members: set[str] = set()
         self._quorum: str | None = None
-        self._verbs: dict[str, Callable[[list[str]], None]] = {
-            "log": self._log,
-            "witness": self._witness,
-            "group": self._group,
-            "quorum": self._of_quorum,
-        }
 
     def read(self, data: bytes) -> Policy:
-        if data and not data.endswith(b"\n"):
-            raise Malformed("a policy's lines end in a newline; its last one does not")
-        lines = data.split(b"\n")[:-1]
-        if len(lines) > MOST_LINES:
-            raise Malformed(f"a policy has at most {MOST_LINES} lines")
+        *lines, rest = data.split(b"\n")
+        if rest or len(lines) > MOST_LINES:
+            raise Malformed(f"a policy has at most {MOST_LINES} lines, each of which ends in a newline")
         for number, line in enumerate(lines, 1):
             try:
                 self._line(line)
             except Malformed as error:
-                raise error.with_message(
-                    f"line {number} of the policy: {error}", f"line {number} of the policy"
-                ) from error
+                where = f"line {number} of the policy"
+                raise error.with_message(f"{where}: {error}", where) from error
         if self._quorum is None:
             raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
         self._policy.quorum = None if self._quorum == NONE else self._quorum
@@ -148,52 +143,42 @@ class _Reader:
     def _line(self, line: bytes) -> None:
         if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
             raise Malformed("it has a control character")
-        parts = [part for part in line.decode("utf-8", "surrogateescape").replace("\t", " ").split(" ") if part]
-        if not parts or parts[0].startswith("#"):
-            return
-        verb = self._verbs.get(parts[0])
-        if verb is None:
-            raise Malformed(f"it begins with {parts[0][:40]!r} in place of {', '.join(self._verbs)}")
-        verb(parts[1:])
+        text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
+        match [part for part in text.split(" ") if part]:
+            case ["log", vkey, *url] if len(url) <= 1:
+                self._policy.logs.append(self._named(Verifier.parse(vkey), url))
+            case ["witness", name, vkey, *url] if len(url) <= 1:
+                self._new(name)
+                self._policy.witnesses[name] = self._named(Witness.parse(vkey), url)
+            case ["group", name, least, _, *_] as parts:
+                self._group(name, least, parts[3:])
+            case ["quorum", name]:
+                if self._quorum is not None:
+                    raise Malformed("there is a quorum already")
+                self._require_known(name if name != NONE else None)
+                self._quorum = name
+            case [word, *_] if not word.startswith("#"):
+                raise Malformed(_POLICY_LINES)
 
-    def _log(self, parts: list[str]) -> None:
-        if len(parts) not in {1, 2}:
-            raise Malformed("a log is `log VKEY [URL]`")
-        self._policy.logs.append(self._named(Verifier.parse(parts[0]), parts[1:]))
-
-    def _witness(self, parts: list[str]) -> None:
-        if len(parts) not in {2, 3}:
-            raise Malformed("a witness is `witness NAME VKEY [URL]`")
-        self._new(parts[0])
-        self._policy.witnesses[parts[0]] = self._named(Witness.parse(parts[1]), parts[2:])
-
-    def _group(self, parts: list[str]) -> None:
-        if len(parts) < 3:  # noqa: PLR2004 - a name, a threshold, a member
-            raise Malformed("a group is `group NAME all|any|NUMBER MEMBER...`")
-        name, least, *members = parts
+    def _group(self, name: str, least: str, members: list[str]) -> None:
         self._new(name)
         for member in members:
-            if not self._known(member):
-                raise Malformed(f"no line before defines {member[:40]!r}")
+            self._require_known(member)
             if member in self._members:
                 raise Malformed(f"{member[:40]!r} is a member already, and counts once")
             self._members.add(member)
-        self._policy.groups[name] = (_threshold(least, len(members)), tuple(members))
+        words = {"any": "1", "all": str(len(members))}
+        count = words.get(least, least)
+        if count not in map(str, range(1, len(members) + 1)):
+            raise Malformed(f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {len(members)}")
+        self._policy.groups[name] = (int(count), tuple(members))
 
-    def _of_quorum(self, parts: list[str]) -> None:
-        if len(parts) != 1:
-            raise Malformed("a quorum is `quorum NAME`, or `quorum none`")
-        if self._quorum is not None:
-            raise Malformed("there is a quorum already")
-        if parts[0] != NONE and not self._known(parts[0]):
-            raise Malformed(f"no line before defines {parts[0][:40]!r}")
-        self._quorum = parts[0]
-
-    def _known(self, name: str) -> bool:
-        return name in self._policy.witnesses or name in self._policy.groups
+    def _require_known(self, name: str | None) -> None:
+        if name is not None and name not in {*self._policy.witnesses, *self._policy.groups}:
+            raise Malformed(f"no line before defines {name[:40]!r}")
 
     def _new(self, name: str) -> None:
-        if name == NONE or self._known(name):
+        if name in {NONE, *self._policy.witnesses, *self._policy.groups}:
             raise Malformed(f"{name[:40]!r} is taken")
 
     def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
@@ -201,11 +186,3 @@ class _Reader:
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         self._publics.add(key.public)
         return PolicyMember(key, *url)
-
-
-def _threshold(text: str, members: int) -> int:
-    if text in {"any", "all"}:
-        return 1 if text == "any" else members
-    if not (text.isascii() and text.isdigit()) or text != str(int(text)) or not 1 <= int(text) <= members:
-        raise Malformed(f"{text[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {members}")
-    return int(text)

@@ -14,32 +14,19 @@ from typing import Any
 from vault.ledger.statements.forms import Form
 from vault.ledger.tree.merkle import leaf_hash, root
 
+# fmt: off
 RESULT: Form = {
-    "run": "positive",
-    "task": "task",
-    "cohort": "cohort",
-    "category": "=single-tool,composition,recovery",
-    "verdict": "=true,false,unknown",
-    "passed": "boolean",
-    "calls": "natural",
-    "max_steps": "positive",
-    "unlisted": "natural",
-    "saw_error": "boolean",
-    "skeleton": "tag",
-    "transcript": "hash|null",
+    "run": "positive", "task": "task", "cohort": "cohort",
+    "category": "=single-tool,composition,recovery", "verdict": "=true,false,unknown",
+    "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
+    "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
 }
 TOTALS: Form = {
-    "run": "positive",
-    "cohort": "cohort",
-    "attempted": "natural",
-    "passed": "natural",
-    "unknown": "natural",
-    "efficiency_sum": "fraction",
-    "calls": "natural",
-    "unlisted": "natural",
-    "recovery_seen": "natural",
-    "recovery_passed": "natural",
+    "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
+    "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
+    "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
 }
+# fmt: on
 _PLACES = 10_000
 
 
@@ -69,15 +56,14 @@ def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> 
     for row in passed:
         calls[row["max_steps"]] += row["calls"]
     efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
-    return {
+    sums = {name: sum(row[name] for row in results) for name in ("calls", "unlisted")}
+    return sums | {
         "run": run,
         "cohort": cohort,
         "attempted": len(results),
         "passed": len(passed),
         "unknown": sum(row["verdict"] == "unknown" for row in results),
         "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-        "calls": sum(row["calls"] for row in results),
-        "unlisted": sum(row["unlisted"] for row in results),
         "recovery_seen": len(seen),
         "recovery_passed": sum(row["passed"] for row in seen),
     }

@@ -21,100 +21,58 @@ TYPE = "https://in-toto.io/Statement/v1"
 URN = "urn:quarterturn:{}:v1"
 HMAC, SHA = "hmac-sha256", "sha256"
 
-# kind: (form of the subject's name, algorithm of its digest, form of the predicate)
+# fmt: off
 STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
-    "commit": (
-        "task",
-        HMAC,
-        {"spec": "version", "provenance": "hash", "public_grammar": "boolean"},
-    ),
-    "set": (
-        "set",
-        SHA,
-        {
-            "month": "month",
-            "previous": "natural|null",
-            "plan": {"cohorts": "positive", "lifetime": "lifetime"},
-            "count": "natural",
-            "cohorts": [
-                {
-                    "id": "cohort",
-                    "retires": "month",
-                    "count": "natural",
-                    "root": "hash",
-                    "tasks": ["task"],
-                }
-            ],
-            "reserve": {"*stratum": ["hash"]},
-            "counts": {"unseen": "natural", "seen": "natural"},
-            "servers": {"*server": "hash"},
-            "public_grammar": "boolean",
-            "next_draw": "hash",
-            "judge?": {"anchors": "hash", "parameters": "hash", "rubric": "hash"},
-            "month_key?": "hash",
-            "access_log?": {"entries": "natural", "commitment": "hash"},
-            "spot_check?": "hash",
-        },
-    ),
-    "run-open": (
-        "run",
-        HMAC,
-        {
-            "run": "positive",
-            "month": "month",
-            "track": "word",
-            "set": "hash",
-            "cohorts": ["cohort"],
-            "checkpoint": {"size": "positive", "root": "hash"},
-            "judge?": "hash",
-        },
-    ),
-    "score": (
-        "run",
-        SHA,
-        {
-            "run": "positive",
-            "month": "month",
-            "track": "word",
-            "count": "positive",
-            "results_root": "hash",
-            "totals": [{"cohort": "cohort", "commitment": "hash"}],
-        },
-    ),
+    "commit": ("task", HMAC, {
+        "spec": "version", "provenance": "hash", "public_grammar": "boolean",
+    }),
+    "set": ("set", SHA, {
+        "month": "month", "previous": "natural|null",
+        "plan": {"cohorts": "positive", "lifetime": "lifetime"},
+        "count": "natural",
+        "cohorts": [{
+            "id": "cohort", "retires": "month", "count": "natural", "root": "hash",
+            "tasks": ["task"],
+        }],
+        "reserve": {"*stratum": ["hash"]},
+        "counts": {"unseen": "natural", "seen": "natural"},
+        "servers": {"*server": "hash"},
+        "public_grammar": "boolean",
+        "next_draw": "hash",
+        "judge?": {"anchors": "hash", "parameters": "hash", "rubric": "hash"},
+        "month_key?": "hash",
+        "access_log?": {"entries": "natural", "commitment": "hash"},
+        "spot_check?": "hash",
+    }),
+    "run-open": ("run", HMAC, {
+        "run": "positive", "month": "month", "track": "word", "set": "hash",
+        "cohorts": ["cohort"], "checkpoint": {"size": "positive", "root": "hash"},
+        "judge?": "hash",
+    }),
+    "score": ("run", SHA, {
+        "run": "positive", "month": "month", "track": "word", "count": "positive",
+        "results_root": "hash", "totals": [{"cohort": "cohort", "commitment": "hash"}],
+    }),
     "abort": ("run", HMAC, {"run": "positive", "month": "month", "reason": "word"}),
-    "retire": (
-        "release",
-        SHA,
-        {
-            "month": "month",
-            "cohort": "cohort",
-            "tasks": [{"id": "task", "commitment": "hash", "sha256": "hash"}],
-            "draw_seeds?": [{"set": "natural", "seed": "hash", "salt": "hash"}],
-            "spot_check?": {
-                "seed": "hash",
-                "salt": "hash",
-                "chosen": "natural",
-                "judged": "natural",
-                "differed": "natural",
-            },
+    "retire": ("release", SHA, {
+        "month": "month", "cohort": "cohort",
+        "tasks": [{"id": "task", "commitment": "hash", "sha256": "hash"}],
+        "draw_seeds?": [{"set": "natural", "seed": "hash", "salt": "hash"}],
+        "spot_check?": {
+            "seed": "hash", "salt": "hash",
+            "chosen": "natural", "judged": "natural", "differed": "natural",
         },
-    ),
-    "withdraw": (
-        "task",
-        HMAC,
-        {"month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null"},
-    ),
-    "key": (
-        "text",
-        SHA,
-        {
-            "old": "vkey",
-            "new": "vkey",
-            "size": "natural",
-            "signatures": {"old": "signature", "new": "signature"},
-        },
-    ),
+    }),
+    "withdraw": ("task", HMAC, {
+        "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
+    }),
+    "key": ("text", SHA, {
+        "old": "vkey", "new": "vkey", "size": "natural",
+        "signatures": {"old": "signature", "new": "signature"},
+    }),
 }
+"""By kind: the form of the subject's name, the algorithm of its digest, the form of the predicate."""
+# fmt: on
 
 
 @dataclass(frozen=True, slots=True)

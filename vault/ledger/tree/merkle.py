@@ -1,11 +1,8 @@
-"""The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, proofs and their verification.
+"""The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
 
-Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect subtree over the
-leaves `[index * 2^level, (index + 1) * 2^level)`. Whoever caches these nodes proves in logarithmic time, whether they
-lie in memory (`MerkleTree`) or in tiles (`vault.ledger.tree.tiles`).
-
-Verification is strict: hashes have exactly 32 bytes, a proof has exactly the length that its sizes ask for, and an old
-size of 0 is refused in a consistency proof, because it proves nothing. No I/O.
+Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect
+subtree over the leaves `[index * 2^level, (index + 1) * 2^level)`, in memory or in tiles. A proof has
+exactly the length that its sizes ask for, of hashes of exactly 32 bytes.
 """
 
 from __future__ import annotations
@@ -38,8 +35,24 @@ def level_up(hashes: Sequence[bytes]) -> list[bytes]:
 
 def root(hashes: Sequence[bytes]) -> bytes:
     """Give the root over leaf hashes; over none, the hash of nothing."""
-    tree = MerkleTree(hashes)
-    return tree.root(len(tree))
+    return root_over(peaks_of(hashes))
+
+
+def root_over(peaks: Iterable[bytes]) -> bytes:
+    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
+    tree: bytes | None = None
+    for peak in peaks:
+        tree = node_hash(peak, tree) if tree else peak
+    return tree or EMPTY_ROOT
+
+
+def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
+    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
+    row = list(hashes)
+    while row:
+        if len(row) % 2:
+            yield row[-1]
+        row = level_up(row)
 
 
 class MerkleTree:
@@ -130,30 +143,16 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
         Broken: the proof does not lead from the leaf to the root, or it is malformed.
     """
     _require_hashes([leaf, expected, *proof])
-    if not 0 <= index < size:
-        raise Broken(
-            f"there is no leaf {index} in a tree of {size}",
-            where="the leaf's index",
-            expected=f"0 to {size - 1}",
-            found=index,
-        )
     inner = (index ^ (size - 1)).bit_length()
-    border = (index >> inner).bit_count()
-    if len(proof) != inner + border:
-        raise Broken(
-            f"an inclusion proof for leaf {index} of {size} has {inner + border} hashes, not {len(proof)}",
-            where="the number of hashes in the inclusion proof",
-            expected=inner + border,
-            found=len(proof),
-        )
+    length = inner + (index >> inner).bit_count()
+    where = f"the inclusion proof of leaf {index} of {size}"
+    if not 0 <= index < size or len(proof) != length:
+        what = f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
+        raise Broken(what, where=f"{where}: the number of hashes", expected=length, found=len(proof))
     computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
     if computed != expected:
-        raise Broken(
-            f"leaf {index} is not in the tree of {size}: the proof gives the root {computed.hex()}",
-            where=f"the root from the inclusion proof of leaf {index} of {size}",
-            expected=expected,
-            found=computed,
-        )
+        what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
+        raise Broken(what, where=where, expected=expected, found=computed)
 
 
 def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof: Sequence[bytes]) -> None:
@@ -269,12 +268,8 @@ def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        raise Broken(
-            f"a hash in a proof has exactly {HASH_BYTES} bytes",
-            where="the number of bytes of a hash",
-            expected=HASH_BYTES,
-            found=min(wrong),
-        )
+        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the number of bytes of a hash"
+        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
 
 def _within(size: int, have: int) -> int:

@@ -1,11 +1,10 @@
-"""Merkle tree tiles as static files that any web server can serve, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
+"""Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
     tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
     tile/entries/<N>[.p/<W>]      up to 256 leaves, each after its length in two bytes, big-endian
 
-`Frontier` is the right edge of a growing tree: it turns appended leaf hashes into full tiles at the cost of two hashes
-a leaf. `TileTree` reads nodes out of tiles and keeps the inner hashes of those it read, so that proofs from tiles are
-logarithmic too. Ledger files are written by `vault.files.write_atomically` alone.
+`Frontier` is the right edge of a growing tree: two hashes a leaf make its tiles. `TileTree` reads
+nodes out of tiles. Ledger files are written by `vault.files.write_atomically` alone.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vault.errors import Broken, Malformed, Unavailable
-from vault.ledger.tree.merkle import EMPTY_ROOT, HASH_BYTES, level_up, node_hash
+from vault.ledger.tree.merkle import HASH_BYTES, level_up, peaks_of, root_over
 
 HEAD = "checkpoint"
 KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
@@ -74,15 +73,12 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
     """
     leaves: list[bytes] = []
     at = 0
-    for _ in range(width):
-        length = int.from_bytes(data[at : at + LENGTH_BYTES], "big")
-        leaf = data[at + LENGTH_BYTES : at + LENGTH_BYTES + length]
-        if at + LENGTH_BYTES > len(data) or len(leaf) != length:
-            raise Malformed(
-                f"{what} is cut short in entry {len(leaves)} of {width}", where=f"{what}: entry {len(leaves)}"
-            )
-        leaves.append(leaf)
-        at += LENGTH_BYTES + length
+    for number in range(width):
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(data[at:start], "big")
+        if at > len(data) or start > len(data):
+            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}")
+        leaves.append(data[start:at])
     if at != len(data):
         raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
     return leaves
@@ -154,11 +150,7 @@ class Frontier:
 
     def root(self) -> bytes:
         """Give the root of the whole tree."""
-        root: bytes | None = None
-        for hashes in self._edge:
-            for peak in _peaks_of(hashes):
-                root = peak if root is None else node_hash(peak, root)
-        return EMPTY_ROOT if root is None else root
+        return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
 
 
 class TileTree:
@@ -233,12 +225,3 @@ def _rows(hashes: list[bytes]) -> list[list[bytes]]:
     while len(rows[-1]) > 1:
         rows.append(level_up(rows[-1]))
     return rows
-
-
-def _peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
-    """Give the roots of the perfect subtrees of a partial tile, smallest (right-most) first."""
-    row = list(hashes)
-    while row:
-        if len(row) % 2:
-            yield row[-1]
-        row = level_up(row)
