@@ -1,7 +1,6 @@
 """Exception classes of the vault: each message names the thing, the reason and the next step.
 
-`kind` is what the command line turns into an exit code; nothing below it prints or exits. `evidence` is what disagrees,
-whole: the auditor, the monitor of a log and the plumbing verbs show it beside the message.
+`kind` is what the command line turns into an exit code; nothing below it prints or exits.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
 PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
 COLUMNS = 100
-UNFORMATTED, FORMATTED = "# fmt: off\n", "# fmt: on\n"  # around tables, for the formatter
+UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
@@ -117,7 +117,7 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
                 done.add(ready[0])
                 if ready[1].lines:
                     source = ready[1].source(attributes)
-                    yield f"\n{source}\n{FORMATTED if UNFORMATTED in source else ''}"
+                    yield f"\n{source}\n"
     if waiting:
         raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
 
@@ -173,9 +173,12 @@ def _definition(text: str, node: ast.stmt) -> Definition:
     lines = text.splitlines()
     decorators = getattr(node, "decorator_list", [])
     start = min([node.lineno, *(item.lineno for item in decorators)])
-    while lines[start - 2].startswith("#"):
+    while lines[start - 2].startswith("#") and lines[start - 2] not in {UNFORMATTED, FORMATTED}:
         start -= 1
     body = {number: lines[number - 1] for number in range(start, (node.end_lineno or 0) + 1)}
+    markers = [line for line in lines[:start] if line in {UNFORMATTED, FORMATTED}]
+    if markers[-1:] == [UNFORMATTED]:
+        body[start], body[max(body)] = f"{UNFORMATTED}\n{body[start]}", f"{body[max(body)]}\n{FORMATTED}"
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef) and (documented := ast.get_docstring(inner, clean=False)):
             string, short = inner.body[0], f'"""{_sentences(documented)}'
@@ -252,7 +255,7 @@ def _formatted(text: str) -> str:
     options = ("--line-length", str(COLUMNS), "--config", "format.skip-magic-trailing-comma=true")
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
     formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
-    return formatted.replace(UNFORMATTED, "").replace(FORMATTED, "")
+    return formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Retirement:
 
     leaf: LoggedStatement
     set: LoggedStatement
-    withdrawals: tuple[Withdrawal, ...]
+    withdrawals: Sequence[Withdrawal]
 
 
 class LogState:
@@ -93,8 +93,8 @@ class LogState:
         self._past: set[str] = set()  # cohorts that retired
         self._gaps: dict[str, int] = {}  # empty places of a cohort
         self._seeds: set[str] = set()  # commitments to seeds
-        self._drawn: dict[int, set[str]] = {}  # by set: private tasks of a draw seed not opened yet
-        self._opened_withdrawals = 0
+        self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
+        self._opened = 0  # withdrawals that a retirement had the chance to open
 
     def take(self, leaf: bytes) -> LoggedStatement:
         """Read the next leaf.
@@ -108,10 +108,10 @@ class LogState:
         kind = entry.statement.kind
         if kind not in {"commit", "set", "key"} and not self.sets:
             raise disagreement("run.set", what, "set", kind)
+        takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
+        takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
+        takes |= {"retire": self._retire, "key": self._key}
         try:
-            takes = {"commit": self._commit, "set": self._set, "key": self._key}
-            takes |= {"run-open": self._run_open, "score": self._score, "abort": self._abort}
-            takes |= {"withdraw": self._withdraw, "retire": self._retire}
             takes[kind](entry, entry.says)
         except Malformed as error:
             raise error.with_message(f"{what}: {error}", what) from None
@@ -131,114 +131,105 @@ class LogState:
     # -- one method for each kind of statement
 
     def _commit(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where = f"leaf {entry.index}"
-        if (first := self.commits.get(entry.name)) is not None:
-            raise disagreement("commit.once", f"{where}: {entry.name}", None, f"leaf {first.index}")
-        if entry.digest in self.task_of:
-            other = self.task_of[entry.digest]
-            raise disagreement("commit.digest", f"{where}: $.subject[0].digest", other, entry.name)
+        first = self.commits.get(entry.name)
+        agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
+        other = self.task_of.get(entry.digest)
+        agree("commit.digest", f"{entry.where}: {entry.digest}", None, other)
         if says["spec"] not in SPECS:
-            raise disagreement("commit.spec", f"{where}: $.predicate.spec", SPECS, says["spec"])
+            raise disagreement("commit.spec", entry.at("spec"), SPECS, says["spec"])
         self.commits[entry.name] = entry
         self.task_of[entry.digest] = entry.name
         if self.sets:
             self._drawn[self.sets[-1].index].add(entry.name)
 
     def _set(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where, last = f"leaf {entry.index}: $.predicate", self.sets[-1] if self.sets else None
-        agree("statement.subject", f"leaf {entry.index}", f"set/{says['month']}", entry.name)
-        agree("set.previous", f"{where}.previous", last and last.index, says["previous"])
+        last = self.sets[-1] if self.sets else None
+        agree("statement.subject", entry.where, f"set/{says['month']}", entry.name)
+        agree("set.previous", entry.at("previous"), last and last.index, says["previous"])
         if last:
             following = month_text(month_number(last.says["month"]) + 1)
-            agree("set.month", f"{where}.month", following, says["month"])
-            agree("set.plan.same", f"{where}.plan", last.says["plan"], says["plan"])
-        _require_plan(where, says)
-        _require_counts(where, says)
-        self._require_tasks(where, says)
-        self._require_roots(where, entry)
-        self._require_reserve(where, says)
-        tasks = [task for item in says["cohorts"] for task in item["tasks"]]
+            agree("set.month", entry.at("month"), following, says["month"])
+            agree("set.plan.same", entry.at("plan"), last.says["plan"], says["plan"])
+        _require_plan(entry, says)
+        _require_counts(entry, says)
+        tasks = self._require_tasks(entry, says)
+        self._require_roots(entry, says)
+        self._require_reserve(entry, says, set(tasks))
         public = any(self.commits[task].says["public_grammar"] for task in tasks)
-        agree("set.public", f"{where}.public_grammar", public, says["public_grammar"])
+        agree("set.public", entry.at("public_grammar"), public, says["public_grammar"])
         for name in ("next_draw", "spot_check"):
             if says.get(name) in self._seeds:
-                raise disagreement("set.seeds", f"{where}.{name}", None, says[name])
+                raise disagreement("set.seeds", entry.at(name), None, says[name])
             self._seeds.update([says[name]] if name in says else [])
         before = last.says.get("access_log", {}).get("entries", 0) if last else 0
-        if "access_log" in says and says["access_log"]["entries"] < before:
-            place, entries = f"{where}.access_log.entries", says["access_log"]["entries"]
-            raise disagreement("set.access_log", place, f"{before} or more", entries)
+        entries = says.get("access_log", {}).get("entries", before)
+        if entries < before:
+            raise disagreement("set.access_log", entry.at("access_log"), f"{before} or more", entries)
         self.sets.append(entry)
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
 
     def _run_open(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where, last, number = f"leaf {entry.index}: $.predicate", self.sets[-1], says["run"]
-        agree("statement.subject", f"leaf {entry.index}", f"run/{number}", entry.name)
+        last, number = self.sets[-1], says["run"]
+        agree("statement.subject", entry.where, f"run/{number}", entry.name)
         if number in self.runs:
-            raise disagreement("run.once", f"{where}.run", None, f"leaf {self.runs[number].open.index}")
-        agree("run.month", f"{where}.month", last.says["month"], says["month"])
-        agree("run.root", f"{where}.set", last.digest, says["set"])
-        if says["track"] not in (*ALL_COHORTS, *NEXT_COHORT):
-            tracks = [*ALL_COHORTS, *NEXT_COHORT]
-            raise disagreement("run.track", f"{where}.track", tracks, says["track"])
+            raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
+        agree("run.month", entry.at("month"), last.says["month"], says["month"])
+        agree("run.root", entry.at("set"), last.digest, says["set"])
+        if says["track"] not in ALL_COHORTS + NEXT_COHORT:
+            raise disagreement("run.track", entry.at("track"), ALL_COHORTS + NEXT_COHORT, says["track"])
         names = sorted(self.live) if says["track"] in ALL_COHORTS else sorted(self.live)[:1]
-        agree("run.cohorts", f"{where}.cohorts", names, sorted(says["cohorts"]))
+        agree("run.cohorts", entry.at("cohorts"), names, sorted(says["cohorts"]))
         size = says["checkpoint"]["size"]
         if not last.index < size <= entry.index:
             sizes = f"{last.index + 1} to {entry.index}"
-            raise disagreement("run.checkpoint", f"{where}.checkpoint.size", sizes, size)
+            raise disagreement("run.checkpoint", entry.at("checkpoint.size"), sizes, size)
         if "judge" in says:
             judge = last.says.get("judge")
             digest = sha256(canonical(judge)).hexdigest() if judge else None
-            agree("run.judge", f"{where}.judge", digest, says["judge"])
+            agree("run.judge", entry.at("judge"), digest, says["judge"])
         served = {name: tuple(self.live[name]) for name in says["cohorts"]}
         self.runs[number] = LoggedRun(entry, last, served)
         self._open.add(number)
 
     def _score(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where, run = f"leaf {entry.index}: $.predicate", self._close(entry, says)
-        agree("statement.subject", f"leaf {entry.index}", says["results_root"], entry.digest)
-        agree("close.same", f"{where}.track", run.open.says["track"], says["track"])
-        agree("score.count", f"{where}.count", sum(map(len, run.served.values())), says["count"])
+        run = self._close(entry, says)
+        agree("statement.subject", entry.where, says["results_root"], entry.digest)
+        agree("close.same", entry.at("track"), run.open.says["track"], says["track"])
+        agree("score.count", entry.at("count"), sum(map(len, run.served.values())), says["count"])
         totals = [item["cohort"] for item in says["totals"]]
-        agree("score.totals", f"{where}.totals", run.open.says["cohorts"], totals)
+        agree("score.totals", entry.at("totals"), run.open.says["cohorts"], totals)
 
     def _abort(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
         run = self._close(entry, says)
-        agree("statement.subject", f"leaf {entry.index}", run.open.digest, entry.digest)
+        agree("statement.subject", entry.where, run.open.digest, entry.digest)
 
     def _close(self, entry: LoggedStatement, says: Mapping[str, Any]) -> LoggedRun:
-        where, number = f"leaf {entry.index}: $.predicate", says["run"]
-        agree("statement.subject", f"leaf {entry.index}", f"run/{number}", entry.name)
-        if number not in self._open:
-            run = self.runs.get(number)
-            found = f"leaf {run.close.index}" if run and run.close else None
-            raise disagreement("close.run", f"{where}.run", "a run that is open", found)
-        run = self.runs[number]
-        agree("close.same", f"{where}.month", run.open.says["month"], says["month"])
+        run = self.runs.get(says["run"])
+        agree("statement.subject", entry.where, f"run/{says['run']}", entry.name)
+        if run is None or run.close:
+            closed = run and run.close and run.close.where
+            raise disagreement("close.run", entry.at("run"), "a run that is open", closed)
+        agree("close.same", entry.at("month"), run.open.says["month"], says["month"])
         run.close = entry
-        self._open.remove(number)
+        self._open.remove(says["run"])
         return run
 
     def _withdraw(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where, task = f"leaf {entry.index}: $.predicate", entry.name
-        if task not in self.commits or task in self._left:
-            state = "it has left" if task in self._left else None
-            raise disagreement("withdraw.task", f"leaf {entry.index}: {task}", "a task", state)
-        digest = self.commits[task].digest
-        agree("withdraw.task", f"leaf {entry.index}: $.subject[0].digest", digest, entry.digest)
-        agree("run.month", f"{where}.month", self.sets[-1].says["month"], says["month"])
+        task, refill = entry.name, says["replacement"]
+        commit = self.commits.get(task)
+        if commit is None or task in self._left:
+            found = "it has left" if commit else None
+            raise disagreement("withdraw.task", f"{entry.where}: {task}", "a committed task", found)
+        agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
+        agree("run.month", entry.at("month"), self.sets[-1].says["month"], says["month"])
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
-        refill = says["replacement"]
-        commit = self.commits.get(refill) if refill else None
-        if refill and (commit is None or commit.digest not in reserve.values()):
-            found = {"task": refill, "commitment": commit and commit.digest}
-            where = f"{where}.replacement"
-            raise disagreement("withdraw.refill", where, sorted(reserve.values()), found)
+        if refill and refill not in {self.task_of[digest] for digest in reserve.values()}:
+            digests = sorted(reserve.values())
+            raise disagreement("withdraw.refill", entry.at("replacement"), digests, refill)
         if cohort:
             place, filled = self.live[cohort].index(task), [refill] if refill else []
             self.live[cohort][place : place + 1] = filled
@@ -247,91 +238,90 @@ class LogState:
         self.withdrawals.append(Withdrawal(entry, cohort, reserve))
 
     def _retire(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        where, last, cohort = f"leaf {entry.index}: $.predicate", self.sets[-1], says["cohort"]
-        name = f"Historical-{says['month']}"
-        agree("statement.subject", f"leaf {entry.index}", name, entry.name)
+        last, cohort = self.sets[-1], says["cohort"]
         month = last.says["month"]
-        agree("retire.cohort", f"{where}.month", month, says["month"])
-        agree("retire.cohort", f"{where}.cohort", f"cohort-{month}", cohort)
+        agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
+        agree("retire.cohort", entry.at("month"), month, says["month"])
+        agree("retire.cohort", entry.at("cohort"), f"cohort-{month}", cohort)
         if cohort not in self.live:
-            raise disagreement("retire.cohort", f"{where}.cohort", sorted(self.live), cohort)
-        tasks = [{"id": task, "commitment": self.commits[task].digest} for task in self.live[cohort]]
-        stated = [{key: task[key] for key in ("id", "commitment")} for task in says["tasks"]]
-        agree("retire.tasks", f"{where}.tasks", tasks, stated)
-        agree("retire.runs", f"the runs open at leaf {entry.index}", [], sorted(self._open))
-        _require_spot_check(where, last, says)
+            raise disagreement("retire.cohort", entry.at("cohort"), sorted(self.live), cohort)
+        tasks = [[task, self.commits[task].digest] for task in self.live[cohort]]
+        stated = [[task["id"], task["commitment"]] for task in says["tasks"]]
+        agree("retire.tasks", entry.at("tasks"), tasks, stated)
+        agree("retire.runs", f"{entry.where}: the runs that are open", [], sorted(self._open))
+        _require_spot_check(entry, last.says.get("spot_check"), says.get("spot_check"))
         self._left.update(self.live.pop(cohort))
         self._past.add(cohort)
-        self._open_seeds(where, says)
-        due = self.withdrawals[self._opened_withdrawals :]
-        past = [item for item in self.withdrawals[: self._opened_withdrawals] if item.cohort == cohort]
-        opened = (*past, *(item for item in due if item.cohort in {cohort, None}))
-        self._opened_withdrawals = len(self.withdrawals)
-        self.retirements.append(Retirement(entry, last, opened))
+        self._require_seeds(entry, says.get("draw_seeds", []))
+        earlier, due = self.withdrawals[: self._opened], self.withdrawals[self._opened :]
+        own = [item for item in earlier if item.cohort == cohort]
+        own += [item for item in due if item.cohort in {cohort, None}]
+        self._opened = len(self.withdrawals)
+        self.retirements.append(Retirement(entry, last, own))
 
-    def _key(self, entry: LoggedStatement, _: Mapping[str, Any]) -> None:
-        where = f"leaf {entry.index}: $.predicate"
+    def _key(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
         old, new = handover(self.origin, entry)
-        agree("key.order", f"{where}.old", self.keys[-1][1] if self.keys else old, old)
         self.keys = self.keys or [(0, old)]
-        if new in [key for _, key in self.keys]:
-            raise disagreement("key.order", f"{where}.new", "a new key", new)
+        agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
+        if new in {key for _, key in self.keys}:
+            raise disagreement("key.order", entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
     # -- parts of a set and of a retirement
 
-    def _require_tasks(self, where: str, says: Mapping[str, Any]) -> None:
+    def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
+        """Check the tasks of each cohort; give all of them."""
         listed = {item["id"]: item["tasks"] for item in says["cohorts"]}
+        where = entry.at("cohorts")
         for name, tasks in self.live.items():
-            agree("set.live", f"{where}.cohorts: {name}", tasks, listed.get(name))
+            agree("set.live", f"{where}: {name}", tasks, listed.get(name))
         for name, tasks in listed.items():
             if name in self._past:
-                raise disagreement("set.live", f"{where}.cohorts", "no cohort that retired", name)
+                raise disagreement("set.live", where, "no cohort that retired", name)
             for task in tasks if name not in self.live else ():
-                if task not in self.commits or task in self._served or task in self._left:
-                    raise disagreement("set.tasks", f"{where}.cohorts: {name}", "a new task", task)
+                if task not in self.commits or task in self._served | self._left:
+                    raise disagreement("set.tasks", f"{where}: {name}", "a new task", task)
+        return [task for tasks in listed.values() for task in tasks]
 
-    def _require_roots(self, where: str, entry: LoggedStatement) -> None:
-        roots = {}
-        for item in entry.says["cohorts"]:
-            digests = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
-            agree("set.root", f"{where}.cohorts: {item['id']}", set_root(digests).hex(), item["root"])
-            roots[item["id"]] = digests
-        root = set_root(digest for digests in roots.values() for digest in digests).hex()
-        agree("set.root", f"leaf {entry.index}: $.subject[0].digest", root, entry.digest)
-        sizes = {name: len(digests) + self._gaps.get(name, 0) for name, digests in roots.items()}
+    def _require_roots(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+        digests: list[bytes] = []
+        sizes: dict[str, int] = {}
+        for item in says["cohorts"]:
+            own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
+            agree("set.root", f"{entry.at('cohorts')}: {item['id']}", set_root(own).hex(), item["root"])
+            sizes[item["id"]] = len(own) + self._gaps.get(item["id"], 0)
+            digests += own
+        agree("set.root", f"{entry.where}: the digest", set_root(digests).hex(), entry.digest)
         if max(sizes.values()) - min(sizes.values()) > 1:
-            raise disagreement("set.share", f"{where}.cohorts", "equal numbers, within one", sizes)
+            raise disagreement("set.share", entry.at("cohorts"), "equal numbers, within one", sizes)
 
-    def _require_reserve(self, where: str, says: Mapping[str, Any]) -> None:
-        live = {task for item in says["cohorts"] for task in item["tasks"]}
-        seen: set[str] = set()
+    def _require_reserve(self, entry: LoggedStatement, says: Mapping[str, Any], live: set[str]) -> None:
+        used = live | self._served | self._left
         for stratum, digests in says["reserve"].items():
-            if digests and stratum.split("/")[0] not in says["servers"]:
-                raise disagreement("set.servers", f"{where}.servers", stratum.split("/")[0])
+            server = stratum.split("/")[0]
+            if digests and server not in says["servers"]:
+                raise disagreement("set.servers", entry.at("servers"), server)
             for digest in digests:
-                task = self.task_of.get(digest)
-                if task is None or task in live | self._served | self._left or digest in seen:
-                    raise disagreement("set.reserve", f"{where}.reserve: {stratum}", None, digest)
-                seen.add(digest)
+                if self.task_of.get(digest) in used | {None}:
+                    where = f"{entry.at('reserve')}: {stratum}"
+                    raise disagreement("set.reserve", where, "a task of the reserve", digest)
+                used.add(self.task_of[digest])
 
     def _next_in_reserve(self) -> dict[str, str]:
-        reserve = self.sets[-1].says["reserve"]
-        used = self._served | self._left
+        used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
         left = {key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()}
         return {stratum: digests[0] for stratum, digests in left.items() if digests}
 
-    def _open_seeds(self, where: str, says: Mapping[str, Any]) -> None:
+    def _require_seeds(self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]]) -> None:
         """Check that exactly the seeds are opened of which no task is private any more."""
-        due = [at for at in list(self._drawn)[:-1] if not self._drawn[at] - self._left]
-        opened = says.get("draw_seeds", [])
-        agree("retire.draw_seeds", f"{where}.draw_seeds", due, [item["set"] for item in opened])
-        promised = {entry.index: entry.says["next_draw"] for entry in self.sets}
+        where, due = entry.at("draw_seeds"), list(self._drawn)[:-1]
+        due = [index for index in due if not self._drawn[index] - self._left]
+        agree("retire.draw_seeds", where, due, [item["set"] for item in opened])
+        promised = {item.index: item.says["next_draw"] for item in self.sets}
         for item in opened:
             seed, salt = bytes.fromhex(item["seed"]), bytes.fromhex(item["salt"])
             if not opens("draw-seed", seed, salt, bytes.fromhex(promised[item["set"]])):
-                place = f"{where}.draw_seeds: set {item['set']}"
-                raise disagreement("retire.draw_seeds", place, promised[item["set"]], item)
+                raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
             del self._drawn[item["set"]]
 
 
@@ -341,19 +331,18 @@ def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
     Raises:
         Broken: it is of another log, stands elsewhere than it says, or is not signed by both.
     """
-    where, says = f"leaf {entry.index}: $.predicate", entry.says
+    says = entry.says
     old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
     names = [entry.name, old.name, new.name]
-    agree("key.names", f"leaf {entry.index}: the names", [origin] * 3, names)
-    digest = sha256(new.public).hexdigest()
-    agree("key.names", f"leaf {entry.index}: $.subject[0].digest", digest, entry.digest)
-    agree("key.names", f"{where}.size", entry.index, says["size"])
+    agree("key.names", f"{entry.where}: the names", [origin] * 3, names)
+    agree("key.names", f"{entry.where}: the digest", sha256(new.public).hexdigest(), entry.digest)
+    agree("key.names", entry.at("size"), entry.index, says["size"])
     text = handover_text(old.vkey, new.vkey, says["size"])
     for word, key in (("old", old), ("new", new)):
-        signature = decode_base64(says["signatures"][word], f"{where}.signatures.{word}")
-        if not key.accepts(text, signature):
+        where = entry.at(f"signatures.{word}")
+        if not key.accepts(text, signature := decode_base64(says["signatures"][word], where)):
             signed = {"key": key.vkey, "text": text.decode()}
-            raise disagreement("key.signatures", f"{where}.signatures.{word}", signed, signature)
+            raise disagreement("key.signatures", where, signed, signature)
     return old.vkey, new.vkey
 
 
@@ -372,43 +361,42 @@ def month_text(number: int) -> str:
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 
-def _require_plan(where: str, says: Mapping[str, Any]) -> None:
+def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
     """As many cohorts as planned retire at equal distances; the first of them before the next would."""
     count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
     months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
     step, rest = divmod(months, count)
     if rest or not step:
-        place = f"{where}.plan.lifetime"
-        raise disagreement("set.plan", place, f"a multiple of {count} months", lifetime)
+        wanted = f"a multiple of {count} months"
+        raise disagreement("set.plan", entry.at("plan.lifetime"), wanted, lifetime)
     retire = sorted(month_number(item["retires"]) for item in says["cohorts"])
-    first = min(max(retire[0] if retire else 0, start := month_number(says["month"])), start + step - 1)
+    start = month_number(says["month"])
+    first = retire[0] if retire and start <= retire[0] < start + step else start
     expected = [month_text(first + step * place) for place in range(count)]
-    agree("set.plan", f"{where}.cohorts", expected, [month_text(number) for number in retire])
+    agree("set.plan", entry.at("cohorts"), expected, [month_text(number) for number in retire])
 
 
-def _require_counts(where: str, says: Mapping[str, Any]) -> None:
-    total = 0
+def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
     for place, item in enumerate(says["cohorts"]):
-        path = f"{where}.cohorts[{place}]"
-        agree("set.cohort", f"{path}.id", f"cohort-{item['retires']}", item["id"])
-        agree("set.counts", f"{path}.count", len(set(item["tasks"])), item["count"])
-        total += item["count"]
-    agree("set.counts", f"{where}.count", total, says["count"])
-    listed = {task for item in says["cohorts"] for task in item["tasks"]}
-    agree("set.counts", f"{where}.cohorts: the tasks", total, len(listed))
-    agree("set.counts", f"{where}.counts", total, sum(says["counts"].values()))
+        where = entry.at(f"cohorts[{place}]")
+        agree("set.cohort", f"{where}.id", f"cohort-{item['retires']}", item["id"])
+        agree("set.counts", f"{where}.count", len(item["tasks"]), item["count"])
+    total = len({task for item in says["cohorts"] for task in item["tasks"]})
+    agree("set.counts", entry.at("cohorts"), total, sum(item["count"] for item in says["cohorts"]))
+    agree("set.counts", entry.at("count"), total, says["count"])
+    agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
 
 
-def _require_spot_check(where: str, last: LoggedStatement, says: Mapping[str, Any]) -> None:
-    promised, opened = last.says.get("spot_check"), says.get("spot_check")
+def _require_spot_check(entry: LoggedStatement, promised: str | None, opened: Mapping[str, Any] | None) -> None:
+    where = entry.at("spot_check")
     if promised is None or opened is None:
-        agree("retire.spot_check", f"{where}.spot_check", promised, opened)
+        agree("retire.spot_check", where, promised, opened)
         return
     seed, salt = bytes.fromhex(opened["seed"]), bytes.fromhex(opened["salt"])
     if not opens("spot-check", seed, salt, bytes.fromhex(promised)):
-        raise disagreement("retire.spot_check", f"{where}.spot_check", promised, opened)
+        raise disagreement("retire.spot_check", where, promised, opened)
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
-    agree("retire.counts", f"{where}.spot_check", sorted(counts), counts)
+    agree("retire.counts", where, sorted(counts), counts)
 
 
 def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str | None:

@@ -135,6 +135,15 @@ class LoggedStatement:
         """The predicate."""
         return self.statement.predicate
 
+    @property
+    def where(self) -> str:
+        """The place of the leaf, for evidence."""
+        return f"leaf {self.index}"
+
+    def at(self, path: str) -> str:
+        """Give the place of a part of the predicate, for evidence."""
+        return f"leaf {self.index}: $.predicate.{path}"
+
 
 def statement_form(kind: str) -> Form:
     """Give the form of a whole statement of a kind."""
