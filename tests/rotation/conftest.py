@@ -49,6 +49,7 @@ from vault.ledger.audit.verify import audit
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.leaf import Statement
 from vault.ledger.write.append import LogWriter
+from vault.store.log_guard import LogGuard
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task
@@ -170,7 +171,7 @@ class Benchmark:
         self.vault = vault = Vault(self.engine, self.ring, self.clock)
         signer = Signer("test.example/log", self.key)
         self.log = LogWriter(self.home / "public" / "log", self.home / "head" / "signed", signer, "test.example/log")
-        self.ledger = ledger = PublicLog(self.engine, self.log, self.clock)
+        self.ledger = ledger = PublicLog(self.engine, self.log, self.clock, guard=LogGuard(self.log.origin))
         self.months = months = MonthStore(self.engine, self.clock)
         self.runs, self.exposures = Runs(self.engine, vault, self.clock), Exposures(self.engine, self.clock)
         self.findings = Findings(self.engine, self.clock)

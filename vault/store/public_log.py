@@ -27,6 +27,7 @@ from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import MAX_LEAF, WIDTH, Frontier
 from vault.ledger.write.append import LogWriter
 from vault.ledger.write.cosigning import Witnesses
+from vault.store.log_guard import LogGuard
 from vault.store.tables import LeafRow
 
 _MAX_KEY = 300
@@ -40,6 +41,7 @@ class PublicLog:
         writer: the log's only writer.
         clock: the present moment, with its time zone.
         witnesses: who has to cosign a head before it counts, or None.
+        guard: refuses leaves that contradict the log, or None.
 
     Raises:
         Refused: the rows are not what the last signed head was signed over.
@@ -51,8 +53,10 @@ class PublicLog:
         writer: LogWriter,
         clock: Callable[[], datetime],
         witnesses: Witnesses | None = None,
+        guard: LogGuard | None = None,
     ) -> None:
         self._engine = engine
+        self._guard = guard
         self._witnesses = witnesses
         self._writer = writer
         self._clock = clock
@@ -88,7 +92,7 @@ class PublicLog:
             session: the caller's transaction, which also holds what the leaf promises.
 
         Raises:
-            Refused: other bytes are recorded under this key.
+            Refused: other bytes are recorded under this key, or an audit would refuse the leaf after those before it.
             Malformed: the key or the leaf is too long for the log.
         """
         if not 0 < len(key) <= _MAX_KEY or not 0 < len(leaf) <= MAX_LEAF:
@@ -96,6 +100,8 @@ class PublicLog:
         with join_or_begin(self._engine, session) as own:
             known = own.exec(select(LeafRow).where(LeafRow.key == key)).one_or_none()
             if known is None:
+                if self._guard:
+                    self._guard.require(leaf, _size(own), lambda start, end: list(_leaves(own, start, end)))
                 known = LeafRow(number=_size(own), key=key, leaf=leaf, recorded_at=self._clock().astimezone(UTC))
                 own.add(known)
                 own.flush()
@@ -123,6 +129,8 @@ class PublicLog:
         """
         start = self._writer.size
         head = self._writer.append(list(self._rows(start, self.size)), start)
+        if self._guard:
+            self._guard.settle()
         return self._witnesses.require() if self._witnesses else head
 
     def leaf(self, index: int) -> bytes:
@@ -207,15 +215,18 @@ class PublicLog:
 
     def _rows(self, start: int, end: int) -> Generator[bytes]:
         """Give the recorded leaves `[start, end)`, without a gap and a few at a time."""
-        within = (LeafRow.number >= start, LeafRow.number < end)
-        query = select(LeafRow.number, LeafRow.leaf).where(*within).order_by(col(LeafRow.number))
-        with Session(self._engine) as session, session.exec(query.execution_options(yield_per=WIDTH)) as rows:
-            for expected, (number, leaf) in enumerate(rows, start):
-                if number != expected:
-                    raise Refused(
-                        f"The database has no leaf {expected}: after it comes {number}. Restore the database."
-                    )
-                yield leaf
+        with Session(self._engine) as session:
+            yield from _leaves(session, start, end)
+
+
+def _leaves(session: Session, start: int, end: int) -> Generator[bytes]:
+    within = (LeafRow.number >= start, LeafRow.number < end)
+    query = select(LeafRow.number, LeafRow.leaf).where(*within).order_by(col(LeafRow.number))
+    with session.exec(query.execution_options(yield_per=WIDTH)) as rows:
+        for expected, (number, leaf) in enumerate(rows, start):
+            if number != expected:
+                raise Refused(f"The database has no leaf {expected}: after it comes {number}. Restore the database.")
+            yield leaf
 
 
 def _size(session: Session) -> int:

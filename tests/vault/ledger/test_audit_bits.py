@@ -4,9 +4,9 @@ import random
 import shutil
 
 import pytest
+from vault.ledger.audit.evidence import AuditState
 
 from vault.errors import VaultError
-from vault.ledger.audit.evidence import AuditState
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint

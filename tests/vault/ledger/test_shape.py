@@ -6,10 +6,6 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from vault.errors import Malformed
-from vault.ledger.release import contents
-from vault.ledger.statements.jcs import canonical, parse_canonical
 from vault.ledger.statements.shape import (
     anything,
     list_of,
@@ -21,6 +17,10 @@ from vault.ledger.statements.shape import (
     sha256,
     text,
 )
+
+from vault.errors import Malformed
+from vault.ledger.release import contents
+from vault.ledger.statements.jcs import canonical, parse_canonical
 from vault.ledger.statements.statement import KINDS
 
 from ..builders import RESULT_ROW, flips

@@ -1,0 +1,62 @@
+"""Guard of the public log: refuses to record a leaf that an audit would refuse, before anything is promised with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from vault.errors import Broken, Malformed, Refused
+from vault.ledger.statements.log_state import LogState
+
+Rows = Callable[[int, int], Iterable[bytes]]
+"""Gives the recorded leaves `[start, end)`, those of the caller's transaction included."""
+
+
+class LogGuard:
+    """The state of one log, kept in step with its rows.
+
+    Args:
+        origin: the log's origin line.
+    """
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self._state = LogState(origin)
+        self._unsettled: list[bytes] = []  # the last leaves taken, whose transaction may have been rolled back
+
+    def require(self, leaf: bytes, size: int, rows: Rows) -> None:
+        """Check that a leaf may follow the recorded ones.
+
+        Args:
+            leaf: the bytes to be recorded next.
+            size: how many leaves are recorded.
+            rows: gives them.
+
+        Raises:
+            Refused: it is no statement, or breaks a rule with those before it.
+        """
+        settled = self._state.size - len(self._unsettled)
+        if self._state.size > size or list(rows(settled, self._state.size)) != self._unsettled:
+            self._state, self._unsettled = LogState(self._origin), []
+        for row in rows(self._state.size, size):
+            self._take(row)
+        self._take(leaf)
+        self._unsettled.append(leaf)
+
+    def settle(self) -> None:
+        """Note that everything recorded so far is signed, and stays."""
+        self._unsettled = []
+
+    def _take(self, leaf: bytes) -> None:
+        index = self._state.size
+        try:
+            self._state.take(leaf)
+        except (Broken, Malformed) as error:
+            self._state, self._unsettled = LogState(self._origin), []
+            evidence = error.evidence
+            raise Refused(
+                f"leaf {index} cannot be recorded, because every audit would refuse it: {error}",
+                where=evidence and evidence.where,
+                expected=evidence and evidence.expected,
+                found=evidence and evidence.found,
+                rule=error.rule,
+            ) from error
