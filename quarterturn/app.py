@@ -85,8 +85,7 @@ if TYPE_CHECKING:
     from vault.ledger.signatures.policy import Policy
     from vault.ledger.write.append import LogWriter
     from vault.ledger.write.cosigning import Witnesses
-    from vault.store.log_guard import LogGuard
-from vault.store.public_log import PublicLog
+    from vault.store.public_log import PublicLog
     from vault.store.tasks import Vault
     from vault.task.document import Task
 
@@ -218,7 +217,7 @@ class Application:
     def ledger(self) -> PublicLog:
         """The rows and tiles of the log."""
         from vault.store.log_guard import LogGuard
-from vault.store.public_log import PublicLog
+        from vault.store.public_log import PublicLog
 
         return PublicLog(self.engine, self.writer, self.now, self.witnesses, LogGuard(self.writer.origin))
 

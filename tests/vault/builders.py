@@ -111,7 +111,7 @@ def carries_evidence(error: VaultError) -> bool:
 
 
 def refused(report: AuditReport, why: str, *words: str) -> None:
-    """Require that an audit stopped at a step or under a rule, with these words in what it says, and names the place."""
+    """Require that an audit stopped at a step or under a rule, with such words in what it says, and names a place."""
     failed = report.failed
     assert failed is not None, list(report.lines())
     assert why in {failed.name, failed.rule}, (failed.name, failed.rule, failed.detail, failed.evidence)
