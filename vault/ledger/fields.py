@@ -1,0 +1,173 @@
+"""Every field that the log and a release state: the rules that check it, or why it is the operator's word.
+
+`python -m vault.ledger.fields` writes the tables of `docs/reference/ledger-rules.md`. A field without an entry, and an
+entry without a field, fail a test; so does a field that a forger can change unseen and that is not listed as the
+operator's word.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from vault.ledger.release.contents import FORMS, MANIFEST, TASKS, WITHDRAWN
+from vault.ledger.statements.forms import BASIC, PATTERNS, Form
+from vault.ledger.statements.rules import RULES
+from vault.ledger.statements.statement import STATEMENTS
+
+WORD = "operator's word: "
+
+CHECKED: Mapping[str, str] = {
+    "commit subject": "commit.once",
+    "commit digest": "commit.digest task.commitment",
+    "commit spec": "commit.spec",
+    "commit provenance": "task.provenance",
+    "commit public_grammar": "set.public",
+    "set subject": "statement.subject",
+    "set digest": "set.root run.root",
+    "set month": "set.month run.month doubt.time",
+    "set previous": "set.previous",
+    "set plan.cohorts": "set.plan set.plan.same",
+    "set plan.lifetime": "set.plan set.plan.same",
+    "set count": "set.counts",
+    "set cohorts[].id": "set.cohort set.live",
+    "set cohorts[].retires": "set.cohort set.plan",
+    "set cohorts[].count": "set.counts set.share",
+    "set cohorts[].root": "set.root",
+    "set cohorts[].tasks": "set.tasks set.live retire.tasks",
+    "set reserve": "set.reserve task.reserve task.refill",
+    "set counts.unseen": f"set.counts; {WORD}which skeletons were seen is known once all are opened",
+    "set counts.seen": f"set.counts; {WORD}as `unseen`",
+    "set servers": f"set.servers; {WORD}that the servers ran in these versions",
+    "set public_grammar": "set.public",
+    "set next_draw": "set.seeds retire.draw_seeds",
+    "set judge.anchors": f"run.judge; {WORD}that runs were judged so",
+    "set judge.parameters": f"run.judge; {WORD}that runs were judged so",
+    "set judge.rubric": f"run.judge; {WORD}that runs were judged so",
+    "set month_key": f"{WORD}checked by whoever verifies a month's signatures",
+    "set access_log.entries": "set.access_log",
+    "set access_log.commitment": f"{WORD}opened on request of an auditor",
+    "set spot_check": "set.seeds retire.spot_check",
+    "run-open subject": "statement.subject",
+    "run-open digest": "opened.commitment",
+    "run-open run": "run.once opened.runs",
+    "run-open month": "run.month doubt.time",
+    "run-open track": f"run.track run.cohorts; {WORD}which of the tracks that are served all cohorts it was",
+    "run-open set": "run.root",
+    "run-open cohorts": "run.cohorts",
+    "run-open checkpoint.size": "run.checkpoint",
+    "run-open checkpoint.root": "checkpoint.root",
+    "run-open judge": "run.judge",
+    "score subject": "statement.subject",
+    "score digest": "statement.subject",
+    "score run": "close.run",
+    "score month": "close.same",
+    "score track": "close.same",
+    "score count": "score.count",
+    "score results_root": "result.bound",
+    "score totals[].cohort": "score.totals",
+    "score totals[].commitment": "result.totals",
+    "abort subject": "statement.subject",
+    "abort digest": "statement.subject",
+    "abort run": "close.run",
+    "abort month": "close.same",
+    "abort reason": f"{WORD}why a run ended without a score; the run is opened all the same",
+    "retire subject": "statement.subject",
+    "retire digest": "retirement.one",
+    "retire month": "retire.cohort doubt.time",
+    "retire cohort": "retire.cohort",
+    "retire tasks[].id": "retire.tasks",
+    "retire tasks[].commitment": "retire.tasks",
+    "retire tasks[].sha256": "task.bytes",
+    "retire draw_seeds[].set": "retire.draw_seeds",
+    "retire draw_seeds[].seed": "retire.draw_seeds",
+    "retire draw_seeds[].salt": "retire.draw_seeds",
+    "retire spot_check.seed": "retire.spot_check spot_check.chosen",
+    "retire spot_check.salt": "retire.spot_check",
+    "retire spot_check.chosen": "spot_check.chosen",
+    "retire spot_check.judged": f"retire.counts; {WORD}how many were judged again",
+    "retire spot_check.differed": f"retire.counts doubt.differed; {WORD}how many came out otherwise",
+    "withdraw subject": "withdraw.task",
+    "withdraw digest": "withdraw.task",
+    "withdraw month": "run.month doubt.time",
+    "withdraw cause": "task.broken doubt.withdrawn",
+    "withdraw reason": f"{WORD}the reason in words",
+    "withdraw replacement": "withdraw.refill task.refill",
+    "key subject": "key.names",
+    "key digest": "key.names",
+    "key old": "key.order key.signatures",
+    "key new": "key.order key.signatures head.key",
+    "key size": "key.names",
+    "key signatures.old": "key.signatures",
+    "key signatures.new": "key.signatures",
+}
+"""By kind of statement and path in its predicate (`subject` and `digest` are those of the subject)."""
+
+
+def fields(form: Form, path: str = "") -> Iterator[tuple[str, str]]:
+    """Give each part of a form that has a value of its own: its path, and what it must be."""
+    if isinstance(form, list) and isinstance(form[0], dict):
+        yield from fields(form[0], path if form[1:] else f"{path}[]")
+    elif isinstance(form, dict) and not any(name.startswith("*") for name in form):
+        for name, inner in form.items():
+            yield from fields(inner, f"{path}.{name.rstrip('?')}" if path else name.rstrip("?"))
+    else:
+        yield path, words(form)
+
+
+def words(form: Form) -> str:
+    """Say in words what a value must be."""
+    if isinstance(form, list):
+        return f"{words(form[0])}, or null" if form[1:] else f"a list, each {words(form[0])}"
+    if isinstance(form, dict):
+        return "; ".join(f"{words(key.lstrip('*'))}: {words(inner)}" for key, inner in form.items())
+    name, _, null = form.partition("|")
+    text = f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else (BASIC | PATTERNS)[name][1]
+    return f"{text}, or null" if null else text
+
+
+def statement_fields() -> Iterator[tuple[str, str]]:
+    """Give every field of every statement: `<kind> <path>`, and what it must be."""
+    for kind, (name, algorithm, predicate) in STATEMENTS.items():
+        yield f"{kind} subject", words(name)
+        yield f"{kind} digest", f"{algorithm}: {words('hash')}"
+        yield from ((f"{kind} {path}", text) for path, text in fields(predicate))
+
+
+def page() -> str:
+    """Write the reference page."""
+    parts = [_HEAD]
+    for kind in STATEMENTS:
+        rows = [(field.split(" ", 1)[1], text) for field, text in statement_fields() if field.split(" ")[0] == kind]
+        parts.append(f"\n## `{kind}`\n\n| field | must be | checked by |\n|---|---|---|\n")
+        parts += [f"| `{path}` | {text} | {_checks(CHECKED[f'{kind} {path}'])} |\n" for path, text in rows]
+    for name, form in FORMS.items():
+        if name not in {TASKS, WITHDRAWN}:
+            what = "The document" if name == MANIFEST else "Each line"
+            parts.append(f"\n## `{name}`\n\n{what}:\n\n| field | must be |\n|---|---|\n")
+            parts += [f"| `{path}` | {text} |\n" for path, text in fields(form)]
+    parts.append("\n## Rules\n\n| rule | what it says |\n|---|---|\n")
+    parts += [f"| `{name}` | {sentence} |\n" for name, sentence in RULES.items()]
+    return "".join(parts)
+
+
+def _checks(entry: str) -> str:
+    rules, _, word = entry.partition(WORD)
+    named = ", ".join(f"`{rule}`" for rule in rules.rstrip("; ").split())
+    return "; ".join(part for part in (named, f"{WORD}{word}" if word else "") if part)
+
+
+_HEAD = """\
+# The log's rules
+
+Made by `python -m vault.ledger.fields`. Every field of every statement is checked by the rules that stand beside it, or
+is listed as the operator's word: nothing follows from it, and nobody can recompute it. The writer of the log refuses to
+record what breaks a rule between leaves; the audit, `docs/audit.py` and `verify.html` refuse to accept it, and name the
+rule. What the fields mean is described in [ledger formats](ledger-formats.md).
+
+A path is that of the predicate; `[]` stands for each item of a list.
+"""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
