@@ -94,10 +94,20 @@ def write() -> str:
         for defined in module.definitions:
             if defined in needed and home.setdefault(defined, name) != name:
                 raise ValueError(f"{name} and {home[defined]} both define {defined}")
-    imports = sorted({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
+    imports = _imports({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
     steps = "\n".join(f"{n:3}. {name:12} {lie}" for n, (name, (_, lie)) in enumerate(STEPS.items(), 1))
     body = "".join(_emitted(modules, needed, attributes))
-    return _formatted(HEAD.format(steps=steps, imports="\n".join(imports)) + body + FOOT)
+    return _formatted(HEAD.format(steps=steps, imports=imports) + body + FOOT)
+
+
+def _imports(lines: set[str]) -> str:
+    """Write the imports, one line for each module."""
+    plain = sorted(line for line in lines if line.startswith("import"))
+    named: dict[str, list[str]] = {}
+    for line in sorted(lines - set(plain)):
+        _, module, _, name = line.split(" ", 3)
+        named.setdefault(module, []).append(name)
+    return "\n".join([*plain, *(f"from {module} import {', '.join(names)}" for module, names in named.items())])
 
 
 def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[str]) -> Iterator[str]:
@@ -255,7 +265,8 @@ def _formatted(text: str) -> str:
     options = ("--line-length", str(COLUMNS), "--config", "format.skip-magic-trailing-comma=true")
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
     formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
-    return formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
+    plain = formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
+    return re.sub(r"\n{3,}", "\n\n", plain)
 
 
 if __name__ == "__main__":
