@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quarterturn.cli.auditing import fetch, monitor, witness
-from quarterturn.cli.auditing.auditor import Keys, PolicyFile, Previous, auditor, status_lines
+from quarterturn.cli.auditing.auditor import Accept, Keys, PolicyFile, Previous, auditor, status_lines
 from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
@@ -33,13 +33,17 @@ def audit(
     key: Keys,
     policy: PolicyFile = None,
     previous: Previous = None,
+    accept: Accept = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a release offline, without trusting anybody. Each step says what it proved."""
+    """Audit a release offline, without trusting anybody: yes, yes with doubts, or no.
+
+    Each step says what it proved. A doubt is what an honest operator can have a reason for; accept it by its number.
+    """
     from vault.ledger.audit.command import require_release
 
     require_release(bundle)
-    report = auditor(key, policy, previous)(bundle)
+    report = auditor(key, policy, previous, accept or ())(bundle)
     Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,11 +20,23 @@ PolicyFile = Annotated[
     Path | None,
     typer.Option("--policy", help="A tlog-policy: which witnesses have to have cosigned the log's heads."),
 ]
+Accept = Annotated[
+    list[int] | None,
+    typer.Option("--accept", metavar="NUMBER", help="The number of a doubt that you accept; may repeat."),
+]
 Previous = Annotated[Path | None, typer.Option("--previous", help="A file with an older checkpoint that you kept.")]
 
 
-def auditor(keys: Sequence[Path], policy: Path | None, previous: Path | None) -> Callable[[Path], AuditReport]:
+def auditor(
+    keys: Sequence[Path], policy: Path | None, previous: Path | None, accepted: Collection[int] = ()
+) -> Callable[[Path], AuditReport]:
     """Read the files that an audit needs, and give what audits the folder of a release with them.
+
+    Args:
+        keys: files with the log's keys.
+        policy: a file with a policy, or None.
+        previous: a file with an older checkpoint, or None.
+        accepted: the numbers of the doubts that the caller accepts.
 
     Raises:
         NotFound: one of the files is not there.
@@ -36,7 +48,7 @@ def auditor(keys: Sequence[Path], policy: Path | None, previous: Path | None) ->
     vkeys = [vkey for path in keys for vkey in read_keys(path)]
     checkpoint = read_checkpoint(previous) if previous else None
     witnesses = read_policy(policy) if policy else None
-    return lambda bundle: audit(bundle, vkeys, checkpoint, witnesses)
+    return lambda bundle: audit(bundle, vkeys, checkpoint, witnesses, accepted)
 
 
 def status_lines(report: AuditReport) -> Sequence[str]:
