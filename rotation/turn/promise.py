@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from rotation.calendar import Month
 from rotation.errors import NotFound
-from rotation.month.sets import Stratum
+from rotation.month.sets import COHORTS, LIFETIME, Stratum
 from rotation.month.store import Cohort, MonthStore
 from rotation.turn import access_log_head, spot_check
 from rotation.turn.plan import Plan
@@ -25,12 +25,26 @@ from vault.task.lifecycle import TaskState
 
 
 class Promises:
-    """Service that records the promises of a turn."""
+    """Service that records the promises of a turn.
+
+    Args:
+        vault: the sealed tasks.
+        ledger: the public log.
+        months: the store of cohorts.
+        server_digest: gives the SHA-256 (hex) of a server's definition by its name.
+        entropy: random bytes.
+    """
 
     def __init__(
-        self, vault: Vault, ledger: PublicLog, months: MonthStore, entropy: Callable[[int], bytes] = os.urandom
+        self,
+        vault: Vault,
+        ledger: PublicLog,
+        months: MonthStore,
+        server_digest: Callable[[str], str],
+        entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._vault, self._ledger, self._months, self._entropy = vault, ledger, months, entropy
+        self._vault, self._ledger, self._months = vault, ledger, months
+        self._server_digest, self._entropy = server_digest, entropy
 
     def promise(self, session: Session, plan: Plan) -> None:
         """Record the cohorts that enter, and the `commit` leaf of each of their tasks and of each spare."""
@@ -63,7 +77,8 @@ class Promises:
         """
         cohorts = self._months.cohorts("promised", "live")
         records = {task_id: self._vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
-        live = [record.commitment for record in records.values()]
+        live, reserve = [record.commitment for record in records.values()], self._reserve()
+        tasks = [*records.values(), *(spare for spares in reserve.values() for spare in spares)]
         previous = self._ledger.find(f"set/{month.plus(-1)}")
         seen = self._months.seen()
         statement = leaf.set_of_tasks(
@@ -71,13 +86,15 @@ class Promises:
             previous=previous,
             root=merkle.set_root(live),
             cohorts=[_cohort(cohort, records) for cohort in cohorts],
-            reserve=self._reserve(),
+            reserve={stratum: [task.commitment.hex() for task in rest] for stratum, rest in reserve.items()},
             counts={
                 "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
                 "seen": sum(record.skeleton_tag in seen for record in records.values()),
             },
             next_draw=self._next_draw(session, month),
             public_grammar=any(record.public_grammar for record in records.values()),
+            plan={"cohorts": COHORTS, "lifetime": LIFETIME},
+            servers={name: self._server_digest(name) for name in {task.server for task in tasks}},
             month_key=month_key,
             access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),
             spot_check=spot_check.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
@@ -97,21 +114,21 @@ class Promises:
         self._vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
         return commitment("draw-seed", seed, salt)
 
-    def _reserve(self) -> dict[str, Sequence[str]]:
+    def _reserve(self) -> dict[str, list[TaskRecord]]:
         """Give the committed spare tasks of each stratum, in the order of their commitments.
 
         The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always
         enter any cohort and none is ever skipped.
         """
-        reserve: dict[str, list[str]] = {}
+        reserve: dict[str, list[TaskRecord]] = {}
         used = {*self._months.taken(), *self._months.seen()}
         with closing(self._vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
             for task in committed:
                 if task.skeleton_tag not in used:
                     stratum = Stratum.of(task)
-                    reserve.setdefault(str(stratum), []).append(task.commitment.hex())
+                    reserve.setdefault(str(stratum), []).append(task)
                     used.add(task.skeleton_tag)
-        return dict(reserve)
+        return reserve
 
 
 def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:

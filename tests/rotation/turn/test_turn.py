@@ -16,6 +16,7 @@ from rotation.turn.release_steps import ReleaseSteps
 from rotation.turn.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.runs.store import RunState
+from sandbox.servers.definition import server_digest
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement
@@ -265,6 +266,13 @@ def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home):
     begun_home.rotation.run(FIRST)
     rows = (begun_home.releases / FIRST.release / "runs.jsonl").read_text().splitlines()
     assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
+
+
+def test_a_set_states_the_plan_and_the_definition_of_each_of_its_servers(begun_home):
+    says = begun_home.leaf(f"set/{FIRST}").predicate
+    assert says["plan"] == {"cohorts": len(says["cohorts"]), "lifetime": "P4M"}
+    assert says["servers"] == {name: server_digest(name) for name in ("filesystem", "git", "sqlite")}
+    assert "judge" not in says
 
 
 def test_the_next_draw_is_committed_a_turn_ahead(begun_home):

@@ -49,7 +49,7 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
-SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
+SPOT_SEED = dice("spot", 0)  # chooses one of the eight results
 
 
 class PermissiveWriter(LogWriter):
@@ -125,6 +125,8 @@ class Month:
             "counts": {"unseen": 0, "seen": len(live)},
             "next_draw": commitment("draw-seed", dice("seed"), self.salt("draw")),
             "public_grammar": True,
+            "plan": {"cohorts": len(COHORTS), "lifetime": f"P{len(COHORTS)}M"},
+            "servers": {server: dice("server", server).hex() for server, _, _ in STRATA},
         }
         self.last_set = self.log(f"set/{month}", leaf.set_of_tasks(**(facts | other)))
         self.publish()
@@ -318,7 +320,12 @@ class Month:
     def check(self, **other: object) -> None:
         """Let the retirement open the spot check, correctly or not."""
         facts = {"seed": SPOT_SEED.hex(), "salt": self.salt("spot").hex(), "chosen": 1, "judged": 1, "differed": 0}
-        self.retirement = {"spot_check": facts | other}
+        self.retirement = self.retirement | {"spot_check": facts | other}
+
+    def open_draws(self, *sets: int) -> None:
+        """Let the retirement open the seeds that the sets at these leaves promised."""
+        opening = {"seed": dice("seed").hex(), "salt": self.salt("draw").hex()}
+        self.retirement = self.retirement | {"draw_seeds": [{"set": index} | opening for index in sets]}
 
     def content(self) -> BundleContent:
         tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[RETIRED])]

@@ -47,9 +47,12 @@ def set_of_tasks(
     counts: Mapping[str, int],
     next_draw: bytes,
     public_grammar: bool,
+    plan: Mapping[str, Any],
+    servers: Mapping[str, str],
     month_key: bytes | None = None,
     access_log: tuple[int, bytes] | None = None,
     spot_check: bytes | None = None,
+    judge: Mapping[str, str] | None = None,
 ) -> bytes:
     """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -63,9 +66,12 @@ def set_of_tasks(
         counts: `{"unseen": n, "seen": n}`: live tasks of skeletons that nobody has seen, and of others.
         next_draw: commitment to the next cohort's draw seed.
         public_grammar: whether any live task was drawn from a public grammar.
+        plan: `{"cohorts": n, "lifetime": "P4M"}`: n cohorts are live at once, each for this ISO 8601 duration.
+        servers: sha256 (hex) of the definition of each server that a live or a reserve task belongs to, by its name.
         month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
         access_log: how many entries the operator's access log had, and a commitment to how it ended.
         spot_check: commitment to the seed that chooses which of the month's results are judged again.
+        judge: `{"anchors", "parameters", "rubric"}`: sha256 (hex) of what defines the model that judges, if one does.
     """
     predicate = {
         "month": month,
@@ -76,9 +82,12 @@ def set_of_tasks(
         "counts": dict(counts),
         "next_draw": next_draw.hex(),
         "public_grammar": public_grammar,
+        "plan": dict(plan),
+        "servers": dict(servers),
         **({} if month_key is None else {"month_key": month_key.hex()}),
         **({} if access_log is None else {"access_log": _access_log(*access_log)}),
         **({} if spot_check is None else {"spot_check": spot_check.hex()}),
+        **({} if judge is None else {"judge": dict(judge)}),
     }
     return statement("set", f"set/{month}", root.hex(), predicate)
 
@@ -97,6 +106,7 @@ def run_open(
     cohorts: Sequence[str],
     size: int,
     root: bytes,
+    judge: str | None = None,
 ) -> bytes:
     """Announce a run before its first task is served.
 
@@ -109,6 +119,7 @@ def run_open(
         cohorts: ids of the cohorts that it is served.
         size: size of an earlier checkpoint that covers the commits of these cohorts and the `set` statement.
         root: that checkpoint's root.
+        judge: sha256 (hex) of the canonical JSON of the set's `judge`, if a model judges the run.
     """
     predicate = {
         "run": run,
@@ -117,6 +128,7 @@ def run_open(
         "set": set_root.hex(),
         "cohorts": list(cohorts),
         "checkpoint": {"size": size, "root": root.hex()},
+        **({} if judge is None else {"judge": judge}),
     }
     return statement("run-open", f"run/{run}", commitment.hex(), predicate)
 
@@ -148,6 +160,7 @@ def retire(
     manifest: str,
     tasks: Sequence[Mapping[str, str]],
     spot_check: Mapping[str, Any] | None = None,
+    draw_seeds: Sequence[Mapping[str, Any]] = (),
 ) -> bytes:
     """Open a retired cohort.
 
@@ -158,10 +171,14 @@ def retire(
         tasks: `{"id", "commitment", "sha256"}` (hex; the hash of the canonical task), in the promised order.
         spot_check: `{"seed", "salt", "chosen", "judged", "differed"}`: what opens the month's seed (hex), and how many
             results it chose, were judged again, and came out otherwise; None where the month's set promised none.
+        draw_seeds: `{"set", "seed", "salt"}` (hex) of each draw seed that is opened: the index of the `set` leaf that
+            promised it, and what opens its commitment; by index.
     """
     predicate: dict[str, Any] = {"month": month, "cohort": cohort, "tasks": [dict(task) for task in tasks]}
     if spot_check is not None:
         predicate["spot_check"] = dict(spot_check)
+    if draw_seeds:
+        predicate["draw_seeds"] = [dict(opening) for opening in draw_seeds]
     return statement("retire", f"Historical-{month}", manifest, predicate)
 
 

@@ -130,17 +130,19 @@ def optional(shape: DocumentShape) -> DocumentShape:
     return DocumentShape(check, {"anyOf": [shape.schema, {"type": "null"}]}, written)
 
 
-def list_of(shape: DocumentShape) -> DocumentShape:
-    """A list, each item of the shape."""
+def list_of(shape: DocumentShape, *, least: int = 0) -> DocumentShape:
+    """A list of at least so many items, each of the shape; its bytes have a pattern only if it may be empty."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, list):
             raise Malformed(f"{path} must be a list", where=path)
+        if len(value) < least:
+            raise Malformed(f"{path} must have at least {least} item{'s' * (least > 1)}", where=path)
         for index, item in enumerate(value):
             shape.check(item, path and f"{path}[{index}]")
 
-    item = shape.written
-    return DocumentShape(check, {"type": "array", "items": shape.schema}, item and rf"\[(?:{item}(?:,{item})*)?\]")
+    item, schema = shape.written, {"type": "array", "items": shape.schema, **({"minItems": least} if least else {})}
+    return DocumentShape(check, schema, None if least else item and rf"\[(?:{item}(?:,{item})*)?\]")
 
 
 def single(shape: DocumentShape) -> DocumentShape:

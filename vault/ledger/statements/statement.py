@@ -177,6 +177,8 @@ _RUN = matching(r"run/[1-9][0-9]*", "run/ and a number")
 _VKEY = matching(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key")
 _SIGNATURE = matching(r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64")
 _STRATUM = matching(r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum as server/category/difficulty")
+_SERVER = matching(r"[a-z0-9-]+", "a server's name: small letters, digits and hyphens")
+_DURATION = matching(r"P[1-9][0-9]{0,2}[WMY]", "a duration in weeks, months or years, such as P4M")
 _CODE = matching(r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens")
 
 # kind: (shape of the subject's name, algorithm of its digest, shape of the predicate)
@@ -190,6 +192,7 @@ KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
                 "month_key": sha256,  # a key has 32 bytes, too
                 "access_log": record(entries=natural, commitment=sha256),
                 "spot_check": sha256,
+                "judge": record(anchors=sha256, parameters=sha256, rubric=sha256),
             },
             month=month,
             previous=optional(natural),
@@ -199,12 +202,15 @@ KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
             counts=record(unseen=natural, seen=natural),
             next_draw=sha256,
             public_grammar=boolean,
+            plan=record(cohorts=positive, lifetime=_DURATION),
+            servers=mapping_of(_SERVER, sha256),
         ),
     ),
     "run-open": (
         _RUN,
         HMAC,
         record(
+            {"judge": sha256},
             run=positive,
             month=month,
             track=_CODE,
@@ -230,7 +236,10 @@ KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
         matching(r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
         SHA,
         record(
-            {"spot_check": record(seed=sha256, salt=sha256, chosen=natural, judged=natural, differed=natural)},
+            {
+                "spot_check": record(seed=sha256, salt=sha256, chosen=natural, judged=natural, differed=natural),
+                "draw_seeds": list_of(record(set=natural, seed=sha256, salt=sha256), least=1),
+            },
             month=month,
             cohort=cohort,
             tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256)),
