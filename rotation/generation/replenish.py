@@ -11,7 +11,7 @@ from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.yield_stats import YieldStats
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from rotation.month.store import MonthStore
-from rotation.turn.promise import draw_seed
+from rotation.turn.draw_seeds import draw_seed
 from sandbox.boxes.box import Box
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState

@@ -10,12 +10,11 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.errors import NotFound
 from rotation.month.sets import COHORTS, LIFETIME, Stratum
 from rotation.month.store import Cohort, MonthStore
-from rotation.turn import access_log_head, spot_check
+from rotation.turn import access_log_head, draw_seeds, spot_check
 from rotation.turn.plan import Plan
-from vault.commitment import commitment, new_salt
+from vault.commitment import new_salt
 from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
 from vault.store.public_log import PublicLog
@@ -91,7 +90,7 @@ class Promises:
                 "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
                 "seen": sum(record.skeleton_tag in seen for record in records.values()),
             },
-            next_draw=self._next_draw(session, month),
+            next_draw=draw_seeds.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
             public_grammar=any(record.public_grammar for record in records.values()),
             plan={"cohorts": COHORTS, "lifetime": LIFETIME},
             servers={name: self._server_digest(name) for name in {task.server for task in tasks}},
@@ -109,11 +108,6 @@ class Promises:
                 self._vault.advance(task_id, "activate", session=session)
             self._months.move(session, cohort.id, "live")
 
-    def _next_draw(self, session: Session, month: Month) -> bytes:
-        seed, salt = self._entropy(32), new_salt(self._entropy)
-        self._vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
-        return commitment("draw-seed", seed, salt)
-
     def _reserve(self) -> dict[str, list[TaskRecord]]:
         """Give the committed spare tasks of each stratum, in the order of their commitments.
 
@@ -129,17 +123,6 @@ class Promises:
                     reserve.setdefault(str(stratum), []).append(task)
                     used.add(task.skeleton_tag)
         return reserve
-
-
-def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
-    """Give the seed from which the cohort that enters at the turn of `month` is drawn, 32 bytes.
-
-    Raises:
-        NotFound: the `set` statement of `month` has not been made.
-    """
-    if not vault.has_blob(f"draw-seed/{month}"):
-        raise NotFound(f"no draw seed was committed for {month}: run the turn of {month.plus(-1)} first")
-    return vault.open_blob(f"draw-seed/{month}", who=who, why="draw the next cohort")[:32]
 
 
 def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]:

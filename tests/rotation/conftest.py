@@ -73,7 +73,7 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing catches it."""
 
 
-def killed(*_: object) -> None:
+def killed(*_: object, **__: object) -> None:
     raise Killed
 
 

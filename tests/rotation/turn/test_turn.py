@@ -11,7 +11,7 @@ import pytest
 from rotation.errors import NotAllowed, Refused
 from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
-from rotation.turn import promise
+from rotation.turn import draw_seeds
 from rotation.turn.release_steps import ReleaseSteps
 from rotation.turn.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
@@ -276,7 +276,7 @@ def test_a_set_states_the_plan_and_the_definition_of_each_of_its_servers(begun_h
 
 
 def test_the_next_draw_is_committed_a_turn_ahead(begun_home):
-    seed = promise.draw_seed(FIRST, begun_home.vault, who="ada")
+    seed = draw_seeds.draw_seed(FIRST, begun_home.vault, who="ada")
     assert len(seed) == 32
     assert seed.hex() not in json.dumps([s.document() for s in leaves(begun_home)])
 
