@@ -6,8 +6,9 @@
                  or withdrawn, the next `retire` statement opens the seed, once; where no task was committed between
                  them, the first `retire` statement after the next `set` statement does
 
-Whoever has a seed and the grammars can repeat its draw. So one task of it that is live or in a reserve keeps it closed.
-The first cohorts come from a seed that nobody promised, and that is never opened.
+Whoever has a seed and the grammars can repeat its draw. So one task of it that is live or in a reserve keeps it closed,
+and a task that was drawn for a turn and not promised at it never enters (`TaskRecord.may_enter`). The first cohorts
+come from a seed that nobody promised, and that is never opened.
 """
 
 from __future__ import annotations

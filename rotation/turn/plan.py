@@ -54,9 +54,10 @@ class Planner:
         """
         first = not self._months.cohorts()
         entering = [month.plus(i + 1) for i in range(COHORTS)] if first else [month.plus(COHORTS)]
+        promised = {record.id for record in committed(self._vault)}
         with closing(self._vault.by_commitment(TaskState.REVIEWED)) as reviewed:
             allocation = allocate(
-                map(candidate, reviewed),
+                (candidate(task) for task in reviewed if task.may_enter(str(month)) or task.id in promised),
                 self._spec,
                 [retires.cohort for retires in entering],
                 taken=self._months.taken(),
@@ -76,6 +77,12 @@ class Planner:
         plan = self.plan(month)
         self._approve(plan)
         return plan
+
+
+def committed(vault: Vault) -> list[TaskRecord]:
+    """List the reviewed tasks that have a `commit` leaf, in the order of their commitments: the spare ones."""
+    with closing(vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as tasks:
+        return list(tasks)
 
 
 def candidate(record: TaskRecord) -> Candidate:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from typing import Any
 
 from sqlmodel import Session
@@ -13,14 +12,13 @@ from rotation.calendar import Month
 from rotation.month.sets import COHORTS, LIFETIME, Stratum
 from rotation.month.store import Cohort, MonthStore
 from rotation.turn import access_log_head, draw_seeds, spot_check
-from rotation.turn.plan import Plan
+from rotation.turn.plan import Plan, committed
 from vault.commitment import new_salt
 from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
 from vault.store.public_log import PublicLog
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import SPEC_VERSION
-from vault.task.lifecycle import TaskState
 
 
 class Promises:
@@ -116,12 +114,10 @@ class Promises:
         """
         reserve: dict[str, list[TaskRecord]] = {}
         used = {*self._months.taken(), *self._months.seen()}
-        with closing(self._vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
-            for task in committed:
-                if task.skeleton_tag not in used:
-                    stratum = Stratum.of(task)
-                    reserve.setdefault(str(stratum), []).append(task)
-                    used.add(task.skeleton_tag)
+        for task in committed(self._vault):
+            if task.skeleton_tag not in used:
+                reserve.setdefault(str(Stratum.of(task)), []).append(task)
+                used.add(task.skeleton_tag)
         return reserve
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rotation.calendar import Month
+from rotation.errors import Refused
 from rotation.month.sets import COHORTS, DEMO, Stratum
 from rotation.turn.draw_seeds import draw_seed
 from vault.commitment import commitment
@@ -122,22 +123,23 @@ def reserve(home: Benchmark) -> set[str]:
     return {record.id for record in home.vault.records(TaskState.REVIEWED)}
 
 
-def add(home: Benchmark, stratum: Stratum, *, last: bool = False) -> str:
+def add(home: Benchmark, stratum: Stratum, *, last: bool = False, drawn_for: Month | str = "") -> str:
     """Add a reviewed task that enters before all that are `last`, or after all others; commitments have the say."""
     while True:
         number, home.stocked = home.stocked, home.stocked + 1
         task, skeleton = Task.parse(document(number, stratum)), f"s-{number}"
-        record = home.vault.add(task, {}, author="ada", public_grammar=True, skeleton=skeleton, template="t")
+        about = {"author": "ada", "public_grammar": True, "skeleton": skeleton, "template": "t"}
+        record = home.vault.add(task, {}, drawn_for=str(drawn_for), **about)
         if (record.commitment[0] >= LAST) == last:
             for event in ("admit", "approve"):
                 home.vault.advance(record.id, event)
             return record.id
 
 
-def supply(home: Benchmark, each: int = 1, *, but: Stratum | None = None) -> None:
+def supply(home: Benchmark, each: int = 1, *, but: Stratum | None = None, drawn_for: Month | str = "") -> None:
     for stratum in DEMO.per_cohort:
         for _ in range(each * (stratum != but)):
-            add(home, stratum)
+            add(home, stratum, drawn_for=drawn_for)
 
 
 @pytest.fixture
@@ -146,9 +148,9 @@ def spare_home(tmp_path: Path, migrated: str) -> Iterator[tuple[Benchmark, str]]
     home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=1))
     supply(home, COHORTS)
     home.rotation.run(BEFORE)
-    spare = add(home, SPARED, last=True)
+    spare = add(home, SPARED, last=True, drawn_for=FIRST)
     for number in range(COHORTS):
-        supply(home)
+        supply(home, drawn_for=FIRST.plus(number))
         turn(home, FIRST.plus(number), stock=0)
     yield home, spare
     home.engine.dispose()
@@ -197,6 +199,22 @@ def test_a_withdrawn_live_task_keeps_no_seed_closed(spare_home):
     supply(home)
     turn(home, FIRST_DRAW, stock=0)
     assert opened_sets(home) == {str(FIRST_DRAW): [str(FIRST)]} == due(home)
+
+
+def test_a_drawn_task_that_was_not_promised_at_its_turn_never_enters(begun_home):
+    """Its seed is opened when the others have left, and whoever has the seed can draw it."""
+    late = add(begun_home, SPARED, last=True, drawn_for=FIRST)
+    turn(begun_home, FIRST, stock=0)
+    assert not begun_home.ledger.find(f"commit/{late}"), "the set has no reserve"
+    supply(begun_home, but=SPARED)
+    with pytest.raises(Refused, match=f"too few reviewed tasks of unseen skeletons: {SPARED} lacks 1"):
+        begun_home.rotation.run(FIRST.plus(1))
+    for number in range(1, COHORTS + 1):
+        begun_home.stock(1)
+        turn(begun_home, FIRST.plus(number), stock=0)
+    assert opened_sets(begun_home) == {str(FIRST_DRAW): [str(FIRST)]}
+    assert begun_home.vault.record(late).state is TaskState.REVIEWED
+    assert not begun_home.ledger.find(f"commit/{late}")
 
 
 @pytest.mark.parametrize("after", ["recorded", "moved"])
