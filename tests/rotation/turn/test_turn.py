@@ -23,7 +23,7 @@ from vault.ledger.statements.leaf import Statement
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, document, killed, outcome
 
 pytestmark = pytest.mark.slow
 
@@ -153,6 +153,34 @@ def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
         begun_home.rotation.run(FIRST.plus(1))
     assert begun_home.ledger.size == size
     assert begun_home.official.month() == FIRST.plus(1)
+
+
+def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(begun_home):
+    begun_home.spec = replace(DEMO, name="twice", per_cohort=dict.fromkeys(DEMO.per_cohort, 2))
+    begun_home.stock(2)
+    begun_home.reopen()
+    size = begun_home.ledger.size
+    with pytest.raises(Refused, match=r"cohort-2027-01 was promised with 6 tasks, .* 'twice' has 12: "):
+        begun_home.rotation.run(FIRST)
+    assert begun_home.ledger.size == size
+    assert begun_home.official.month() == FIRST
+
+
+def test_a_set_larger_by_one_task_is_not_refused(begun_home):
+    more = Stratum("filesystem", "composition", "easy")
+    begun_home.spec = replace(DEMO, per_cohort=dict(DEMO.per_cohort) | {more: 1})
+    begun_home.add(document(900, more), "s-900")
+    begun_home.reopen()
+    begun_home.rotation.run(FIRST)
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [6, 6, 6, 7]
+
+
+def test_withdrawals_make_no_cohort_of_another_size(begun_home):
+    """What counts is how many tasks a cohort was promised with."""
+    begun_home.withdrawals.withdraw(begun_home.months.cohorts("live")[1].tasks[:3], "they leaked", who="ada")
+    begun_home.stock(1)
+    begun_home.rotation.run(FIRST)
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [3, 6, 6, 6]
 
 
 def test_turns_come_in_order_and_once(begun_home):
