@@ -467,10 +467,17 @@ class Application:
         checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
         closing = ClosingSteps(months, self.withdrawals, self.official, checks)
         release = ReleaseSteps(vault, ledger, months, self.run_ledger, self.withdrawals, folder=self.places.releases)
-        promises = Promises(vault, ledger, months, self.entropy)
+        promises = Promises(vault, ledger, months, self.server_digest, self.entropy)
         attester = Attester(self.month_key, self.public, ledger, months)
         activation = ActivationSteps(ledger, months, planner, promises, attester)
         return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
+
+    @cached_property
+    def server_digest(self) -> Callable[[str], str]:
+        """What gives the digest of a server's definition by its name, for the log."""
+        from sandbox.servers.definition import server_digest
+
+        return server_digest
 
     def _judge_again(self) -> JudgeAgain:
         from sandbox.runs.rejudge import JudgeAgain

@@ -58,9 +58,18 @@ class Drafts:
         self._engine, self._vault, self._clock = engine, vault, clock
 
     def keep(
-        self, draft: Draft, admission: Admission, *, author: str, public_grammar: bool, session: Session | None = None
+        self,
+        draft: Draft,
+        admission: Admission,
+        *,
+        author: str,
+        public_grammar: bool,
+        drawn_for: str = "",
+        session: Session | None = None,
     ) -> TaskRecord:
         """Seal a draft and its evidence; it is `admitted` afterwards, or `rejected`.
+
+        `drawn_for` is the month at whose turn a draw enters whose seed was promised in the log.
 
         Raises:
             Refused: there is a task with this id.
@@ -77,6 +86,7 @@ class Drafts:
                 public_grammar=public_grammar,
                 skeleton=draft.skeleton,
                 template=draft.template,
+                drawn_for=drawn_for,
                 session=own,
             )
             self._vault.seal_blob(_evidence(draft.id), json.dumps(evidence).encode(), own)

@@ -99,7 +99,7 @@ class TurnPreview:
             self._rotation.plan(month)
         except Refused as refused:  # its words are strata and counts
             yield _sentence(str(refused))
-            if waiting := len(self._vault.records(TaskState.ADMITTED)):
+            if waiting := sum(record.may_enter(str(month)) for record in self._vault.records(TaskState.ADMITTED)):
                 yield f"{waiting} admitted tasks wait for a reviewer: `quarterturn task review`."
 
     def _signatures(self, month: Month) -> Iterator[str]:

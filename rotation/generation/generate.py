@@ -79,6 +79,7 @@ class TaskGenerator:
         self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
         self._mix, self._workers = mix, workers
         self._known: Collection[str] = ()
+        self._drawn_for = ""
 
     def fill(
         self,
@@ -89,6 +90,7 @@ class TaskGenerator:
         around: ExistingTasks,
         barred: Collection[str] = (),
         kept: Mapping[Stratum, Collection[str]] = MappingProxyType({}),
+        drawn_for: str = "",
         on_done: Callable[[], None] = lambda: None,
     ) -> YieldStats:
         """Draw and admit the wanted number of tasks of each stratum, each of a skeleton of its own.
@@ -100,6 +102,7 @@ class TaskGenerator:
             around: the tasks that there are already.
             barred: skeleton tags that may not be drawn: live or seen.
             kept: the skeleton tags of what this draw, interrupted, kept of each stratum; they count no more.
+            drawn_for: the month at whose turn the draw enters, if the log promised the seed for it.
             on_done: called once for each admitted task.
 
         Raises:
@@ -111,6 +114,7 @@ class TaskGenerator:
         used = {ids[tag] for tag in barred if tag in ids}
         started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
         self._known, self._around = {record.id for record in self._vault.records()}, around
+        self._drawn_for = drawn_for
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
         with ThreadPoolExecutor(self._workers, thread_name_prefix="prove") as pool:
             try:
@@ -149,7 +153,7 @@ class TaskGenerator:
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: YieldStats, author: str) -> bool:
         grammar = self._grammars[line.stratum.server]
         file = grammar.templates[draft.template.rpartition("/")[2]].file
-        self._store.keep(draft, admission, author=author, public_grammar=grammar.public)
+        self._store.keep(draft, admission, author=author, public_grammar=grammar.public, drawn_for=self._drawn_for)
         tally.count(draft, admission, file)
         line.failures = 0 if admission.ok else line.failures + 1
         if line.failures >= MOST_FAILURES:

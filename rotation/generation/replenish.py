@@ -6,12 +6,14 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
+from rotation.calendar import Month
 from rotation.generation.generate import TaskGenerator
 from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.yield_stats import YieldStats
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from rotation.month.store import MonthStore
-from rotation.turn.promise import draw_seed
+from rotation.turn.draw_seeds import draw_seed
+from rotation.turn.plan import committed
 from sandbox.boxes.box import Box
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState
@@ -41,11 +43,17 @@ class Replenishment:
     def wanted(self) -> dict[Stratum, int]:
         """Count the tasks that the next turn needs of each stratum beyond those that wait for it already.
 
-        Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot.
+        Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot,
+        nor can one of an earlier draw that was not promised at its turn.
         """
         cohorts = 1 if self._months.cohorts() else COHORTS
-        barred = self._known.spent()
-        usable = {(Stratum.of(record), record.skeleton_tag) for record in self._ready()}
+        barred, month = self._known.spent(), self._promised_month()
+        promised = {record.id for record in committed(self._vault)}
+        usable = {
+            (Stratum.of(record), record.skeleton_tag)
+            for record in self._ready()
+            if record.may_enter(month) or record.id in promised
+        }
         ready = Counter(stratum for stratum, tag in usable if tag not in barred)
         needed = {stratum: cohorts * count + self._spec.reserve for stratum, count in self._spec.per_cohort.items()}
         return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
@@ -59,11 +67,11 @@ class Replenishment:
         later draw that was interrupted gives, when it is made again, the tasks that it would have given: what the same
         seed gave already is passed over and not barred within its stratum.
         """
-        turns = [turn for turn in self._months.turns() if turn.finished]
-        seed = draw_seed(turns[-1].month.plus(1), self._vault, who=author) if turns else os.urandom(32)
+        month = self._promised_month()
+        seed = draw_seed(Month.parse(month), self._vault, who=author) if month else os.urandom(32)
         barred, kept = self._known.spent(), defaultdict[Stratum, set[str]](set)
         for record in self._ready():
-            of_this_draw = turns and record.created_at >= turns[-1].started_at
+            of_this_draw = month and record.drawn_for == month
             (kept[Stratum.of(record)] if of_this_draw else barred).add(record.skeleton_tag)
         return self._generator(author, box).fill(
             missing,
@@ -72,8 +80,14 @@ class Replenishment:
             around=self._known.index(who=author),
             barred=barred,
             kept=kept,
+            drawn_for=month,
             on_done=on_done,
         )
+
+    def _promised_month(self) -> str:
+        """Give the month of the next turn, for whose draw the log promised a seed; empty before the first turn."""
+        turns = [turn for turn in self._months.turns() if turn.finished]
+        return str(turns[-1].month.plus(1)) if turns else ""
 
     def _ready(self) -> Iterator[TaskRecord]:
         for state in (TaskState.ADMITTED, TaskState.REVIEWED):

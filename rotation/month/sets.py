@@ -14,6 +14,10 @@ from rotation.errors import NotFound
 from vault.store.tasks import TaskRecord
 
 COHORTS = 4
+"""How many cohorts are live at once: one enters and one retires with each month."""
+
+LIFETIME = f"P{COHORTS}M"
+"""How long a cohort is live, as an ISO 8601 duration; the very first ones are live for one month to COHORTS months."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

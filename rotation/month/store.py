@@ -123,6 +123,12 @@ class MonthStore:
         """Set a cohort's state."""
         session.exec(select(CohortRow).where(CohortRow.id == cohort)).one().state = state
 
+    def promised_size(self, cohort: str) -> int:
+        """Count the tasks that a cohort had when it was promised, whatever was withdrawn since."""
+        query = select(func.count()).where(MemberRow.cohort_id == cohort, MemberRow.since_leaf == 0)
+        with Session(self._engine) as session:
+            return session.exec(query).one()
+
     def home_of(self, task_id: str) -> str | None:
         """Name the cohort that a task belongs to, or None."""
         with Session(self._engine) as session:

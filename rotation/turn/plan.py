@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from rotation.calendar import Month
+from rotation.errors import Refused
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.sets import COHORTS, SetSpec, Stratum
 from rotation.month.store import Cohort, MonthStore
@@ -50,13 +51,15 @@ class Planner:
         """Give the plan of the turn of `month`; changes nothing.
 
         Raises:
-            Refused: too few tasks are ready to enter.
+            Refused: too few tasks are ready to enter, or the set's cohorts have another size than the live ones.
         """
+        self._require_even_cohorts(month)
         first = not self._months.cohorts()
         entering = [month.plus(i + 1) for i in range(COHORTS)] if first else [month.plus(COHORTS)]
+        promised = {record.id for record in committed(self._vault)}
         with closing(self._vault.by_commitment(TaskState.REVIEWED)) as reviewed:
             allocation = allocate(
-                map(candidate, reviewed),
+                (candidate(task) for task in reviewed if task.may_enter(str(month)) or task.id in promised),
                 self._spec,
                 [retires.cohort for retires in entering],
                 taken=self._months.taken(),
@@ -65,6 +68,18 @@ class Planner:
         enter = {retires: allocation.cohorts[retires.cohort] for retires in entering}
         reserve = tuple(spare for rest in allocation.reserve.values() for spare in rest)
         return Plan(month, self._months.cohort_retiring(month), enter, reserve)
+
+    def _require_even_cohorts(self, month: Month) -> None:
+        """Refuse a set whose cohorts differ from those that stay live by more than one task, as they were promised."""
+        size = self._spec.cohort_size
+        for cohort in self._months.cohorts("promised", "live"):
+            promised = self._months.promised_size(cohort.id)
+            if cohort.retires > month and abs(promised - size) > 1:
+                raise Refused(
+                    f"{cohort.id} was promised with {promised} tasks, and a cohort of the set '{self._spec.name}' has "
+                    f"{size}: cohorts that are live together have the same size. Set `benchmark.set` in the home's "
+                    "settings back to the set that the home was made with"
+                )
 
     def approved(self, month: Month) -> Plan:
         """Give the plan of the turn of `month`, which may be carried out.
@@ -76,6 +91,12 @@ class Planner:
         plan = self.plan(month)
         self._approve(plan)
         return plan
+
+
+def committed(vault: Vault) -> list[TaskRecord]:
+    """List the reviewed tasks that have a `commit` leaf, in the order of their commitments: the spare ones."""
+    with closing(vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as tasks:
+        return list(tasks)
 
 
 def candidate(record: TaskRecord) -> Candidate:

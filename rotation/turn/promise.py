@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.errors import NotFound
-from rotation.month.sets import Stratum
+from rotation.month.sets import COHORTS, LIFETIME, Stratum
 from rotation.month.store import Cohort, MonthStore
-from rotation.turn import access_log_head, spot_check
-from rotation.turn.plan import Plan
-from vault.commitment import commitment, new_salt
+from rotation.turn import access_log_head, draw_seeds, spot_check
+from rotation.turn.plan import Plan, committed
+from vault.commitment import new_salt
 from vault.ledger.statements import leaf
 from vault.ledger.tree import merkle
 from vault.store.public_log import PublicLog
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.document import SPEC_VERSION
-from vault.task.lifecycle import TaskState
 
 
 class Promises:
-    """Service that records the promises of a turn."""
+    """Service that records the promises of a turn.
+
+    Args:
+        vault: the sealed tasks.
+        ledger: the public log.
+        months: the store of cohorts.
+        server_digest: gives the SHA-256 (hex) of a server's definition by its name.
+        entropy: random bytes.
+    """
 
     def __init__(
-        self, vault: Vault, ledger: PublicLog, months: MonthStore, entropy: Callable[[int], bytes] = os.urandom
+        self,
+        vault: Vault,
+        ledger: PublicLog,
+        months: MonthStore,
+        server_digest: Callable[[str], str],
+        entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._vault, self._ledger, self._months, self._entropy = vault, ledger, months, entropy
+        self._vault, self._ledger, self._months = vault, ledger, months
+        self._server_digest, self._entropy = server_digest, entropy
 
     def promise(self, session: Session, plan: Plan) -> None:
         """Record the cohorts that enter, and the `commit` leaf of each of their tasks and of each spare."""
@@ -63,7 +74,8 @@ class Promises:
         """
         cohorts = self._months.cohorts("promised", "live")
         records = {task_id: self._vault.record(task_id) for cohort in cohorts for task_id in cohort.tasks}
-        live = [record.commitment for record in records.values()]
+        live, reserve = [record.commitment for record in records.values()], self._reserve()
+        tasks = [*records.values(), *(spare for spares in reserve.values() for spare in spares)]
         previous = self._ledger.find(f"set/{month.plus(-1)}")
         seen = self._months.seen()
         statement = leaf.set_of_tasks(
@@ -71,13 +83,15 @@ class Promises:
             previous=previous,
             root=merkle.set_root(live),
             cohorts=[_cohort(cohort, records) for cohort in cohorts],
-            reserve=self._reserve(),
+            reserve={stratum: [task.commitment.hex() for task in rest] for stratum, rest in reserve.items()},
             counts={
                 "unseen": sum(record.skeleton_tag not in seen for record in records.values()),
                 "seen": sum(record.skeleton_tag in seen for record in records.values()),
             },
-            next_draw=self._next_draw(session, month),
+            next_draw=draw_seeds.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
             public_grammar=any(record.public_grammar for record in records.values()),
+            plan={"cohorts": COHORTS, "lifetime": LIFETIME},
+            servers={name: self._server_digest(name) for name in {task.server for task in tasks}},
             month_key=month_key,
             access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),
             spot_check=spot_check.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
@@ -92,37 +106,19 @@ class Promises:
                 self._vault.advance(task_id, "activate", session=session)
             self._months.move(session, cohort.id, "live")
 
-    def _next_draw(self, session: Session, month: Month) -> bytes:
-        seed, salt = self._entropy(32), new_salt(self._entropy)
-        self._vault.seal_blob(f"draw-seed/{month}", seed + salt, session=session)
-        return commitment("draw-seed", seed, salt)
-
-    def _reserve(self) -> dict[str, Sequence[str]]:
+    def _reserve(self) -> dict[str, list[TaskRecord]]:
         """Give the committed spare tasks of each stratum, in the order of their commitments.
 
         The skeleton of each is neither live, nor seen, nor that of another spare, so that the next spare may always
         enter any cohort and none is ever skipped.
         """
-        reserve: dict[str, list[str]] = {}
+        reserve: dict[str, list[TaskRecord]] = {}
         used = {*self._months.taken(), *self._months.seen()}
-        with closing(self._vault.by_commitment(TaskState.REVIEWED, leaf="commit/")) as committed:
-            for task in committed:
-                if task.skeleton_tag not in used:
-                    stratum = Stratum.of(task)
-                    reserve.setdefault(str(stratum), []).append(task.commitment.hex())
-                    used.add(task.skeleton_tag)
-        return dict(reserve)
-
-
-def draw_seed(month: Month, vault: Vault, *, who: str) -> bytes:
-    """Give the seed from which the cohort that enters at the turn of `month` is drawn, 32 bytes.
-
-    Raises:
-        NotFound: the `set` statement of `month` has not been made.
-    """
-    if not vault.has_blob(f"draw-seed/{month}"):
-        raise NotFound(f"no draw seed was committed for {month}: run the turn of {month.plus(-1)} first")
-    return vault.open_blob(f"draw-seed/{month}", who=who, why="draw the next cohort")[:32]
+        for task in committed(self._vault):
+            if task.skeleton_tag not in used:
+                reserve.setdefault(str(Stratum.of(task)), []).append(task)
+                used.add(task.skeleton_tag)
+        return reserve
 
 
 def _cohort(cohort: Cohort, records: Mapping[str, TaskRecord]) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rotation.month.store import Cohort, MonthStore, Turn
 from rotation.runs.run_ledger import PUBLISH, WHO, RunLedger
 from rotation.runs.withdrawal import Withdrawals
 from rotation.turn import spot_check
+from rotation.turn.draw_seeds import DrawSeeds
 from vault.canonical import canonical
 from vault.ledger.release.bundle import BundleContent, TaskOpening, write_bundle
 from vault.ledger.statements import leaf
@@ -51,6 +53,7 @@ class ReleaseSteps:
                 for task in content.tasks
             ],
             spot_check=spot_check.opened(turn),
+            draw_seeds=self._draw_seeds(turn, cohort),
         )
         with self._months.transaction() as session:
             self._ledger.record(f"retire/{turn.month}", statement, session=session)
@@ -118,6 +121,10 @@ class ReleaseSteps:
             entry.leaf for entry in withdrawals if entry.cohort is None and (before is None or before < entry.leaf)
         ]
         return [entry.task for entry in withdrawals if entry.cohort == cohort.id or entry.leaf in spare]
+
+    def _draw_seeds(self, turn: Turn, cohort: Cohort) -> list[dict[str, Any]]:
+        first = min(each.entered for each in self._months.cohorts())
+        return DrawSeeds(self._vault, self._ledger).openings(first, turn.month, cohort.tasks, who=WHO)
 
     def _opening(self, task_id: str, turn: Turn) -> TaskOpening:
         opened = self._vault.open(task_id, who=WHO, why=f"{PUBLISH}{turn.month.release}")

@@ -42,6 +42,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import Runs
 from sandbox.runs.submission import Submission
+from sandbox.servers.definition import server_digest
 from sandbox.transcript import CallRecord, Transcript
 from vault.database import open_engine
 from vault.keys.ring import FileKeyRing
@@ -73,7 +74,7 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing catches it."""
 
 
-def killed(*_: object) -> None:
+def killed(*_: object, **__: object) -> None:
     raise Killed
 
 
@@ -181,7 +182,7 @@ class Benchmark:
         self.official = OfficialRuns(months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
         self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
         self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
-        self.promises = Promises(vault, ledger, months)
+        self.promises = Promises(vault, ledger, months, server_digest)
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
         self.rotation = self.signed_by(self.month_key)

@@ -154,6 +154,12 @@ class PublicLog:
         with Session(self._engine) as session:
             return session.exec(select(LeafRow.number).where(LeafRow.key == key)).one_or_none()
 
+    def keys(self, prefix: str, start: int, end: int) -> list[str]:
+        """List the keys that begin with `prefix` of the leaves `[start, end)`, in the order of the log."""
+        within = (LeafRow.number >= start, LeafRow.number < end, col(LeafRow.key).startswith(prefix, autoescape=True))
+        with Session(self._engine) as session:
+            return list(session.exec(select(LeafRow.key).where(*within).order_by(col(LeafRow.number))).all())
+
     def index_of(self, key: str) -> int:
         """Give the index of the leaf that was recorded under `key`.
 

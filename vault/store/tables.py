@@ -51,6 +51,7 @@ class TaskRow(SealedColumns, table=True):
     author: str = Field(max_length=200)
     public_grammar: bool
     traceable: bool
+    drawn_for: str = Field(max_length=7)
     commitment: bytes = Field(sa_type=LargeBinary, unique=True)
     provenance_commitment: bytes = Field(sa_type=LargeBinary, unique=True)
     created_at: datetime = Field(sa_type=UTCDateTime)

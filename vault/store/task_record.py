@@ -30,6 +30,8 @@ class TaskRecord:
         author: who wrote it, or the draw that made it.
         public_grammar: whether anybody may read the grammar that it was drawn from.
         traceable: whether each submitter is served a variant of their own, so that a leaked text names its run.
+        drawn_for: the month (`YYYY-MM`) at whose turn the draw enters that made it, if the draw's seed was promised in
+            the log; otherwise empty.
         commitment: 32 bytes.
         provenance_commitment: 32 bytes.
         created_at: when it was added, in UTC.
@@ -45,6 +47,7 @@ class TaskRecord:
     author: str
     public_grammar: bool
     traceable: bool
+    drawn_for: str
     commitment: bytes
     provenance_commitment: bytes
     created_at: datetime
@@ -60,6 +63,14 @@ class TaskRecord:
             raise Broken(f"Task {row.id} is in the state {row.state!r}, which does not exist: the row was changed.")
         columns = {name: getattr(row, name) for name in cls.__dataclass_fields__}
         return cls(**columns | {"state": TaskState(row.state)})
+
+    def may_enter(self, month: str) -> bool:
+        """Say whether it may be promised at the turn of `month`, if it was not promised before.
+
+        The log opens a draw's seed once all tasks that were promised at its turn have left. One that was promised later
+        would be live then, and whoever has the seed can repeat the draw.
+        """
+        return self.drawn_for in {"", month}
 
     def row(self, sealed: Sealed) -> TaskRow:
         """Make the row that holds this record and a sealed content."""

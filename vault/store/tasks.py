@@ -81,9 +81,12 @@ class Vault:
         public_grammar: bool,
         skeleton: str,
         template: str,
+        drawn_for: str = "",
         session: Session | None = None,
     ) -> TaskRecord:
         """Commit to a task and its provenance, and keep both sealed, as a draft.
+
+        The other arguments are fields of its record (`vault.store.task_record`).
 
         Raises:
             Refused: there is a task with this id.
@@ -106,6 +109,7 @@ class Vault:
                 author=author,
                 public_grammar=public_grammar,
                 traceable=task.variant_key is not None,
+                drawn_for=drawn_for,
                 commitment=opened.commitment,
                 provenance_commitment=opened.provenance_commitment,
                 created_at=self._now(),

@@ -15,6 +15,7 @@ from rotation.errors import NotFound, Refused
 from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_FAILURES, TaskGenerator
 from rotation.generation.grammars import shipped_grammars
+from rotation.generation.replenish import Replenishment
 from rotation.month.sets import DEMO, SETS, Stratum
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -258,6 +259,73 @@ def test_a_spare_task_whose_skeleton_is_live_does_not_count(live, document):
     house.vault.advance(task.id, "admit")
     assert house.replenishment.wanted() == {EASY: 1}
     house.close()
+
+
+@pytest.fixture
+def unstocked(live):
+    """Give a home in its first month without a spare task."""
+    house = Application(live, None)
+    for record in house.vault.records("reviewed"):
+        house.vault.advance(record.id, "withdraw")
+    yield house
+    house.close()
+
+
+def replenish(house, wanted, prover=None):
+    grammars = house.drawn_grammars("ada")
+    generator = lambda *_: TaskGenerator(grammars, house.vault, house.drafts, prover or Prover(), workers=1)  # noqa: E731
+    supply = Replenishment(house.vault, house.months, house.spec, house.known_tasks, generator)
+    return supply.fill(wanted, box=house.box(), author="ada")
+
+
+def test_what_is_drawn_from_a_promised_seed_is_of_that_months_draw(unstocked):
+    (task_id,) = replenish(unstocked, {EASY: 1}).admitted
+    assert unstocked.vault.record(task_id).drawn_for == "2026-12"
+
+
+def test_before_the_first_turn_no_seed_is_promised(house):
+    (task_id,) = replenish(house, {EASY: 1}).admitted
+    assert house.vault.record(task_id).drawn_for == ""
+
+
+def admitted(house, document, number, month):
+    """Add an admitted task of the draw of a month, and give its skeleton's tag."""
+    task, about = Task.parse(document(EASY, number)), {"author": "ada", "public_grammar": False, "template": "t"}
+    record = house.vault.add(task, {}, skeleton=f"s/{number}", drawn_for=month, **about)
+    house.vault.advance(record.id, "admit")
+    return record.skeleton_tag
+
+
+def test_a_task_of_an_earlier_draw_does_not_count(unstocked, document):
+    admitted(unstocked, document, 70, "2026-11")
+    assert unstocked.replenishment.wanted()[EASY] == 1
+    admitted(unstocked, document, 71, "2026-12")
+    assert EASY not in unstocked.replenishment.wanted()
+
+
+def test_an_imported_task_counts_at_any_turn(unstocked, document):
+    admitted(unstocked, document, 70, "")
+    assert EASY not in unstocked.replenishment.wanted()
+
+
+def test_an_interrupted_draw_resumes_with_what_it_kept_and_bars_what_others_gave(unstocked, document):
+    drawn, earlier, imported = (admitted(unstocked, document, n, m) for n, m in
+                                enumerate(("2026-12", "2026-11", ""), 70))  # fmt: skip
+    calls = []
+
+    class Recorder:
+        def fill(self, wanted, seed, **more):
+            calls.append((wanted, len(seed), more))
+
+    supply = Replenishment(
+        unstocked.vault, unstocked.months, unstocked.spec, unstocked.known_tasks, lambda *_: Recorder()
+    )
+    supply.fill({EASY: 1}, box=unstocked.box(), author="ada")
+    ((wanted, size, more),) = calls
+    assert (wanted, size, more["drawn_for"]) == ({EASY: 1}, 32, "2026-12")
+    assert more["kept"] == {EASY: {drawn}}
+    assert {earlier, imported} <= more["barred"]
+    assert drawn not in more["barred"]
 
 
 # -- the dev set ------------------------------------------------------------------------------------------------------

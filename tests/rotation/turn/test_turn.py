@@ -11,18 +11,19 @@ import pytest
 from rotation.errors import NotAllowed, Refused
 from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
-from rotation.turn import promise
+from rotation.turn import draw_seeds
 from rotation.turn.release_steps import ReleaseSteps
 from rotation.turn.turn import STEPS
 from sandbox.errors import Refused as NotSubmittable
 from sandbox.runs.store import RunState
+from sandbox.servers.definition import server_digest
 from vault.ledger import browser
 from vault.ledger.audit.verify import audit
 from vault.ledger.statements.leaf import Statement
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, killed, outcome
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, document, killed, outcome
 
 pytestmark = pytest.mark.slow
 
@@ -154,6 +155,34 @@ def test_too_few_tasks_stop_a_turn_before_anything_happens(begun_home):
     assert begun_home.official.month() == FIRST.plus(1)
 
 
+def test_a_set_of_another_size_is_refused_while_cohorts_of_this_one_are_live(begun_home):
+    begun_home.spec = replace(DEMO, name="twice", per_cohort=dict.fromkeys(DEMO.per_cohort, 2))
+    begun_home.stock(2)
+    begun_home.reopen()
+    size = begun_home.ledger.size
+    with pytest.raises(Refused, match=r"cohort-2027-01 was promised with 6 tasks, .* 'twice' has 12: "):
+        begun_home.rotation.run(FIRST)
+    assert begun_home.ledger.size == size
+    assert begun_home.official.month() == FIRST
+
+
+def test_a_set_larger_by_one_task_is_not_refused(begun_home):
+    more = Stratum("filesystem", "composition", "easy")
+    begun_home.spec = replace(DEMO, per_cohort=dict(DEMO.per_cohort) | {more: 1})
+    begun_home.add(document(900, more), "s-900")
+    begun_home.reopen()
+    begun_home.rotation.run(FIRST)
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [6, 6, 6, 7]
+
+
+def test_withdrawals_make_no_cohort_of_another_size(begun_home):
+    """What counts is how many tasks a cohort was promised with."""
+    begun_home.withdrawals.withdraw(begun_home.months.cohorts("live")[1].tasks[:3], "they leaked", who="ada")
+    begun_home.stock(1)
+    begun_home.rotation.run(FIRST)
+    assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [3, 6, 6, 6]
+
+
 def test_turns_come_in_order_and_once(begun_home):
     with pytest.raises(NotAllowed, match="the next turn is 2026-12"):
         begun_home.rotation.run(FIRST.plus(3))
@@ -267,8 +296,15 @@ def test_a_second_run_of_a_submitter_is_their_second_attempt(begun_home):
     assert [json.loads(row)["opening"]["attempt"] for row in rows] == [1, 2]
 
 
+def test_a_set_states_the_plan_and_the_definition_of_each_of_its_servers(begun_home):
+    says = begun_home.leaf(f"set/{FIRST}").predicate
+    assert says["plan"] == {"cohorts": len(says["cohorts"]), "lifetime": "P4M"}
+    assert says["servers"] == {name: server_digest(name) for name in ("filesystem", "git", "sqlite")}
+    assert "judge" not in says
+
+
 def test_the_next_draw_is_committed_a_turn_ahead(begun_home):
-    seed = promise.draw_seed(FIRST, begun_home.vault, who="ada")
+    seed = draw_seeds.draw_seed(FIRST, begun_home.vault, who="ada")
     assert len(seed) == 32
     assert seed.hex() not in json.dumps([s.document() for s in leaves(begun_home)])
 

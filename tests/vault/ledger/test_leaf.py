@@ -37,16 +37,19 @@ def a_set(**other):
         "counts": {"unseen": 2, "seen": 0},
         "next_draw": H,
         "public_grammar": False,
+        "plan": {"cohorts": 4, "lifetime": "P4M"},
+        "servers": {"git": H.hex()},
         "month_key": H,
         "access_log": (3, H),
         "spot_check": H,
+        "judge": {"anchors": H.hex(), "parameters": H.hex(), "rubric": H.hex()},
     }
     return leaf.set_of_tasks(**(facts | other))
 
 
 def a_run(**other):
     facts = {"run": 7, "commitment": H, "month": "2026-12", "track": "docker", "set_root": H}
-    return leaf.run_open(**(facts | {"cohorts": ["cohort-2026-12"], "size": 3, "root": H} | other))
+    return leaf.run_open(**(facts | {"cohorts": ["cohort-2026-12"], "size": 3, "root": H, "judge": H.hex()} | other))
 
 
 def a_score(**other):
@@ -70,6 +73,7 @@ GOOD = {
         manifest=H.hex(),
         tasks=[{"id": TASK, "commitment": H.hex(), "sha256": H.hex()}],
         spot_check={"seed": H.hex(), "salt": H.hex(), "chosen": 9, "judged": 8, "differed": 1},
+        draw_seeds=[{"set": place, "seed": H.hex(), "salt": H.hex()} for place in (3, 7)],
     ),
     "withdraw": leaf.withdraw(TASK, H, month="2026-12", reason="it leaked", replacement=OTHER),
     "key": keys(),
@@ -105,6 +109,9 @@ FREE = {
     ("predicate", "month_key"),
     ("predicate", "access_log"),
     ("predicate", "spot_check"),
+    ("predicate", "judge"),
+    ("predicate", "draw_seeds"),
+    ("predicate", "servers", "git"),
     ("predicate", "reserve", "git/recovery/hard"),
     ("predicate", "reserve", "git/recovery/hard", 0),
 }
@@ -134,6 +141,12 @@ def test_every_place_is_checked(kind):
         lambda: a_set(cohorts=[cohort(TASK) | {"id": "cohort-2027-01"}]),
         lambda: a_set(cohorts=[cohort(TASK) | {"count": 2}]),
         lambda: a_set(reserve={"git": []}),
+        lambda: a_set(servers={"Git": H.hex()}),
+        lambda: a_set(plan={"cohorts": 0, "lifetime": "P4M"}),
+        *(
+            lambda lifetime=lifetime: a_set(plan={"cohorts": 4, "lifetime": lifetime})
+            for lifetime in ("P0M", "P04M", "P1000W", "P4D", "P1Y4M", "4M", "P4M\n")
+        ),
         lambda: a_run(run=0),
         lambda: a_run(size=0),
         lambda: a_run(track="Docker Image"),

@@ -53,7 +53,18 @@ def test_a_first_migration_can_be_written_from_the_tables(url, wanted):
 
 def test_a_tasks_row_holds_only_what_is_public_sealed_or_keyed():
     assert set(TaskRow.__table__.columns.keys()) == {
-        *("id", "state", "server", "category", "difficulty", "author", "public_grammar", "created_at", "traceable"),
+        *(
+            "id",
+            "state",
+            "server",
+            "category",
+            "difficulty",
+            "author",
+            "public_grammar",
+            "created_at",
+            "traceable",
+            "drawn_for",
+        ),
         *("skeleton_tag", "template_tag", "commitment", "provenance_commitment"),
         *("key_id", "wrapped_key", "nonce", "ciphertext"),
     }

@@ -30,6 +30,12 @@ const listOf = (shape) => (value, path) => {
   value.forEach((item, place) => shape(item, `${path}[${place}]`));
 };
 
+/** @param {Shape} shape @returns {Shape} */
+const someOf = (shape) => (value, path) => {
+  listOf(shape)(value, path);
+  if (!value.length) throw new No(`${path} must have at least 1 item`);
+};
+
 /** @type {Shape} */
 const anything = (value, path) => {
   if (value === null || typeof value !== "object" || Array.isArray(value)) throw new No(`${path} must be an object`);

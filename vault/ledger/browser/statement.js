@@ -7,6 +7,8 @@ const runName = matching(/^run\/[1-9][0-9]*$/, "run/ and a number");
 const verifierKey = matching(/^[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+$/, "a verifier key");
 const signature = matching(/^[A-Za-z0-9+/]{85}[AQgw]==$/, "the 64 bytes of a signature in base64");
 const stratum = matching(/^[a-z0-9-]+\/[a-z0-9-]+\/[a-z]+$/, "a stratum as server/category/difficulty");
+const serverName = matching(/^[a-z0-9-]+$/, "a server's name: small letters, digits and hyphens");
+const duration = matching(/^P[1-9][0-9]{0,2}[WMY]$/, "a duration in weeks, months or years, such as P4M");
 const version = matching(/^(?:0|[1-9][0-9]{0,8})(?:\.(?:0|[1-9][0-9]{0,8})){2}$/, "a version such as 1.0.0");
 
 /** kind: the shape of its subject's name, the algorithm of its digest, the shape of its predicate */
@@ -27,21 +29,31 @@ const KINDS = {
         counts: record({ unseen: natural, seen: natural }),
         next_draw: digest,
         public_grammar: boolean,
+        plan: record({ cohorts: positive, lifetime: duration }),
+        servers: mappingOf(serverName, digest),
       },
-      { month_key: digest, access_log: record({ entries: natural, commitment: digest }), spot_check: digest },
+      {
+        month_key: digest,
+        access_log: record({ entries: natural, commitment: digest }),
+        spot_check: digest,
+        judge: record({ anchors: digest, parameters: digest, rubric: digest }),
+      },
     ),
   ],
   "run-open": [
     runName,
     HMAC,
-    record({
-      run: positive,
-      month: monthName,
-      track: word,
-      set: digest,
-      cohorts: listOf(cohortName),
-      checkpoint: record({ size: positive, root: digest }),
-    }),
+    record(
+      {
+        run: positive,
+        month: monthName,
+        track: word,
+        set: digest,
+        cohorts: listOf(cohortName),
+        checkpoint: record({ size: positive, root: digest }),
+      },
+      { judge: digest },
+    ),
   ],
   score: [
     runName,
@@ -65,7 +77,10 @@ const KINDS = {
         cohort: cohortName,
         tasks: listOf(record({ id: taskId, commitment: digest, sha256: digest })),
       },
-      { spot_check: record({ seed: digest, salt: digest, chosen: natural, judged: natural, differed: natural }) },
+      {
+        spot_check: record({ seed: digest, salt: digest, chosen: natural, judged: natural, differed: natural }),
+        draw_seeds: someOf(record({ set: natural, seed: digest, salt: digest })),
+      },
     ),
   ],
   withdraw: [taskId, HMAC, record({ month: monthName, reason: anyText, replacement: orNull(taskId) })],

@@ -212,6 +212,7 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         sa.Column("author", sa.String(length=200), nullable=False),
         sa.Column("public_grammar", sa.Boolean(), nullable=False),
         sa.Column("traceable", sa.Boolean(), nullable=False),
+        sa.Column("drawn_for", sa.String(length=7), nullable=False),
         sa.Column("commitment", sa.LargeBinary(), nullable=False),
         sa.Column("provenance_commitment", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", UTCDateTime(), nullable=False),
