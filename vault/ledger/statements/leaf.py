@@ -58,15 +58,11 @@ def statement(kind: str, name: str, digest: str, predicate: Mapping[str, Any]) -
     leaf = canonical(document)
     Statement.parse(leaf, f"the {kind} statement")
     if len(leaf) > MAX_LEAF:
-        raise Malformed(
-            f"the {kind} statement has {len(leaf)} bytes; a leaf has at most {MAX_LEAF}"
-        )
+        raise Malformed(f"the {kind} statement has {len(leaf)} bytes; a leaf has at most {MAX_LEAF}")
     return leaf
 
 
-def commit(
-    task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool
-) -> bytes:
+def commit(task: str, commitment: bytes, *, spec: str, provenance: bytes, public_grammar: bool) -> bytes:
     """Commit to a task: its id, its commitment, and the commitment to its provenance."""
     predicate = {"spec": spec, "provenance": provenance.hex(), "public_grammar": public_grammar}
     return statement("commit", task, commitment.hex(), predicate)
@@ -191,9 +187,7 @@ def score(
 
 def abort(*, run: int, month: str, reason: str, commitment: bytes) -> bytes:
     """Close a run without a score; `commitment` repeats the `run-open` statement's."""
-    return statement(
-        "abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason}
-    )
+    return statement("abort", f"run/{run}", commitment.hex(), {"run": run, "month": month, "reason": reason})
 
 
 def retire(
@@ -228,9 +222,7 @@ def retire(
     return statement("retire", f"Historical-{month}", manifest, predicate)
 
 
-def withdraw(
-    task: str, commitment: bytes, *, month: str, cause: str, reason: str, replacement: str | None
-) -> bytes:
+def withdraw(task: str, commitment: bytes, *, month: str, cause: str, reason: str, replacement: str | None) -> bytes:
     """Withdraw a task in an emergency.
 
     Args:
@@ -254,8 +246,7 @@ def key(*, old: Signer, new: Signer, size: int) -> bytes:
     """Hand the log over: heads over more than `size` leaves, which is this leaf's index, are the new key's."""
     message = handover_text(old.verifier.vkey, new.verifier.vkey, size)
     signatures = {
-        word: base64.b64encode(signer.key.sign(message)).decode()
-        for word, signer in (("old", old), ("new", new))
+        word: base64.b64encode(signer.key.sign(message)).decode() for word, signer in (("old", old), ("new", new))
     }
     predicate = {
         "old": old.verifier.vkey,

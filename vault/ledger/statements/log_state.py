@@ -7,7 +7,7 @@ It knows no task: what only shows when tasks and runs are opened is checked ther
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -108,6 +108,7 @@ class LogState:
         kind = entry.statement.kind
         if kind not in {"commit", "set", "key"} and not self.sets:
             raise disagreement("run.set", what, "set", kind)
+        takes: dict[str, Callable[[LoggedStatement, Mapping[str, Any]], object]]
         takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
         takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
         takes |= {"retire": self._retire, "key": self._key}
@@ -252,7 +253,7 @@ class LogState:
         _require_spot_check(entry, last.says.get("spot_check"), says.get("spot_check"))
         self._left.update(self.live.pop(cohort))
         self._past.add(cohort)
-        self._require_seeds(entry, says.get("draw_seeds", []))
+        self._require_seeds(entry, says.get("draw_seeds"))
         earlier, due = self.withdrawals[: self._opened], self.withdrawals[self._opened :]
         own = [item for item in earlier if item.cohort == cohort]
         own += [item for item in due if item.cohort in {cohort, None}]
@@ -312,13 +313,13 @@ class LogState:
         left = {key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()}
         return {stratum: digests[0] for stratum, digests in left.items() if digests}
 
-    def _require_seeds(self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]]) -> None:
+    def _require_seeds(self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]] | None) -> None:
         """Check that exactly the seeds are opened of which no task is private any more."""
         where, due = entry.at("draw_seeds"), list(self._drawn)[:-1]
         due = [index for index in due if not self._drawn[index] - self._left]
-        agree("retire.draw_seeds", where, due, [item["set"] for item in opened])
+        agree("retire.draw_seeds", where, due or None, opened and [item["set"] for item in opened])
         promised = {item.index: item.says["next_draw"] for item in self.sets}
-        for item in opened:
+        for item in opened or ():
             seed, salt = bytes.fromhex(item["seed"]), bytes.fromhex(item["salt"])
             if not opens("draw-seed", seed, salt, bytes.fromhex(promised[item["set"]])):
                 raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
