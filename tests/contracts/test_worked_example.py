@@ -1,4 +1,4 @@
-"""Tests of the worked example: the page shows the values of the example release, each computed from nothing but Python."""
+"""Tests of the worked example: the page shows the values of the example release, computed from Python alone."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from vault.errors import Broken, Malformed, Refused
+from vault.errors import Broken, Disagreement, Malformed, Refused
 from vault.ledger.statements.log_state import LogState
 
 Rows = Callable[[int, int], Iterable[bytes]]
@@ -52,11 +52,11 @@ class LogGuard:
             self._state.take(leaf)
         except (Broken, Malformed) as error:
             self._state, self._unsettled = LogState(self._origin), []
-            evidence = error.evidence
+            evidence = error.evidence or Disagreement()
             raise Refused(
                 f"leaf {index} cannot be recorded, because every audit would refuse it: {error}",
-                where=evidence and evidence.where,
-                expected=evidence and evidence.expected,
-                found=evidence and evidence.found,
+                where=evidence.where,
+                expected=evidence.expected,
+                found=evidence.found,
                 rule=error.rule,
             ) from error

@@ -76,7 +76,7 @@ def test_the_attestation_binds_head_release_and_set(turned):
             "set": {
                 "month": "2027-01",
                 "leaf": turned.ledger.index_of("set/2027-01"),
-                "root": turned.leaf("set/2027-01").digest["sha256"],
+                "root": turned.leaf("set/2027-01").digest,
             },
             "release": {
                 "name": "Historical-2026-12",
