@@ -42,12 +42,14 @@ class RunResult:
         tools: the names of the called tools, in order.
         task_commitment: the commitment to the task.
         code: the code of its outcome, which is in no statement.
+        transcript: the bytes of its transcript (`sandbox.results.bound_transcript`), or None if there is none.
     """
 
     result: Result
     tools: Sequence[str]
     task_commitment: bytes
     code: str = "finished"
+    transcript: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,18 @@ class RunLedger:
         return RunStatement(f"run-open/{record.number}", statement, sealed)
 
     def score(self, record: RunRecord, cohorts: Sequence[str], results: Sequence[RunResult]) -> RunStatement:
-        """Make the `score` statement of a run: a commitment to each result, and to the totals of each cohort."""
+        """Make the `score` statement of a run: a commitment to each result, and to the totals of each cohort.
+
+        Each result commits to the transcript of its task.
+        """
         number = record.number
-        salted = [(item, item.result.document(), new_salt(self._entropy)) for item in results]
+        salted = [self._salted(item) for item in results]
         ordered = in_order(
-            (item.task_commitment, commitment("result", canonical(document), salt)) for item, document, salt in salted
+            (item.task_commitment, commitment("result", canonical(sealed["result"]), bytes.fromhex(sealed["salt"])))
+            for item, sealed in zip(results, salted, strict=True)
         )
-        of_cohort = {name: [document for _, document, _ in salted if document["cohort"] == name] for name in cohorts}
+        documents = [sealed["result"] for sealed in salted]
+        of_cohort = {name: [document for document in documents if document["cohort"] == name] for name in cohorts}
         totals = [(name, totals_of(number, name, of_cohort[name]), new_salt(self._entropy)) for name in cohorts]
         statement = leaf.score(
             run=number,
@@ -113,9 +120,7 @@ class RunLedger:
         )
         opening = {
             "commitments": [item.hex() for item in ordered],
-            "results": [
-                {"result": document, "salt": salt.hex(), "tools": item.tools} for item, document, salt in salted
-            ],
+            "results": salted,
             "totals": {name: {"totals": document, "salt": salt.hex()} for name, document, salt in totals},
         }
         return RunStatement(f"score/{number}", statement, {f"closing/{number}": opening})
@@ -176,6 +181,17 @@ class RunLedger:
             for record in while_live
             if cohort.id in self.opened(record.number).statement.predicate["cohorts"]
         ]
+
+    def _salted(self, item: RunResult) -> dict[str, Any]:
+        """Give what the closing record holds of a result: the document, its salts, and the called tools."""
+        salt = new_salt(self._entropy) if item.transcript is not None else None
+        bound = commitment("transcript", item.transcript, salt).hex() if item.transcript is not None and salt else None
+        return {
+            "result": item.result.document(bound),
+            "salt": new_salt(self._entropy).hex(),
+            "tools": item.tools,
+            "transcript_salt": salt and salt.hex(),
+        }
 
     def _opening(self, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:
         number = record.number

@@ -1,12 +1,13 @@
 """Fixtures of a small benchmark without worlds: real vault, ledger and database, and outcomes made by hand."""
 
 import copy
+import hashlib
 import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -120,6 +121,11 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
         evidence=Evidence("filesystem.fileExists", verdict),
         transcript=Transcript((call,) * calls, "done", "answered"),
     )
+
+
+def played(task: Task, outcome: TaskRun) -> TaskRun:
+    """Give an outcome as that of a task that was served in this variant."""
+    return replace(outcome, goal=task.goal, served=hashlib.sha256(task.canonical()).hexdigest())
 
 
 class Words:
@@ -238,9 +244,11 @@ class Benchmark:
 
     def finish(self, run: OpenRun, result: Callable[[int, str], TaskRun] | None = None) -> OpenRun:
         """Serve a run, record a result for each of its tasks by place and id, or that all passed, and close it."""
-        self.serve(run)
+        served = {task.id: task for task in self.serve(run)}
         for place, task_id in enumerate(run.left):
-            self.run_tasks.record(run, result(place, task_id) if result else self.done(task_id))
+            self.run_tasks.record(
+                run, played(served[task_id], result(place, task_id) if result else self.done(task_id))
+            )
         self.official.close(run)
         return run
 

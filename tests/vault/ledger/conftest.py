@@ -49,7 +49,7 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
-SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
+SPOT_SEED = dice("spot", 3)  # chooses one of the eight results
 
 
 class PermissiveWriter(LogWriter):
@@ -173,7 +173,23 @@ class Month:
             "unlisted": 1,
             "saw_error": not passed,
             "skeleton": dice("skeleton", task).hex()[:32],
+            "transcript": commitment(
+                "transcript", canonical(self.transcript(number, task)), self.salt("transcript", number, task)
+            ).hex(),
         }
+
+    def transcript(self, number: int, task: str) -> dict:
+        """Give the transcript that the result of a task in a run commits to."""
+        call = {"tool": "filesystem.read_file", "arguments": '{"path":"a.txt"}', "result": "é", "error": False}
+        return {
+            "goal": self.tasks[task]["goal"],
+            "served": hashlib.sha256(canonical(self.served(number, task))).hexdigest(),
+            "attempts": [{"ended": "answered", "answer": "done", "calls": [call] * 7}],
+        }
+
+    def served(self, number: int, task: str) -> dict:
+        """Give a task as a run is served it."""
+        return {name: part for name, part in self.tasks[task].items() if name != "variant_key"}
 
     def score(self, number: int, members: dict[str, list[str]] | None = None, **other: object) -> None:
         served = [(cohort, task) for cohort, tasks in (members or self.cohorts).items() for task in tasks]

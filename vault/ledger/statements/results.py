@@ -1,7 +1,8 @@
 """Contents of a run's `score` statement: a Merkle tree of salted results, and salted totals for each cohort.
 
 A result is `{"run", "task", "cohort", "category", "verdict", "passed", "calls", "max_steps", "unlisted", "saw_error",
-"skeleton"}`; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
+"skeleton", "transcript"}`, where `transcript` is the commitment to the transcript of the task in the run, or null where
+none was left; totals are sums over the results of one cohort, in whole numbers and one exact fraction, so that whoever
 opens the results computes the same bytes. The tree's leaves are the results' commitments, in the order of their
 tasks' commitments.
 """
@@ -14,14 +15,18 @@ from fractions import Fraction
 from typing import Any
 
 from vault.ledger.statements.shape import (
+    any_text,
     boolean,
     cohort,
     fraction,
+    list_of,
     matching,
     natural,
     one_of,
+    optional,
     positive,
     record,
+    sha256,
     task_id,
     text,
 )
@@ -39,6 +44,7 @@ RESULT = record(
     unlisted=natural,
     saw_error=boolean,
     skeleton=matching(r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
+    transcript=optional(sha256),
 )
 
 TOTALS = record(
@@ -53,6 +59,19 @@ TOTALS = record(
     recovery_seen=natural,
     recovery_passed=natural,
 )
+
+TRANSCRIPT = record(
+    goal=any_text,
+    served=sha256,
+    attempts=list_of(
+        record(
+            ended=any_text,
+            answer=optional(any_text),
+            calls=list_of(record(tool=any_text, arguments=any_text, result=any_text, error=boolean)),
+        )
+    ),
+)
+"""The transcript of a task in a run: the goal and the SHA-256 of the task as they were served, and every attempt."""
 
 OPENING = record(submitter=text, submission=text, attempt=positive)
 

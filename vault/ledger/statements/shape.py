@@ -99,6 +99,7 @@ text = _plain(
     minLength=1,
     maxLength=MAX_TEXT,
 )
+any_text = _plain(lambda value: isinstance(value, str), "text", None, type="string")  # of agents and servers
 boolean = _plain(lambda value: isinstance(value, bool), "true or false", "(?:true|false)", type="boolean")
 natural = _plain(
     lambda value: type(value) is int and value >= 0,
