@@ -280,7 +280,7 @@ def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)
-    lines = [json.dumps(one.document(), sort_keys=True) + "\n" for found in results.values() for one in found]
+    lines = [json.dumps(one.document(None), sort_keys=True) + "\n" for found in results.values() for one in found]
     yield f"scores/{month}-results.jsonl", "".join(lines).encode()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.results import OPENING, RESULT, TOTALS, figures
+from vault.ledger.statements.results import OPENING, RESULT, TOTALS, TRANSCRIPT, figures
 from vault.ledger.statements.shape import (
     anything,
     cohort,
@@ -71,6 +71,22 @@ RUN_LINE = record(
     salt=sha256,
     totals=optional(TOTALS),
     totals_salt=optional(sha256),
+)
+
+EVIDENCE_LINE = record(
+    {"variant_key": sha256, "recipients": list_of(record(submitter=text, month=month))},  # of tasks served in variants
+    finding=positive,
+    kind=one_of("leak", "copy", "family", "task", "exposure", "unknown", "unclear", "verdict"),
+    task=task_id,
+    run=positive,
+    opening=OPENING,
+    opening_salt=sha256,
+    position=natural,
+    result=RESULT,
+    salt=sha256,
+    proof=list_of(sha256),
+    transcript=TRANSCRIPT,
+    transcript_salt=sha256,
 )
 
 RESULT_LINE = record(run=positive, position=natural, result=RESULT, salt=sha256, proof=list_of(sha256))

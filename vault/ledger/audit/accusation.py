@@ -1,0 +1,111 @@
+"""Check of an evidence document: what is said of a submitter's run, against the statements of the log.
+
+The argument, and what each step stops:
+
+ 1. the run's opening opens its `run-open` leaf           a run of somebody else
+ 2. the result lies under the score's results root        a result that was not bound when the run ended
+ 3. the transcript opens the result's commitment          a transcript that was written for the accusation
+ 4. the variant key is the one that the task names        a key that was made to fit a text
+ 5. the recipients are those of the opened runs           an innocent recipient who is left out
+ 6. the variant of this recipient is what was served      a text of another submitter
+
+The number and the kind of the finding only say where the operator's list has it: nothing binds them. Whether what was
+done in a transcript was dishonest is for people to judge. Pure: plain values in, sentences out; standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from vault.commitment import commitment
+from vault.errors import Broken
+from vault.ledger.release.contents import EVIDENCE_LINE
+from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.leaf import sha256_hex
+from vault.ledger.statements.shape import list_of, mapping_of, record, text
+from vault.ledger.statements.statement import Statement
+from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
+from vault.task import variant
+
+_FREE = mapping_of(text, record(**{"from": list_of(text)}))
+
+
+def check(
+    evidence: Mapping[str, Any],
+    task: Mapping[str, Any],
+    opened: Statement,
+    score: Statement,
+    recipients: Collection[tuple[str, str]],
+) -> Sequence[str]:
+    """Check one evidence document; gives a sentence for each step of the argument.
+
+    Args:
+        evidence: the document.
+        task: the task as it was committed to, opened by a release.
+        opened: the run's `run-open` statement, from a proven log.
+        score: its `score` statement, likewise.
+        recipients: (submitter, month) of every run that was opened while the task was in its set.
+
+    Raises:
+        Malformed: it is no evidence document.
+        Broken: it does not hold.
+    """
+    EVIDENCE_LINE(evidence, "the evidence")
+    result, says, run = evidence["result"], opened.predicate, evidence["run"]
+    submitter, month = evidence["opening"]["submitter"], says["month"]
+    _same("run", run, says["run"], score.predicate["run"], result["run"])
+    _same("task", evidence["task"], task.get("id"), result["task"])
+    _opens("run-open", evidence["opening"], evidence["opening_salt"], opened.digest["hmac-sha256"])  # 1
+    yes = [f"run {run} is one of {submitter} in {month}"]
+    bound = commitment("result", canonical(result), bytes.fromhex(evidence["salt"]))  # 2
+    proof, root = list(map(bytes.fromhex, evidence["proof"])), bytes.fromhex(score.predicate["results_root"])
+    verify_inclusion(leaf_hash(bound), evidence["position"], score.predicate["count"], proof, root)
+    yes.append(f"its result on {evidence['task']} was bound when it ended")
+    transcript = evidence["transcript"]
+    _opens("transcript", transcript, evidence["transcript_salt"], result["transcript"])  # 3
+    _same("number of calls", result["calls"], len(transcript["attempts"][-1]["calls"]) if transcript["attempts"] else 0)
+    yes.append(f"so was its transcript of {result['calls']} calls")
+    served = _served(evidence, task, (submitter, month), recipients)
+    _same("SHA-256 of the task as it was served", transcript["served"], sha256_hex(canonical(served)))  # 6
+    _same("goal", transcript["goal"], served.get("goal"))
+    alone = (
+        f"the variant of {submitter} in {month} and of no other recipient" if recipients_of(evidence) else "unvaried"
+    )
+    return [*yes, f"the task was served {alone}"]
+
+
+def recipients_of(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Give the recipients that an evidence document lists."""
+    return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
+
+
+def _served(
+    evidence: Mapping[str, Any], task: Mapping[str, Any], who: tuple[str, str], recipients: Collection[tuple[str, str]]
+) -> Mapping[str, Any]:
+    """Give the task as this recipient was served it (steps 4 to 6)."""
+    _FREE(task.get("free", {}), "the task: $.free")
+    free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
+    _same("list of choices", [name for name, choices in free.items() if not choices], [])
+    _same("variant key's presence", "variant_key" in evidence, "recipients" in evidence, "variant_key" in task)
+    values = variant.first(free)
+    if "variant_key" in evidence:
+        key = bytes.fromhex(evidence["variant_key"])
+        _same("SHA-256 of the variant key", sha256_hex(key), task["variant_key"])  # 4
+        _same("recipients", recipients_of(evidence), sorted(recipients))  # 5
+        values = variant.assigned(key, *who, free)
+        same = [other for other in recipients if variant.assigned(key, *other, free) == values]
+        _same("recipients of this variant", sorted(same), [who])  # 6
+    document = {name: part for name, part in task.items() if name not in ("free", "variant_key")}
+    return dict(variant.filled(document, values))
+
+
+def _opens(label: str, payload: Mapping[str, Any], salt: str, expected: str | None) -> None:
+    _same(f"{label} commitment", commitment(label, canonical(payload), bytes.fromhex(salt)).hex(), expected)
+
+
+def _same(what: str, found: Any, *expected: Any) -> None:
+    for value in expected:
+        if value != found:
+            where = f"the evidence: {what}"
+            raise Broken(f"the evidence does not hold: its {what} differs", where=where, expected=value, found=found)
