@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import migrations
 from rotation.calendar import Month
+from rotation.detection.evidence import EvidenceWriter
 from rotation.detection.leak_trace import LeakTracer
 from rotation.detection.scan_results import Scanner
 from rotation.detection.sealed_results import SealedResults
@@ -186,6 +187,9 @@ class Benchmark:
         self.official = OfficialRuns(months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
         self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
         self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
+        self.evidence = EvidenceWriter(
+            vault, months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
+        )
         self.promises = Promises(vault, ledger, months)
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
@@ -197,7 +201,13 @@ class Benchmark:
         checks = SpotChecks(self.vault, self.runs, self.run_ledger, self.findings, lambda: nullcontext(self.again))
         closing = ClosingSteps(self.months, self.withdrawals, self.official, checks)
         self.release = ReleaseSteps(
-            self.vault, self.ledger, self.months, self.run_ledger, self.withdrawals, folder=self.releases
+            self.vault,
+            self.ledger,
+            self.months,
+            self.run_ledger,
+            self.withdrawals,
+            evidence=self.evidence,
+            folder=self.releases,
         )
         attester = Attester(key, self.public, self.ledger, self.months)
         activation = ActivationSteps(self.ledger, self.months, planner, self.promises, attester)

@@ -13,6 +13,11 @@ from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
 
+EvidenceFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--evidence", metavar="FILE", help="Evidence of a finding on the release's tasks; may repeat."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
@@ -33,6 +38,7 @@ def audit(
     key: Keys,
     policy: PolicyFile = None,
     previous: Previous = None,
+    evidence: EvidenceFiles = None,
     as_json: Json = False,
 ) -> None:
     """Audit a release offline, without trusting anybody. Each step says what it proved."""
@@ -40,7 +46,17 @@ def audit(
 
     require_release(bundle)
     report = auditor(key, policy, previous)(bundle)
-    Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
+    data, lines, ok = report.as_json(), [*status_lines(report)], report.ok
+    if evidence and not ok:
+        lines.append("the evidence was not checked: it is compared with a release that holds")
+    elif evidence:
+        from quarterturn.audit import evidence_check
+
+        checked = evidence_check.check(bundle, evidence)
+        data |= {"evidence": [document.as_json() for document in checked]}
+        lines += [line for document in checked for line in document.lines()]
+        ok = all(document.ok for document in checked)
+    Output(as_json=as_json).result(data, *lines, ok=ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:

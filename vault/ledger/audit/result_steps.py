@@ -90,6 +90,7 @@ def figures(case: AuditState) -> Outcome:
     _require_same(case, contents.ATTESTATION, lambda: [contents.attestation(case.month, case.cohort, subjects)])
     says = case.bundle.manifest
     also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
+    also["evidence"] = contents.EVIDENCE in says["files"]
     text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
     _require_same(case, contents.README, lambda: [text.encode()])
     withdrawn = case.history.withdrawn(case.cohort)

@@ -20,6 +20,7 @@ from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
+    EVIDENCE,
     FORMAT,
     HEAD,
     KEPT,
@@ -37,7 +38,15 @@ from vault.ledger.release.contents import (
     attestation,
     readme,
 )
-from vault.ledger.release.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
+from vault.ledger.release.openings import (
+    ResultOpening,
+    RunOpening,
+    TaskOpening,
+    evidence_line,
+    result_lines,
+    run_line,
+    task_line,
+)
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.jcs import canonical
@@ -65,6 +74,7 @@ class BundleContent:
         withdrawn: the tasks that were withdrawn from the cohort, and from reserves since the retirement before, in the
             order of their `withdraw` leaves.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
+        evidence: the evidence documents that maintainers had published of it (`contents.EVIDENCE_LINE`).
         page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
 
@@ -76,6 +86,7 @@ class BundleContent:
     tasks: Sequence[TaskOpening]
     runs: Sequence[RunOpening] = ()
     withdrawn: Sequence[TaskOpening] = ()
+    evidence: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     page: bytes | None = field(default=None, repr=False)
 
     def files(self) -> dict[str, bytes]:
@@ -129,6 +140,8 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     more = {} if content.page is None else {PAGE: content.page}
     if content.withdrawn:
         more[WITHDRAWN] = _lines(canonical(task.document) for task in content.withdrawn)
+    if content.evidence:
+        more[EVIDENCE] = _lines(map(evidence_line, content.evidence))
     return more | {
         README: readme(
             content.month,
@@ -137,6 +150,7 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
             content.canary,
             page=content.page is not None,
             withdrawn=bool(content.withdrawn),
+            evidence=bool(content.evidence),
         ).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
         OPENINGS: _lines(task_line(task, content.canary) for task in (*content.tasks, *content.withdrawn)),

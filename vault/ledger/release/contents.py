@@ -39,6 +39,7 @@ AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 PAGE = "verify.html"  # checks the release in a browser; the first releases have none
 WITHDRAWN = "withdrawn.jsonl"  # the tasks that left early; only where there are any
+EVIDENCE = "evidence.jsonl"  # what findings rest on; only where a maintainer had some published
 
 _FILE = record(bytes=natural, sha256=sha256)
 
@@ -49,7 +50,7 @@ MANIFEST_SHAPE = record(
     origin=text,
     canary=guid,
     first=natural,
-    files=record({PAGE: _FILE, WITHDRAWN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+    files=record({PAGE: _FILE, WITHDRAWN: _FILE, EVIDENCE: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
 )
 
 OPENING_LINE = record(
@@ -126,16 +127,19 @@ def aggregate(month: str, cohort: str, runs: Iterable[tuple[Mapping[str, Any], M
     yield b"]" + end
 
 
-def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False) -> str:
-    """Write the README of a bundle, with the page that checks it or without, and with withdrawn tasks or without."""
+def readme(
+    month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False, evidence: bool = False
+) -> str:
+    """Write the README of a bundle: with the page that checks it, withdrawn tasks and evidence, or without."""
     row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
-    row = (_WITHDRAWN_ROW if withdrawn else "") + row
+    row = (_WITHDRAWN_ROW if withdrawn else "") + (_EVIDENCE_ROW if evidence else "") + row
     return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
 
 _WITHDRAWN_ROW = (
     "| `withdrawn.jsonl` | the tasks that were withdrawn and count in no figure; `openings.jsonl` goes on with them |\n"
 )
+_EVIDENCE_ROW = "| `evidence.jsonl` | results that findings rest on, opened with their transcripts |\n"
 _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
 _PAGE_HINT = """\
 Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what it checks makes the

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vault.commitment import commitment
-from vault.ledger.release.contents import OPENING_LINE, RESULT_LINE, RUN_LINE
+from vault.ledger.release.contents import EVIDENCE_LINE, OPENING_LINE, RESULT_LINE, RUN_LINE
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 
@@ -108,6 +108,12 @@ def run_line(run: RunOpening) -> bytes:
     }
     RUN_LINE(line, f"the opening of run {run.run}")
     return canonical(line)
+
+
+def evidence_line(document: Mapping[str, Any]) -> bytes:
+    """Write a line of `evidence.jsonl`; an evidence document that is a file of its own has the same bytes."""
+    EVIDENCE_LINE(document, f"the evidence on {document['task']}")
+    return canonical(document)
 
 
 def result_lines(run: RunOpening) -> Iterator[bytes]:
