@@ -121,7 +121,16 @@ def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> T
     if not passed:
         made[-1] = replace(made[-1], tool="nobody.lists_this", listed=False)
     evidence = Evidence("filesystem.directoryExists", verdict)
-    return TaskRun(task.id, task.category, 8, verdict, evidence, Transcript(tuple(made), "done", "answered"))
+    return TaskRun(
+        task_id=task.id,
+        category=task.category,
+        max_steps=8,
+        verdict=verdict,
+        evidence=evidence,
+        transcript=Transcript(tuple(made), "done", "answered"),
+        goal=task.goal,
+        served=hashlib.sha256(task.canonical()).hexdigest(),
+    )
 
 
 def settings(first: Month) -> Settings:
