@@ -289,7 +289,8 @@ def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)
-    lines = [json.dumps(one.document(None), sort_keys=True) + "\n" for found in results.values() for one in found]
+    closed = [made.streamed.run_ledger.closing(number, "freeze") for number in done]
+    lines = [json.dumps(item["result"], sort_keys=True) + "\n" for run in closed for item in run["results"]]
     yield f"scores/{month}-results.jsonl", "".join(lines).encode()
 
 
