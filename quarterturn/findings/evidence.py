@@ -86,6 +86,7 @@ class EvidenceExports:
 
     def _opened(self, chosen: PublishedEvidence, who: str) -> dict[str, Any]:
         finding = self._findings.get(chosen.finding)
+        self._writer.require_about(finding, chosen.task, chosen.run)
         detail = {"finding": chosen.finding, "run": chosen.run, "task": chosen.task}
         self._require("export", f"evidence of finding {chosen.finding}", detail, who=who)
         return self._writer.document(

@@ -21,7 +21,7 @@ from rotation.findings.store import Finding, Findings
 from rotation.month.store import MonthStore
 from rotation.runs.run_ledger import WHO, RunLedger
 from sandbox.results.bound_transcript import transcript_bytes
-from sandbox.runs.store import RunRecord, Runs, RunState
+from sandbox.runs.store import Runs, RunState
 from vault.ledger.audit import accusation
 from vault.store.tasks import Vault
 
@@ -61,6 +61,31 @@ class EvidenceWriter:
                 "be written from then on; --publish has that turn put it into the release"
             )
 
+    def require_about(self, finding: Finding, task: str, number: int) -> None:
+        """Refuse a result that a finding is not about (step 1); nothing is opened.
+
+        Raises:
+            NotFound: there is no such run, or it has no result for the task.
+            Refused: the finding is about something else.
+        """
+        run = self._runs.get(number)
+        kind, subject = finding.kind, finding.subject
+        if run.state is not RunState.DONE or task not in self._runs.finished(run.number):
+            raise NotFound(
+                f"run {run.number} has no result for task {task}; `quarterturn watch exposure` lists servings"
+            )
+        about = {
+            "task": subject == task,
+            "exposure": subject == task,
+            "verdict": subject == f"{run.number}/{task}",
+            "family": self._vault.record(task).template_tag == subject,
+        }.get(kind, run.submitter in subject.split("|"))
+        if not about or (kind not in ANY_MONTH and run.month != str(finding.month)):
+            raise Refused(
+                f"finding {finding.number} ({kind}, {finding.month}) is about {subject}, not about task {task} in run "
+                f"{run.number} of {run.submitter}: name another --task or --run"
+            )
+
     def document(self, finding: Finding, task: str, number: int, *, who: str, why: str) -> dict[str, Any]:
         """Give the evidence document of a finding, for one task in one run.
 
@@ -69,8 +94,7 @@ class EvidenceWriter:
             Refused: the finding is about something else, or the run left no transcript for the task.
             Broken: what is stored does not hold.
         """
-        run = self._runs.get(number)
-        self._require_about(finding, task, run)  # 1
+        self.require_about(finding, task, number)  # 1
         bound = self._run_ledger.bound_result(number, task, who=who, why=why)  # 3
         if bound["result"]["transcript"] is None:
             raise Refused(f"run {number} left no transcript of task {task}: nothing can be shown of it")
@@ -92,21 +116,3 @@ class EvidenceWriter:
         for mark in self._findings.published_evidence():
             if self._months.home_of(mark.task) == cohort:
                 yield self.document(findings[mark.finding], mark.task, mark.run, who=WHO, why=why)
-
-    def _require_about(self, finding: Finding, task: str, run: RunRecord) -> None:
-        kind, subject = finding.kind, finding.subject
-        if run.state is not RunState.DONE or task not in self._runs.finished(run.number):
-            raise NotFound(
-                f"run {run.number} has no result for task {task}; `quarterturn watch exposure` lists servings"
-            )
-        about = {
-            "task": subject == task,
-            "exposure": subject == task,
-            "verdict": subject == f"{run.number}/{task}",
-            "family": self._vault.record(task).template_tag == subject,
-        }.get(kind, run.submitter in subject.split("|"))
-        if not about or (kind not in ANY_MONTH and run.month != str(finding.month)):
-            raise Refused(
-                f"finding {finding.number} ({kind}, {finding.month}) is about {subject}, not about task {task} in run "
-                f"{run.number} of {run.submitter}: name another --task or --run"
-            )

@@ -124,10 +124,10 @@ def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, t
     assert proved[0]["proved"] == [
         "run 1 is one of mallory in 2026-12",
         f"its result on {task} was bound when it ended",
-        "so was its transcript of 1 calls",
-        "the task was served the variant of mallory in 2026-12 and of no other recipient",
+        "its transcript was bound with it (calls: 1)",
+        "it was served the variant of mallory in 2026-12, which is that of 0 other recipients",
     ]
-    assert "so was its transcript of 1 calls" in checked(say(*audit), 0).out
+    assert "its transcript was bound with it (calls: 1)" in checked(say(*audit), 0).out
     assert "evidence" not in say("audit", release, "--key", key, "--json").data
 
 

@@ -59,14 +59,14 @@ def test_honest_evidence_is_proved_step_by_step(varied):
     assert varied.check() == [
         "run 1 is one of agent-1 in 2026-12",
         f"its result on {varied.task} was bound when it ended",
-        "so was its transcript of 7 calls",
-        "the task was served the variant of agent-1 in 2026-12 and of no other recipient",
+        "its transcript was bound with it (calls: 7)",
+        "it was served the variant of agent-1 in 2026-12, which is that of 0 other recipients",
     ]
     assert sorted(recipients_of(varied.evidence)) == sorted(varied.recipients)
 
 
 def test_a_task_that_is_served_alike_to_everybody_has_no_variant_to_show(plain):
-    assert plain.check()[-1] == "the task was served unvaried"
+    assert plain.check()[-1] == "the task was served alike to everybody"
     with pytest.raises(Broken, match="variant key's presence"):
         plain.check(plain.evidence | {"variant_key": "ab" * 32, "recipients": []})
 
@@ -140,7 +140,7 @@ def test_a_recipient_who_is_left_out_or_made_up_is_noticed(varied):
             varied.check(recipients=recipients)
 
 
-def test_a_variant_that_two_recipients_share_points_at_neither(month):
+def test_a_variant_that_two_recipients_share_is_said_to_be(month):
     """With two choices of one parameter somebody else was shown the same."""
     task = month.cohorts[RETIRED][0]
     month.vary()
@@ -153,8 +153,13 @@ def test_a_variant_that_two_recipients_share_points_at_neither(month):
         month.score(number)
     opened, score = (Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score"))
     recipients = {("agent-1", "2026-12"), (f"agent-{twin}", "2026-12")}
-    with pytest.raises(Broken, match="recipients of this variant"):
-        check(month.evidence(1, task), month.tasks[task], opened, score, recipients)
+    proved = check(month.evidence(1, task), month.tasks[task], opened, score, recipients)
+    assert proved[-1].endswith("which is that of 1 other recipients")
+
+
+def test_a_run_that_was_not_opened_for_the_task_is_no_recipients(plain):
+    with pytest.raises(Broken, match="place of its submitter among the recipients"):
+        plain.check(recipients={("agent-2", "2026-12")})
 
 
 @pytest.mark.parametrize("free", [{"name": {"from": []}}, {"name": 3}, {"name": {"from": [1]}}, []])

@@ -7,7 +7,7 @@ The argument, and what each step stops:
  3. the transcript opens the result's commitment          a transcript that was written for the accusation
  4. the variant key is the one that the task names        a key that was made to fit a text
  5. the recipients are those of the opened runs           an innocent recipient who is left out
- 6. the variant of this recipient is what was served      a text of another submitter
+ 6. the variant of this submitter is what was served      a text of another submitter
 
 The number and the kind of the finding only say where the operator's list has it: nothing binds them. Whether what was
 done in a transcript was dishonest is for people to judge. Pure: plain values in, sentences out; standard library only.
@@ -29,6 +29,8 @@ from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 from vault.task import variant
 
 _FREE = mapping_of(text, record(**{"from": list_of(text)}))
+
+_NOT_SERVED = ("free", "variant_key")
 
 
 def check(
@@ -65,14 +67,18 @@ def check(
     transcript = evidence["transcript"]
     _opens("transcript", transcript, evidence["transcript_salt"], result["transcript"])  # 3
     _same("number of calls", result["calls"], len(transcript["attempts"][-1]["calls"]) if transcript["attempts"] else 0)
-    yes.append(f"so was its transcript of {result['calls']} calls")
-    served = _served(evidence, task, (submitter, month), recipients)
+    yes.append(f"its transcript was bound with it (calls: {result['calls']})")
+    free, who = _free(evidence, task), (submitter, month)  # 4
+    _same("recipients", recipients_of(evidence), sorted(recipients) if "recipients" in evidence else [])  # 5
+    _same("place of its submitter among the recipients", [who], [other for other in recipients if other == who])
+    values = {other: _values(evidence, free, other) for other in recipients}
+    served = variant.filled({name: part for name, part in task.items() if name not in _NOT_SERVED}, values[who])
     _same("SHA-256 of the task as it was served", transcript["served"], sha256_hex(canonical(served)))  # 6
     _same("goal", transcript["goal"], served.get("goal"))
-    alone = (
-        f"the variant of {submitter} in {month} and of no other recipient" if recipients_of(evidence) else "unvaried"
-    )
-    return [*yes, f"the task was served {alone}"]
+    if "variant_key" not in evidence:
+        return [*yes, "the task was served alike to everybody"]
+    others = sum(shown == values[who] for shown in values.values()) - 1
+    return [*yes, f"it was served the variant of {submitter} in {month}, which is that of {others} other recipients"]
 
 
 def recipients_of(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -80,24 +86,22 @@ def recipients_of(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(item["submitter"], item["month"]) for item in evidence.get("recipients", ())]
 
 
-def _served(
-    evidence: Mapping[str, Any], task: Mapping[str, Any], who: tuple[str, str], recipients: Collection[tuple[str, str]]
-) -> Mapping[str, Any]:
-    """Give the task as this recipient was served it (steps 4 to 6)."""
+def _free(evidence: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Give the choices of a task, whose variant key the evidence has to name."""
     _FREE(task.get("free", {}), "the task: $.free")
     free = {name: choice["from"] for name, choice in task.get("free", {}).items()}
     _same("list of choices", [name for name, choices in free.items() if not choices], [])
     _same("variant key's presence", "variant_key" in evidence, "recipients" in evidence, "variant_key" in task)
-    values = variant.first(free)
     if "variant_key" in evidence:
-        key = bytes.fromhex(evidence["variant_key"])
-        _same("SHA-256 of the variant key", sha256_hex(key), task["variant_key"])  # 4
-        _same("recipients", recipients_of(evidence), sorted(recipients))  # 5
-        values = variant.assigned(key, *who, free)
-        same = [other for other in recipients if variant.assigned(key, *other, free) == values]
-        _same("recipients of this variant", sorted(same), [who])  # 6
-    document = {name: part for name, part in task.items() if name not in ("free", "variant_key")}
-    return dict(variant.filled(document, values))
+        _same("SHA-256 of the variant key", sha256_hex(bytes.fromhex(evidence["variant_key"])), task["variant_key"])
+    return free
+
+
+def _values(evidence: Mapping[str, Any], free: Mapping[str, list[str]], who: tuple[str, str]) -> dict[str, str]:
+    """Give the choices that a recipient was shown."""
+    if "variant_key" not in evidence:
+        return variant.first(free)
+    return variant.assigned(bytes.fromhex(evidence["variant_key"]), *who, free)
 
 
 def _opens(label: str, payload: Mapping[str, Any], salt: str, expected: str | None) -> None:
