@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from quarterturn.display_names.store import DisplayNames
     from quarterturn.findings.detection import Detection
     from quarterturn.findings.detection_report import DetectionReports
+    from quarterturn.findings.evidence import EvidenceExports
     from quarterturn.http.app import HttpApplication
     from quarterturn.keys.key_locks import KeyLocks
     from quarterturn.keys.log_key import LogKeyChange
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from quarterturn.submissions.store.traces import TraceStore
     from quarterturn.submissions.traces import TraceRelease, Traces
     from quarterturn.tasks.review import TaskReviews
+    from rotation.detection.evidence import EvidenceWriter
     from rotation.detection.leak_trace import LeakTracer
     from rotation.detection.scan_results import Scanner
     from rotation.detection.sealed_results import SealedResults
@@ -382,6 +384,15 @@ class Application:
 
         return LeakTracer(self.vault, self.months, self.runs, self.run_ledger, self.withdrawals)
 
+    @cached_property
+    def evidence_writer(self) -> EvidenceWriter:
+        """What writes the evidence documents of findings."""
+        from rotation.detection.evidence import EvidenceWriter
+
+        return EvidenceWriter(
+            self.vault, self.months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
+        )
+
     # -- the leaderboard ----------------------------------------------------------------------------------------------
 
     @cached_property
@@ -466,7 +477,15 @@ class Application:
         planner = Planner(vault, months, self.spec, self._agreed)
         checks = SpotChecks(vault, self.runs, self.run_ledger, self.findings, self._judge_again)
         closing = ClosingSteps(months, self.withdrawals, self.official, checks)
-        release = ReleaseSteps(vault, ledger, months, self.run_ledger, self.withdrawals, folder=self.places.releases)
+        release = ReleaseSteps(
+            vault,
+            ledger,
+            months,
+            self.run_ledger,
+            self.withdrawals,
+            evidence=self.evidence_writer,
+            folder=self.places.releases,
+        )
         promises = Promises(vault, ledger, months, self.server_digest, self.entropy)
         attester = Attester(self.month_key, self.public, ledger, months)
         activation = ActivationSteps(ledger, months, planner, promises, attester)
@@ -538,6 +557,13 @@ class Application:
         from quarterturn.findings.detection import Detection
 
         return Detection(self.scanner, self.findings, self.now)
+
+    @cached_property
+    def evidence_exports(self) -> EvidenceExports:
+        """The exports of evidence, each signed for by two maintainers where the rules say so."""
+        from quarterturn.findings.evidence import EvidenceExports
+
+        return EvidenceExports(self.evidence_writer, self.findings, self.months, self.approvals.require)
 
     @cached_property
     def detection_reports(self) -> DetectionReports:

@@ -22,7 +22,9 @@ from collections.abc import Callable
 from vault.errors import Malformed
 
 SALT_SIZE = 32
-LABELS = frozenset({"commit", "provenance", "run-open", "result", "totals", "draw-seed", "access-log", "spot-check"})
+LABELS = frozenset(
+    {"commit", "provenance", "run-open", "result", "transcript", "totals", "draw-seed", "access-log", "spot-check"}
+)
 
 
 def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:

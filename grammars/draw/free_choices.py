@@ -21,8 +21,8 @@ from grammars.language.derivation import Derived
 from grammars.language.expressions import Scope
 from grammars.language.free import FreeRange
 from grammars.language.grammar import Draft
-from vault.task.document import filled, fixed_words, texts
-from vault.task.variant import words
+from vault.task.document import fixed_words, texts
+from vault.task.variant import filled, words
 
 MOST = (1024, 1024, 1024, 512, 512)
 """How many choices each free parameter gets in a task with none, one, two, ... of them; FEW in one with more."""

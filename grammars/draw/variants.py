@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from grammars.language.grammar import Draft
-from vault.task.document import filled
-from vault.task.variant import Free, traceable
+from vault.task.variant import Free, filled, traceable
 
 FURTHER = 3
 """How many variants beside the base go through the gates."""

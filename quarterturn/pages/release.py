@@ -17,6 +17,7 @@ ABOUT = {
     "README.md": "what the release is",
     "aggregate.json": "the figures of each run, recomputed from its results",
     "attestation.json": "the in-toto statement of the tasks",
+    "evidence.jsonl": "results that findings rest on, with their transcripts",
     "manifest.json": "the hash of every other file; the public log names its own",
     "openings.jsonl": "the salts that open the tasks' commitments",
     "results.jsonl": "the result of every run on every task",

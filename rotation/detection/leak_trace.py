@@ -75,7 +75,7 @@ class LeakTracer:
                     break
                 if logged.why.startswith(PUBLISH):
                     published.add(logged.what)
-        runs_of = self._runs_of_tasks()
+        runs_of = self.runs_of_tasks()
         served = list(self._served(runs_of, who, sha256))  # 2, 3
         trace = tracing.trace(text.decode("utf-8", "replace"), served)  # 4
         public = tuple(source.task_id for source in trace.sources if f"task/{source.task_id}" in published)
@@ -86,7 +86,7 @@ class LeakTracer:
         runs = {recipient: tuple(sorted(of_whom[recipient])) for recipient, _ in trace.named}
         return TraceReport(sha256, logged, public, runs, len(served), trace)
 
-    def _runs_of_tasks(self) -> dict[str, list[tuple[Recipient, int]]]:
+    def runs_of_tasks(self) -> dict[str, list[tuple[Recipient, int]]]:
         """Map each task to the runs that were opened for its cohort while the task belonged to it."""
         opened: dict[str, list[tuple[Recipient, int, int]]] = {}
         for record in self._runs.list():

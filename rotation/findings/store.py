@@ -22,7 +22,7 @@ from sqlmodel import Session, col, select
 
 from rotation.calendar import Month
 from rotation.errors import Malformed, NotFound
-from rotation.findings.tables import FindingReviewRow, FindingRow, ScanRow
+from rotation.findings.tables import FindingEvidenceRow, FindingReviewRow, FindingRow, ScanRow
 from vault.database import transaction
 
 Status = Literal["clean", "watching", "review"]
@@ -103,6 +103,15 @@ class Finding:
     def state(self) -> str | None:
         """Give the state of its review, or None if none was opened."""
         return self.reviews[-1].state if self.reviews else None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedEvidence:
+    """A result that a finding rests on, marked for the release of its task's cohort."""
+
+    finding: int
+    run: int
+    task: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +219,31 @@ class Findings:
                 words.setdefault(row.finding, []).append(FindingReview(row.state, row.who, row.at, row.note))
             findings = [_finding(row, words.get(row.id or 0, [])) for row in session.exec(query).all()]
         return sorted(findings, key=_order)
+
+    def get(self, number: int) -> Finding:
+        """Give a finding.
+
+        Raises:
+            NotFound: there is no such finding.
+        """
+        finding = next((finding for finding in self.all() if finding.number == number), None)
+        if finding is None:
+            raise NotFound(f"there is no finding {number}; `quarterturn watch list --all` lists them")
+        return finding
+
+    def publish_evidence(self, session: Session, evidence: PublishedEvidence, *, who: str) -> None:
+        """Mark the evidence of a finding for the release of its task's cohort; idempotent."""
+        key = (evidence.finding, evidence.run, evidence.task)
+        if session.get(FindingEvidenceRow, key) is None:
+            finding, run, task = key
+            session.add(FindingEvidenceRow(finding=finding, run=run, task=task, who=who, at=self._clock()))
+
+    def published_evidence(self) -> list[PublishedEvidence]:
+        """List what was marked for a release, in the order of findings, runs and tasks."""
+        table = FindingEvidenceRow
+        query = select(table).order_by(col(table.finding), col(table.run), col(table.task))
+        with Session(self._engine) as session:
+            return [PublishedEvidence(row.finding, row.run, row.task) for row in session.exec(query).all()]
 
     def scans(self) -> list[ScanRecord]:
         """List the newest scan of each month."""

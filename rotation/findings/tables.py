@@ -44,6 +44,18 @@ class FindingReviewRow(SQLModel, table=True):
     at: datetime = Field(sa_type=UTCDateTime)
 
 
+class FindingEvidenceRow(SQLModel, table=True):
+    """One result that a finding rests on, which the release of its task's cohort gives the evidence of."""
+
+    __tablename__ = "rotation_evidence"
+
+    finding: int = Field(foreign_key="rotation_finding.id", primary_key=True)
+    run: int = Field(primary_key=True)
+    task: str = Field(primary_key=True, max_length=18)
+    who: str = Field(max_length=200)
+    at: datetime = Field(sa_type=UTCDateTime)
+
+
 class ScanRow(SQLModel, table=True):
     """Summary of the newest scan of a month: what it read, and the error if it failed."""
 

@@ -15,6 +15,7 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
+from rotation.errors import NotFound
 from rotation.month.store import Cohort
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, Runs, RunState
@@ -25,6 +26,7 @@ from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.statements import leaf
 from vault.ledger.statements.results import in_order, results_root, totals_of
 from vault.ledger.statements.statement import LoggedStatement
+from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 
@@ -42,12 +44,14 @@ class RunResult:
         tools: the names of the called tools, in order.
         task_commitment: the commitment to the task.
         code: the code of its outcome, which is in no statement.
+        transcript: the bytes of its transcript (`sandbox.results.bound_transcript`), or None if there is none.
     """
 
     result: Result
     tools: Sequence[str]
     task_commitment: bytes
     code: str = "finished"
+    transcript: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +99,18 @@ class RunLedger:
         return RunStatement(f"run-open/{record.number}", statement, sealed)
 
     def score(self, record: RunRecord, cohorts: Sequence[str], results: Sequence[RunResult]) -> RunStatement:
-        """Make the `score` statement of a run: a commitment to each result, and to the totals of each cohort."""
+        """Make the `score` statement of a run: a commitment to each result, and to the totals of each cohort.
+
+        Each result commits to the transcript of its task.
+        """
         number = record.number
-        salted = [(item, item.result.document(), new_salt(self._entropy)) for item in results]
+        salted = [self._salted(item) for item in results]
         ordered = in_order(
-            (item.task_commitment, commitment("result", canonical(document), salt)) for item, document, salt in salted
+            (item.task_commitment, commitment("result", canonical(sealed["result"]), bytes.fromhex(sealed["salt"])))
+            for item, sealed in zip(results, salted, strict=True)
         )
-        of_cohort = {name: [document for _, document, _ in salted if document["cohort"] == name] for name in cohorts}
+        documents = [sealed["result"] for sealed in salted]
+        of_cohort = {name: [document for document in documents if document["cohort"] == name] for name in cohorts}
         totals = [(name, totals_of(number, name, of_cohort[name]), new_salt(self._entropy)) for name in cohorts]
         statement = leaf.score(
             run=number,
@@ -113,9 +122,7 @@ class RunLedger:
         )
         opening = {
             "commitments": [item.hex() for item in ordered],
-            "results": [
-                {"result": document, "salt": salt.hex(), "tools": item.tools} for item, document, salt in salted
-            ],
+            "results": salted,
             "totals": {name: {"totals": document, "salt": salt.hex()} for name, document, salt in totals},
         }
         return RunStatement(f"score/{number}", statement, {f"closing/{number}": opening})
@@ -148,6 +155,14 @@ class RunLedger:
         """
         return self._ledger.statement(f"run-open/{number}")
 
+    def scored(self, number: int) -> LoggedStatement:
+        """Give the `score` statement of a run.
+
+        Raises:
+            NotFound: there is none.
+        """
+        return self._ledger.statement(f"score/{number}")
+
     def closing(self, number: int, why: str) -> dict[str, Any]:
         """Open what the `score` statement of a run commits to; the access log records it.
 
@@ -155,6 +170,30 @@ class RunLedger:
             NotFound: the run has no score.
         """
         return self._unseal(f"closing/{number}", why)
+
+    def bound_result(self, number: int, task: str, *, who: str, why: str) -> dict[str, Any]:
+        """Open one result of a run: the result, its salts and its inclusion proof, and what opens the run itself.
+
+        Raises:
+            NotFound: the run has no score, or none for this task.
+        """
+        closing, opening = (self._unseal(f"{kind}/{number}", why, who) for kind in ("closing", "opening"))
+        item = next((item for item in closing["results"] if item["result"]["task"] == task), None)
+        if item is None:
+            raise NotFound(f"run {number} has no result for task {task}")
+        commitments = [bytes.fromhex(part) for part in closing["commitments"]]
+        place = _place(item, commitments)
+        tree = MerkleTree(map(leaf_hash, commitments))
+        return {
+            "run": number,
+            "opening": opening["opening"],
+            "opening_salt": opening["salt"],
+            "position": place,
+            "result": item["result"],
+            "salt": item["salt"],
+            "proof": [part.hex() for part in inclusion_proof(tree.node, place, len(tree))],
+            "transcript_salt": item["transcript_salt"],
+        }
 
     def closed(self, record: RunRecord, *, why: str) -> tuple[Result, ...]:
         """Give the sealed results of a scored run, as one entry in the access log; their `server` fields are empty.
@@ -176,6 +215,17 @@ class RunLedger:
             for record in while_live
             if cohort.id in self.opened(record.number).statement.predicate["cohorts"]
         ]
+
+    def _salted(self, item: RunResult) -> dict[str, Any]:
+        """Give what the closing record holds of a result: the document, its salts, and the called tools."""
+        salt = new_salt(self._entropy) if item.transcript is not None else None
+        bound = commitment("transcript", item.transcript, salt).hex() if item.transcript is not None and salt else None
+        return {
+            "result": item.result.document(bound),
+            "salt": new_salt(self._entropy).hex(),
+            "tools": item.tools,
+            "transcript_salt": salt and salt.hex(),
+        }
 
     def _opening(self, record: RunRecord, cohort: Cohort, why: str) -> RunOpening:
         number = record.number
@@ -200,8 +250,8 @@ class RunLedger:
             totals_salt=bytes.fromhex(closing["totals"][cohort.id]["salt"]),
         )
 
-    def _unseal(self, name: str, why: str) -> dict[str, Any]:
-        opened: dict[str, Any] = json.loads(self._vault.open_blob(name, who=WHO, why=why))
+    def _unseal(self, name: str, why: str, who: str = WHO) -> dict[str, Any]:
+        opened: dict[str, Any] = json.loads(self._vault.open_blob(name, who=who, why=why))
         return opened
 
 
@@ -209,7 +259,10 @@ def _results(results: Sequence[Mapping[str, Any]], cohort: str, commitments: Seq
     opened = []
     for item in results:
         if item["result"]["cohort"] == cohort:
-            salt = bytes.fromhex(item["salt"])
-            place = commitments.index(commitment("result", canonical(item["result"]), salt))
-            opened.append(ResultOpening(place, item["result"], salt))
+            opened.append(ResultOpening(_place(item, commitments), item["result"], bytes.fromhex(item["salt"])))
     return sorted(opened, key=lambda item: item.position)
+
+
+def _place(item: Mapping[str, Any], commitments: Sequence[bytes]) -> int:
+    """Give the position of a sealed result among the commitments of its run."""
+    return commitments.index(commitment("result", canonical(item["result"]), bytes.fromhex(item["salt"])))

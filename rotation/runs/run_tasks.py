@@ -17,6 +17,7 @@ from rotation.exposure.tracks import TRACKS
 from rotation.month.store import Cohort, MonthStore
 from rotation.runs import withdrawal
 from rotation.runs.run_ledger import WHO, RunResult
+from sandbox.results.bound_transcript import transcript_bytes
 from sandbox.results.failure import RETRIES, STOPS, Failure
 from sandbox.results.outcome import TaskRun, unplayed
 from sandbox.results.score import Result
@@ -193,7 +194,7 @@ class RunTasks:
         task = self._vault.record(outcome.task_id)
         home = self._months.home_of(outcome.task_id) or ""
         result = Result.of(outcome, run=number, cohort=home, server=task.server, skeleton=task.skeleton_tag)
-        return RunResult(result, outcome.transcript.tools, task.commitment, outcome.code)
+        return RunResult(result, outcome.transcript.tools, task.commitment, outcome.code, transcript_bytes(outcome))
 
     def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
         served = self._exposures.of_run(number, session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rotation.detection.evidence import EvidenceWriter
 from rotation.month.store import Cohort, MonthStore, Turn
 from rotation.runs.run_ledger import PUBLISH, WHO, RunLedger
 from rotation.runs.withdrawal import Withdrawals
@@ -28,10 +29,12 @@ class ReleaseSteps:
         run_ledger: RunLedger,
         withdrawals: Withdrawals,
         *,
+        evidence: EvidenceWriter,
         folder: Path,
     ) -> None:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._run_ledger, self._withdrawals, self._folder = run_ledger, withdrawals, folder
+        self._evidence = evidence
         self._collected: BundleContent | None = None  # what step 4 collected, for step 5
 
     def retire(self, turn: Turn) -> None:
@@ -103,6 +106,7 @@ class ReleaseSteps:
             tasks=[self._opening(task_id, turn) for task_id in cohort.tasks],
             withdrawn=[self._opening(task_id, turn) for task_id in self._withdrawn(turn, cohort)],
             runs=self._run_ledger.openings(cohort, why=f"publish {turn.month.release}"),
+            evidence=list(self._evidence.of_release(cohort.id, f"{PUBLISH}{turn.month.release}")),
             page=self._months.page(page).encode() if page is not None else None,
         )
 

@@ -17,6 +17,10 @@ from verifiers.language.verdict import Evidence, Verdict
 
 RUN = "run"
 """What stands for a predicate in the evidence where a failure counts and no predicate's word."""
+_PLAIN = (
+    *("task_id", "category", "max_steps", "failure", "code", "attempts"),
+    *("output", "exit_code", "judged_by", "goal", "served"),
+)
 _BUDGETS = ("steps-exceeded", "time-exceeded")
 
 
@@ -40,6 +44,8 @@ class TaskRun:
             ended when the session did, or nobody knows.
         earlier: the attempts before this one, which count for nothing and are kept with it.
         judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
+        goal: the goal as the agent was told it, in the variant of its submitter; empty where no transcript was left.
+        served: the SHA-256 (hex) of the canonical task as it was served, in that variant; empty likewise.
     """
 
     task_id: str
@@ -56,6 +62,8 @@ class TaskRun:
     exit_code: int | None = field(default=None, repr=False)
     earlier: tuple[TaskRun, ...] = field(default=(), repr=False)
     judged_by: str = field(default="", repr=False)
+    goal: str = field(default="", repr=False)
+    served: str = field(default="", repr=False)
 
     @property
     def judged(self) -> Verdict | None:
@@ -92,8 +100,7 @@ class TaskRun:
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
-        plain = ("task_id", "category", "max_steps", "failure", "code", "attempts", "output", "exit_code", "judged_by")
-        return {name: getattr(self, name) for name in plain} | {
+        return {name: getattr(self, name) for name in _PLAIN} | {
             "passed": self.passed,
             "verdict": self.verdict.value,
             "evidence": self.evidence.as_json(),

@@ -81,7 +81,7 @@ class Result:
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> Self:
         """Read back what `document` gave, which is all that a score needs; the server is not in it."""
-        fields = {name: value for name, value in document.items() if name != "saw_error"}
+        fields = {name: value for name, value in document.items() if name not in ("saw_error", "transcript")}
         verdict, errors = Verdict(fields.pop("verdict")), int(document["saw_error"])
         return cls(**fields, verdict=verdict, server="", errors_seen=errors)
 
@@ -103,11 +103,15 @@ class Result:
         """Say whether the result counts for the recovery rate."""
         return self.category == "recovery" and self.errors_seen > 0
 
-    def document(self) -> dict[str, Any]:
-        """Give the result as the ledger commits to it."""
+    def document(self, transcript: str | None) -> dict[str, Any]:
+        """Give the result as the ledger commits to it.
+
+        Args:
+            transcript: the commitment to its transcript, in hex; None if the run left none.
+        """
         names = ("run", "task", "cohort", "category", "passed", "calls", "max_steps", "unlisted", "skeleton")
         row = {name: getattr(self, name) for name in names}
-        return row | {"verdict": self.verdict.value, "saw_error": self.errors_seen > 0}
+        return row | {"verdict": self.verdict.value, "saw_error": self.errors_seen > 0, "transcript": transcript}
 
 
 @dataclass(frozen=True, slots=True)

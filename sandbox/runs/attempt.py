@@ -26,6 +26,7 @@ Where the world broke, the machinery is checked without any agent (`sandbox.runs
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -269,4 +270,6 @@ def _outcome(job: Job, seen: _Seen, facts: AttemptFacts, ruling: Ruling, phases:
         output=seen.output,
         exit_code=facts.agent.exit_code if facts.agent else None,
         judged_by=WORKER if seen.judged else "",
+        goal=job.task.goal if seen.transcript else "",
+        served=hashlib.sha256(job.task.canonical()).hexdigest() if seen.transcript else "",
     )

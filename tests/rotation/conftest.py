@@ -1,12 +1,13 @@
 """Fixtures of a small benchmark without worlds: real vault, ledger and database, and outcomes made by hand."""
 
 import copy
+import hashlib
 import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from quarterturn import migrations
 from rotation.calendar import Month
+from rotation.detection.evidence import EvidenceWriter
 from rotation.detection.leak_trace import LeakTracer
 from rotation.detection.scan_results import Scanner
 from rotation.detection.sealed_results import SealedResults
@@ -124,6 +126,11 @@ def outcome(task_id: str, category: str, *, passed: bool, calls: int = 3) -> Tas
     )
 
 
+def played(task: Task, outcome: TaskRun) -> TaskRun:
+    """Give an outcome as that of a task that was served in this variant."""
+    return replace(outcome, goal=task.goal, served=hashlib.sha256(task.canonical()).hexdigest())
+
+
 class Words:
     """Stub of the judge of sealed states: a state is a word that names its verdict."""
 
@@ -182,6 +189,9 @@ class Benchmark:
         self.official = OfficialRuns(months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
         self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
         self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
+        self.evidence = EvidenceWriter(
+            vault, months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
+        )
         self.promises = Promises(vault, ledger, months, server_digest)
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
@@ -193,7 +203,13 @@ class Benchmark:
         checks = SpotChecks(self.vault, self.runs, self.run_ledger, self.findings, lambda: nullcontext(self.again))
         closing = ClosingSteps(self.months, self.withdrawals, self.official, checks)
         self.release = ReleaseSteps(
-            self.vault, self.ledger, self.months, self.run_ledger, self.withdrawals, folder=self.releases
+            self.vault,
+            self.ledger,
+            self.months,
+            self.run_ledger,
+            self.withdrawals,
+            evidence=self.evidence,
+            folder=self.releases,
         )
         attester = Attester(key, self.public, self.ledger, self.months)
         activation = ActivationSteps(self.ledger, self.months, planner, self.promises, attester)
@@ -240,9 +256,11 @@ class Benchmark:
 
     def finish(self, run: OpenRun, result: Callable[[int, str], TaskRun] | None = None) -> OpenRun:
         """Serve a run, record a result for each of its tasks by place and id, or that all passed, and close it."""
-        self.serve(run)
+        served = {task.id: task for task in self.serve(run)}
         for place, task_id in enumerate(run.left):
-            self.run_tasks.record(run, result(place, task_id) if result else self.done(task_id))
+            self.run_tasks.record(
+                run, played(served[task_id], result(place, task_id) if result else self.done(task_id))
+            )
         self.official.close(run)
         return run
 

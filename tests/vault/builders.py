@@ -36,7 +36,7 @@ RESULT_ROW = {
     "unlisted": 1,
     "saw_error": True,
     "skeleton": "ab",
-    "transcript": None,
+    "transcript": "cd" * 32,
 }
 
 CHEAP = Cost(memory=8 * 1024, iterations=1, lanes=1)

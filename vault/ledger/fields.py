@@ -122,7 +122,7 @@ def words(form: Form) -> str:
     if isinstance(form, dict):
         return "; ".join(f"{words(key.lstrip('*'))}: {words(inner)}" for key, inner in form.items())
     name, _, null = form.partition("|")
-    text = f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else (BASIC | PATTERNS)[name][1]
+    text = f"`{name[1:].replace(',', '`, `')}`" if name[0] == "=" else ({**BASIC, **PATTERNS})[name][1]
     return f"{text}, or null" if null else text
 
 

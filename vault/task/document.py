@@ -20,7 +20,7 @@ from typing import Any, Self
 from vault.canonical import canonical, json_path, parse_object
 from vault.errors import Malformed
 from vault.schema import compiled, require
-from vault.task.variant import LEAST_BITS, first, traceable, words
+from vault.task.variant import LEAST_BITS, PLACEHOLDER, filled, first, traceable, words
 
 SPEC_VERSION = "1.0.0"
 """The version of docs/SPEC.md that tasks made here name."""
@@ -29,7 +29,6 @@ SCHEMA: Mapping[str, Any] = json.loads(files("vault").joinpath("schemas/task.jso
 
 WIRE_NAME = 64  # model interfaces accept [A-Za-z0-9_-]{1,64}, and `server.tool` becomes `server__tool`
 _VALIDATOR = compiled(SCHEMA)
-_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
 _BETWEEN = re.compile(r"\{\{[a-z][a-z0-9_]{0,31}\}\}")
 
 
@@ -201,7 +200,7 @@ def _free_contradictions(document: Mapping[str, Any]) -> Iterator[tuple[str, str
     free = document.get("free", {})
     used: set[str] = set()
     for place, text in texts({name: part for name, part in document.items() if name != "free"}, ()):
-        names = set(_PLACEHOLDER.findall(text))
+        names = set(PLACEHOLDER.findall(text))
         for name in sorted(names - free.keys()):
             yield json_path(place), f"{{{{{name}}}}} is not explained in $.free"
         used |= names
@@ -259,19 +258,3 @@ def texts(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple
     elif isinstance(value, list):
         for index, part in enumerate(value):
             yield from texts(part, (*place, index))
-
-
-def filled(value: Any, values: Mapping[str, str]) -> Any:
-    """Put values in for the placeholders of any JSON value, such as a solution of the task; others stay.
-
-    Raises:
-        Malformed: two keys of an object become the same.
-    """
-    if isinstance(value, str):
-        return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
-    if isinstance(value, dict):
-        out = {filled(key, values): filled(part, values) for key, part in value.items()}
-        if len(out) < len(value):
-            raise Malformed("A value for a free parameter makes two keys of an object the same.")
-        return out
-    return [filled(part, values) for part in value] if isinstance(value, list) else value

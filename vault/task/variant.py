@@ -13,7 +13,7 @@ The document that is committed to holds the choices and the SHA-256 of the task'
 until the task is published; from then on anybody can say what each run was shown. One task's key says nothing about
 another's, nor about the master key.
 
-An auditor runs this module, so it imports the standard library and `cryptography` only.
+An auditor runs this module, so it imports the standard library only.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from typing import Any
 
 from vault.errors import Malformed
 
@@ -36,6 +34,7 @@ LEAST_BITS = 20
 
 _KEY, _SEED = b"quarterturn/variant-key/v1\n", b"quarterturn/variant/v1\n"
 _MONTH = 7  # characters of YYYY-MM
+PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
 _WORD = re.compile(r"[^\W_]+")
 _SPACE = 2 ** (8 * hashlib.sha256().digest_size)
 
@@ -55,8 +54,12 @@ def traceable(free: Free) -> bool:
 
 
 def task_key(master: bytes, task_id: str) -> bytes:
-    """Derive a task's key, KEY_SIZE bytes, from which there is no way back to the master key."""
-    return HKDF(SHA256(), KEY_SIZE, salt=None, info=_KEY + task_id.encode()).derive(master)
+    """Derive a task's key, KEY_SIZE bytes, from which there is no way back to the master key.
+
+    KEY_SIZE is one block of SHA-256, so HKDF's expansion (RFC 5869, section 2.3) has one step.
+    """
+    extracted = hmac.digest(bytes(KEY_SIZE), master, "sha256")  # without a salt: a block of zeros
+    return hmac.digest(extracted, _KEY + task_id.encode() + b"\x01", "sha256")
 
 
 def digest(key: bytes) -> str:
@@ -86,6 +89,22 @@ def assigned(key: bytes, submitter: str, month: str, free: Free) -> dict[str, st
 def words(text: str) -> list[str]:
     """Split a text into the words that are searched for choices: letters and digits, without case and line breaks."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def filled(value: Any, values: Mapping[str, str]) -> Any:
+    """Put values in for the placeholders of any JSON value, such as a solution of the task; others stay.
+
+    Raises:
+        Malformed: two keys of an object become the same.
+    """
+    if isinstance(value, str):
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), value)
+    if isinstance(value, dict):
+        out = {filled(key, values): filled(part, values) for key, part in value.items()}
+        if len(out) < len(value):
+            raise Malformed("A value for a free parameter makes two keys of an object the same.")
+        return out
+    return [filled(part, values) for part in value] if isinstance(value, list) else value
 
 
 def _below(n: int, seed: bytes, name: str) -> int:

@@ -13,6 +13,11 @@ from quarterturn.cli.terminal.options import HOME, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import NotFound
 
+EvidenceFiles = Annotated[
+    list[Path] | None,
+    typer.Option("--evidence", metavar="FILE", help="A file of evidence to compare with the release; may repeat."),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
@@ -34,6 +39,7 @@ def audit(
     policy: PolicyFile = None,
     previous: Previous = None,
     accept: Accept = None,
+    evidence: EvidenceFiles = None,
     as_json: Json = False,
 ) -> None:
     """Audit a release offline, without trusting anybody: yes, yes with doubts, or no.
@@ -44,7 +50,18 @@ def audit(
 
     require_release(bundle)
     report = auditor(key, policy, previous, accept or ())(bundle)
-    Output(as_json=as_json).result(report.as_json(), *status_lines(report), ok=report.ok)
+    data, lines, ok = report.as_json(), [*status_lines(report)], report.ok
+    documents = [*(evidence or ()), *(path for path in [bundle / "evidence.jsonl"] if path.exists())]
+    if documents and report.failed:
+        lines.append("the evidence was not checked: it is compared with a release that holds")
+    elif documents:
+        from quarterturn.audit import evidence_check
+
+        checked = evidence_check.check(bundle, documents)
+        data |= {"evidence": [document.as_json() for document in checked]}
+        lines += [line for document in checked for line in document.lines()]
+        ok = ok and all(document.ok for document in checked)
+    Output(as_json=as_json).result(data, *lines, ok=ok)
 
 
 def checkpoint(home: Home = HOME, as_json: Json = False) -> None:

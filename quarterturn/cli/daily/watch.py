@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from quarterturn.cli.daily import findings, report, scan, trace
+from quarterturn.cli.daily import evidence, findings, report, scan, trace
 
 
 def register(app: typer.Typer) -> None:
@@ -13,5 +13,6 @@ def register(app: typer.Typer) -> None:
     findings.register(watch)
     scan.register(watch)
     trace.register(watch)
+    evidence.register(watch)
     report.register(watch)
     app.add_typer(watch, name="watch")

@@ -208,9 +208,22 @@ class Answers:
         self.ask("watch list", "--all", "--month", FIRST, home=self.home)
         self.ask("watch review", 1, "confirmed", "--as", "test-ada", "--note", "seen", home=self.home)
         self.ask("watch exposure", "--task", self.live[-1], home=self.home)
+        self._evidence()
         self.ask("watch scan", self.beside / "cases", "--out", self.beside / "flags.jsonl")
         self.ask("watch trace", self._file("leak.txt", self.leak), "--as", "test-ada", home=self.home)
         self.ask("watch report", "--month", month, "--html", self.beside / "report.html", home=self.home)
+
+    def _evidence(self) -> None:
+        """Have the evidence on a task that has retired written, for which two maintainers sign."""
+        file = self.beside / "evidence.json"
+        words = ("1", "--task", self.live[-1], "--run", 4, "--out", file, "--as", "test-ada")
+        self.ask("watch evidence", *words, home=self.home)
+        (request,) = self.ask("approval list", home=self.home)["requests"]
+        for name in MAINTAINERS:
+            self.ask("approval sign", request["id"], "--key", self.beside / f"{name}.key", home=self.home)
+        self.ask("watch evidence", *words, home=self.home)
+        release = self.home / "public/releases" / FIRST.plus(1).release
+        self.ask("audit", release, "--key", self.home / "public/log.vkey", "--evidence", file)
 
     def _models(self) -> None:
         self.ask("model list", home=self.home)

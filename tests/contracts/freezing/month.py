@@ -121,7 +121,16 @@ def outcome(task: Task, *, passed: bool, calls: int, unknown: bool = False) -> T
     if not passed:
         made[-1] = replace(made[-1], tool="nobody.lists_this", listed=False)
     evidence = Evidence("filesystem.directoryExists", verdict)
-    return TaskRun(task.id, task.category, 8, verdict, evidence, Transcript(tuple(made), "done", "answered"))
+    return TaskRun(
+        task_id=task.id,
+        category=task.category,
+        max_steps=8,
+        verdict=verdict,
+        evidence=evidence,
+        transcript=Transcript(tuple(made), "done", "answered"),
+        goal=task.goal,
+        served=hashlib.sha256(task.canonical()).hexdigest(),
+    )
 
 
 def settings(first: Month) -> Settings:
@@ -286,7 +295,8 @@ def _scores(made: Played, month: Month) -> Iterator[tuple[str, bytes]]:
         "scores": {number: rounded(score(found).as_json()) for number, found in results.items()},
     }
     yield f"scores/{month}.json", _json(shown)
-    lines = [json.dumps(one.document(), sort_keys=True) + "\n" for found in results.values() for one in found]
+    closed = [made.streamed.run_ledger.closing(number, "freeze") for number in done]
+    lines = [json.dumps(item["result"], sort_keys=True) + "\n" for run in closed for item in run["results"]]
     yield f"scores/{month}-results.jsonl", "".join(lines).encode()
 
 

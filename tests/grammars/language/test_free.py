@@ -11,8 +11,8 @@ from grammars.draw.sample import draw, sample, skeletons
 from grammars.draw.variants import base, further
 from grammars.errors import Malformed
 from grammars.language.load import parse
-from vault.task.document import Task, filled
-from vault.task.variant import bits, words
+from vault.task.document import Task
+from vault.task.variant import bits, filled, words
 
 LISTS = {
     "first": "[" + ", ".join(f"a{number}x" for number in range(60)) + "]",

@@ -1,5 +1,7 @@
 """Tests of official runs that a turn or a withdrawal interrupts: what is served, and what never again."""
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,16 +13,19 @@ from rotation.errors import NotAllowed, Refused
 from rotation.month.sets import DEMO, Stratum
 from rotation.month.store import Unsettled
 from rotation.runs.run_tasks import OpenRun
+from sandbox.results.bound_transcript import transcript_bytes
 from sandbox.results.failure import RETRIES, AttemptFacts, Stage
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunState
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
+from vault.commitment import opens
 from vault.database import transaction
 from vault.store.public_log import PublicLog
 from vault.task.lifecycle import TaskState
+from verifiers.language.verdict import Verdict
 
-from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, submission
+from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, killed, played, submission
 
 pytestmark = pytest.mark.slow
 
@@ -265,3 +270,27 @@ def test_an_end_that_was_killed_is_made_again(home, monkeypatch):
     home.reopen()
     assert home.official.end_open(FIRST, "turn") == [1]
     assert set(verdicts(home, 1).values()) == {"unknown machine"}
+
+
+def test_each_result_binds_its_transcript_and_none_where_nothing_was_left(home):
+    """A worker dies on one task; another judges one that was left sealed; one verdict is unknown."""
+    run = home.open()
+    lost, done, unknown, *_ = run.tasks
+    served = {task.id: task for task in home.run_tasks.prepare(run)}
+    home.run_tasks.serve(run, lost, done)
+    home.run_tasks.record(run, played(served[done], home.done(done)))
+    again = home.official.resume(1, submission("careful"), NamedBox())
+    open_verdict = replace(home.done(unknown), verdict=Verdict.UNKNOWN, failure="ours")
+    home.finish(again, lambda _, task: open_verdict if task == unknown else home.done(task))
+    sealed = {item["result"]["task"]: item for item in home.run_ledger.closing(1, "test")["results"]}
+    assert sealed.keys() == set(run.tasks)
+    assert {task for task, item in sealed.items() if item["result"]["transcript"] is None} == {lost}
+    assert sealed[lost]["transcript_salt"] is None
+    for task in (done, unknown):
+        data = transcript_bytes(home.runs.result(1, task, who="ada", why="test"))
+        salt, bound = (
+            bytes.fromhex(part) for part in (sealed[task]["transcript_salt"], sealed[task]["result"]["transcript"])
+        )
+        assert json.loads(data)["served"] == hashlib.sha256(served[task].canonical()).hexdigest()
+        assert opens("transcript", data, salt, bound)
+    assert len({item["transcript_salt"] for item in sealed.values()}) == len(run.tasks)

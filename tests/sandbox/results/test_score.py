@@ -103,7 +103,7 @@ def test_overlapping_intervals_share_a_rank():
 
 
 def test_a_result_document_says_whether_an_error_was_seen_and_is_plain_json():
-    document = replace(PASS, errors_seen=3).document()
+    document = replace(PASS, errors_seen=3).document("ab" * 32)
     assert document["saw_error"] is True
     assert json.loads(json.dumps(document)) == document
     assert json.dumps(score([PASS]).as_json())

@@ -16,12 +16,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from vault.commitment import commitment
 from vault.ledger.release import contents
 from vault.ledger.release.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
+from vault.ledger.release.openings import result_lines
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.results import in_order, results_root, totals_of
 from vault.ledger.tree.merkle import set_root
 from vault.ledger.write.append import LogWriter
+from vault.task import variant
 
 ORIGIN = "bench.example/log"
 COHORTS = ("cohort-2026-12", "cohort-2027-01", "cohort-2027-02", "cohort-2027-03")
@@ -49,7 +51,7 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
-SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
+SPOT_SEED = dice("spot", 3)  # chooses one of the eight results
 
 
 class PermissiveWriter(LogWriter):
@@ -175,8 +177,49 @@ class Month:
             "unlisted": 1,
             "saw_error": not passed,
             "skeleton": dice("skeleton", task).hex()[:32],
-            "transcript": dice("transcript", number, task).hex(),
+            "transcript": commitment(
+                "transcript", canonical(self.transcript(number, task)), self.salt("transcript", number, task)
+            ).hex(),
         }
+
+    def transcript(self, number: int, task: str) -> dict:
+        """Give the transcript that the result of a task in a run commits to."""
+        call = {"tool": "filesystem.read_file", "arguments": '{"path":"a.txt"}', "result": "é", "error": False}
+        served = self.served(number, task)
+        return {
+            "goal": served["goal"],
+            "served": hashlib.sha256(canonical(served)).hexdigest(),
+            "attempts": [{"ended": "answered", "answer": "done", "calls": [call] * 7}],
+        }
+
+    def served(self, number: int, task: str) -> dict:
+        """Give a task as a run is served it, in the variant of its submitter."""
+        document = self.tasks[task]
+        free = {name: choice["from"] for name, choice in document.get("free", {}).items()}
+        values = variant.first(free)
+        if "variant_key" in document:
+            values = variant.assigned(dice("variant", task), f"agent-{number}", "2026-12", free)
+        plain = {name: part for name, part in document.items() if name not in ("free", "variant_key")}
+        return variant.filled(plain, values)
+
+    def evidence(self, number: int, task: str) -> dict:
+        """Give the evidence against a run's submitter: the result on a task, opened, and its transcript."""
+        run = next(run for run in self.runs if run.run == number)
+        line = next(line for line in map(json.loads, result_lines(run)) if line["result"]["task"] == task)
+        document = line | {
+            "finding": 3,
+            "kind": "leak",
+            "task": task,
+            "opening": self.opening(number),
+            "opening_salt": self.salt("run", number).hex(),
+            "transcript": self.transcript(number, task),
+            "transcript_salt": self.salt("transcript", number, task).hex(),
+        }
+        if "variant_key" in self.tasks[task]:
+            shown = sorted((run.opening["submitter"], "2026-12") for run in self.runs)
+            document["recipients"] = [{"submitter": who, "month": month} for who, month in shown]
+            document["variant_key"] = dice("variant", task).hex()
+        return document
 
     def score(self, number: int, members: dict[str, list[str]] | None = None, **other: object) -> None:
         served = [(cohort, task) for cohort, tasks in (members or self.cohorts).items() for task in tasks]

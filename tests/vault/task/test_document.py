@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from vault.errors import Malformed
-from vault.task.document import SCHEMA, SPEC_VERSION, Task, filled
+from vault.task.document import SCHEMA, SPEC_VERSION, Task
+from vault.task.variant import filled
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ const RESULT = record({
   unlisted: natural,
   saw_error: boolean,
   skeleton: matching(/^[0-9a-f]{1,128}$/, "an opaque tag in lower-case hexadecimal digits"),
+  transcript: orNull(digest),
 });
 const TOTALS = record({
   run: positive,

@@ -22,6 +22,7 @@ from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
     BROKEN,
+    EVIDENCE,
     FORMAT,
     FORMS,
     LOG,
@@ -37,7 +38,15 @@ from vault.ledger.release.contents import (
     attestation,
     readme,
 )
-from vault.ledger.release.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
+from vault.ledger.release.openings import (
+    ResultOpening,
+    RunOpening,
+    TaskOpening,
+    evidence_line,
+    result_lines,
+    run_line,
+    task_line,
+)
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.forms import require_form
@@ -76,6 +85,7 @@ class BundleContent:
             order of their `withdraw` leaves.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
         broken: the lines that show which withdrawn tasks were broken (`vault.ledger.release.contents.FORMS`).
+        evidence: the evidence documents that maintainers had published of it.
         page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
 
@@ -89,6 +99,7 @@ class BundleContent:
     withdrawn: Sequence[TaskOpening] = ()
     page: bytes | None = field(default=None, repr=False)
     broken: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    evidence: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
 
     def files(self) -> dict[str, bytes]:
         """Give every content file by name, and `manifest.json`, which lists them.
@@ -143,6 +154,8 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     more = {} if content.page is None else {PAGE: content.page}
     if content.withdrawn:
         more[WITHDRAWN] = _lines(canonical(task.document) for task in content.withdrawn)
+    if content.evidence:
+        more[EVIDENCE] = _lines(map(evidence_line, content.evidence))
     if content.broken:
         more[BROKEN] = _lines(map(canonical, content.broken))
     return more | {

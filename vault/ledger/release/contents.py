@@ -7,7 +7,7 @@ from typing import Any
 
 from vault.ledger.statements.forms import Form
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.results import RESULT, TOTALS, figures
+from vault.ledger.statements.results import RESULT, TOTALS, TRANSCRIPT, figures
 from vault.ledger.statements.statement import TYPE
 
 FORMAT = "urn:quarterturn:bundle:v1"
@@ -17,7 +17,8 @@ MANIFEST = "manifest.json"
 README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
 RUNS, RESULTS = "runs.jsonl", "results.jsonl"
 AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
-WITHDRAWN, BROKEN, PAGE = "withdrawn.jsonl", "broken.jsonl", "verify.html"  # where there are any
+WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
+EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 _FILE: Form = {"bytes": "natural", "sha256": "hash"}
 # fmt: off
@@ -25,11 +26,12 @@ TASK: Form = {  # of a task's document, which is described in SPEC.md
     "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
     "difficulty": "=easy,medium,hard", "max_steps": "positive",
 }
+OPENING: Form = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
 FORMS: Mapping[str, Form] = {  # of the lines of each file
     MANIFEST: {
         "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
         "canary": "guid", "first": "natural",
-        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in (WITHDRAWN, BROKEN, PAGE))), _FILE),
+        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in (WITHDRAWN, BROKEN, EVIDENCE, PAGE))), _FILE),
     },
     TASKS: "object",
     WITHDRAWN: "object",
@@ -40,7 +42,7 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
     },
     RUNS: {
         "run": "positive", "open": "natural", "close": "natural",
-        "opening": {"submitter": "text", "submission": "text", "attempt": "positive"},
+        "opening": OPENING,
         "salt": "hash", "totals": [TOTALS, None], "totals_salt": "hash|null",
     },
     RESULTS: {
@@ -50,6 +52,13 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
     BROKEN: {
         "task": "task", "solution": "=reference,mutant", "calls": ["object"],
         "answer": "text|null", "state": "object", "verdict": "boolean",
+    },
+    EVIDENCE: {
+        "finding": "positive", "kind": "=leak,copy,family,task,exposure,unknown,unclear,verdict",
+        "task": "task", "run": "positive", "opening": OPENING, "opening_salt": "hash",
+        "position": "natural", "result": RESULT, "salt": "hash", "proof": ["hash"],
+        "transcript": TRANSCRIPT, "transcript_salt": "hash",
+        "variant_key?": "hash", "recipients?": [{"submitter": "text", "month": "month"}],
     },
 }
 # fmt: on
@@ -90,6 +99,7 @@ _ROWS = (
     (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
     (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
     (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
+    (EVIDENCE, "results that findings rest on, opened with their transcripts"),
     (OPENINGS, "for each task its salt, its commitment and the index of its `commit` leaf"),
     (RUNS, "every run that was served the cohort: pseudonym, attempt, and its totals"),
     (RESULTS, "every result, with its salt and its inclusion proof in the run's results root"),

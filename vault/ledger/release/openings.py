@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vault.commitment import commitment
-from vault.ledger.release.contents import FORMS, OPENINGS, RESULTS, RUNS
+from vault.ledger.release.contents import EVIDENCE, FORMS, OPENINGS, RESULTS, RUNS
 from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
@@ -109,6 +109,12 @@ def run_line(run: RunOpening) -> bytes:
     }
     require_form(FORMS[RUNS], line, f"the opening of run {run.run}")
     return canonical(line)
+
+
+def evidence_line(document: Mapping[str, Any]) -> bytes:
+    """Write a line of `evidence.jsonl`; an evidence document that is a file of its own has the same bytes."""
+    require_form(FORMS[EVIDENCE], document, f"the evidence on {document['task']}")
+    return canonical(document)
 
 
 def result_lines(run: RunOpening) -> Iterator[bytes]:

@@ -41,6 +41,7 @@ BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
         f"text of 1 to {TEXT_LIMIT} characters",
     ),
+    "string": (lambda value: isinstance(value, str), "text"),
     "boolean": (lambda value: isinstance(value, bool), "true or false"),
     "natural": (lambda value: type(value) is int and value >= 0, "a whole number, zero or more"),
     "positive": (lambda value: type(value) is int and value >= 1, "a whole number, one or more"),

@@ -26,6 +26,15 @@ TOTALS: Form = {
     "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
     "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
 }
+TRANSCRIPT: Form = {  # the goal and the digest of the task as they were served, and every attempt
+    "goal": "string", "served": "hash",
+    "attempts": [{
+        "ended": "string", "answer": "string|null",
+        "calls": [{
+            "tool": "string", "arguments": "string", "result": "string", "error": "boolean",
+        }],
+    }],
+}
 # fmt: on
 _PLACES = 10_000
 

@@ -13,6 +13,7 @@ from vault.ledger.statements.statement import STATEMENTS, URN, statement_form
 
 _BASIC: Mapping[str, Mapping[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": TEXT_LIMIT},
+    "string": {"type": "string"},
     "boolean": {"type": "boolean"},
     "natural": {"type": "integer", "minimum": 0},
     "positive": {"type": "integer", "minimum": 1},

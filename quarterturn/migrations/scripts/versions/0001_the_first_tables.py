@@ -93,6 +93,19 @@ def upgrade() -> None:  # noqa: PLR0915 - a statement a table and index
         batch_op.create_index(batch_op.f("ix_rotation_review_finding"), ["finding"], unique=False)
 
     op.create_table(
+        "rotation_evidence",
+        sa.Column("finding", sa.Integer(), nullable=False),
+        sa.Column("run", sa.Integer(), nullable=False),
+        sa.Column("task", sa.String(length=18), nullable=False),
+        sa.Column("who", sa.String(length=200), nullable=False),
+        sa.Column("at", UTCDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["finding"], ["rotation_finding.id"], name=op.f("fk_rotation_evidence_finding_rotation_finding")
+        ),
+        sa.PrimaryKeyConstraint("finding", "run", "task", name=op.f("pk_rotation_evidence")),
+    )
+
+    op.create_table(
         "rotation_seen",
         sa.Column("skeleton_tag", sa.String(), nullable=False),
         sa.Column("why", sa.String(), nullable=False),
@@ -566,6 +579,7 @@ def downgrade() -> None:  # noqa: PLR0915 - likewise
         batch_op.drop_index(batch_op.f("ix_rotation_unsettled_submitter"))
 
     op.drop_table("rotation_unsettled")
+    op.drop_table("rotation_evidence")
     with op.batch_alter_table("rotation_review", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_rotation_review_finding"))
 

@@ -1,0 +1,180 @@
+"""Journey of an accusation through the command line: marked, released, written to a file, and checked by a stranger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quarterturn.app import Application
+from rotation.calendar import Month
+from rotation.findings.store import NewFinding
+from rotation.month.sets import Stratum
+from sandbox.boxes.box import Program
+from sandbox.results.outcome import TaskRun
+from sandbox.runs.submission import Submission
+from sandbox.transcript import CallRecord, Transcript
+from verifiers.language.verdict import Evidence, Verdict
+
+from ...serving import serve
+from ..approvals.test_approvals import guard, sign
+from ..conftest import MONTH, make, stocked_up, written
+from .test_detection_report import BOX
+
+pytestmark = pytest.mark.slow
+
+
+def varied(stratum: Stratum, number: int) -> dict:
+    """Write a task by hand that each submitter is served a variant of."""
+    free = {
+        name: {"from": [f"{name}{number}x{place}" for place in range(64)]} for name in ("ash", "birch", "cedar", "elm")
+    }
+    task = written(stratum, number)
+    return task | {
+        "free": free,
+        "goal": f"{task['goal']} It is for {{{{ash}}}}, {{{{birch}}}}, {{{{cedar}}}}, {{{{elm}}}}.",
+    }
+
+
+def play(house: Application, name: str) -> list[str]:
+    """Play a run that passes everything in one call each; gives the tasks of the cohort that retires first."""
+    submission = Submission("image", name, name, Program(image=name), "sha256:" + "0" * 64)
+    run = house.official.open(submission, BOX)
+    call = CallRecord("filesystem.x", {"path": "é"}, listed=True, error=False, injected=False, result="ok", seconds=0.1)
+    for task in serve(house.run_tasks, run):
+        outcome = TaskRun(
+            task_id=task.id,
+            category=task.category,
+            max_steps=8,
+            verdict=Verdict.TRUE,
+            evidence=Evidence("filesystem.directoryExists", Verdict.TRUE),
+            transcript=Transcript((call,), "done", "answered"),
+        )
+        served = hashlib.sha256(task.canonical()).hexdigest()
+        house.run_tasks.record(run, replace(outcome, goal=task.goal, served=served))
+    house.official.close(run)
+    return list(run.cohorts[0].tasks)
+
+
+@pytest.fixture(scope="module")
+def accused_home(memory: Path) -> Path:
+    """Play a month of two submitters, with findings about a task and about the first of them."""
+    home = make(memory / "accused", tasks=5, live=True, write=varied)
+    house = Application(home, None)
+    (task, *_), _ = play(house, "mallory"), play(house, "ada")
+    month = Month.parse(MONTH)
+    with house.months.transaction() as session:
+        house.findings.add(session, NewFinding("exposure", task, month, detail="served 81 times"))
+        house.findings.add(session, NewFinding("unclear", "mallory", month, detail="in run 1"))
+    stocked_up(house, 1, 5, write=varied)
+    house.close()
+    return home
+
+
+@pytest.fixture
+def home(accused_home: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(accused_home, tmp_path / "home"))
+
+
+@pytest.fixture
+def evidence(home, say):
+    """Type `watch evidence` in the home, as ada."""
+    return lambda *words, code=0: checked(say("watch", "evidence", *words, "--as", "ada", "--home", home), code)
+
+
+def checked(said, code):
+    assert said.code == code, said.err or said.out
+    return said
+
+
+def turned(home: Path) -> Path:
+    """Make the turn, and give the folder of the release."""
+    house = Application(home, None)
+    house.rotation.run(Month.parse(MONTH))
+    house.close()
+    return house.places.releases / Month.parse(MONTH).release
+
+
+def subject(home: Path, say) -> str:
+    """Give the task that the first finding is about."""
+    return next(f for f in say("watch", "list", "--home", home, "--json").data["findings"] if f["number"] == 1)[
+        "subject"
+    ]
+
+
+def test_an_accusation_is_published_and_anybody_checks_it(home, say, evidence, tmp_path):
+    task, file = subject(home, say), tmp_path / "evidence.json"
+    refused = evidence(1, "--run", 1, "--out", file, code=4)
+    assert f"task {task} is private until the turn of 2026-12 publishes cohort-2026-12" in refused.sentence
+    assert not file.exists()
+    assert "will be in the release" in evidence(1, "--run", 1, "--publish").out
+    release, key = turned(home), home / "public" / "log.vkey"
+    evidence(2, "--task", task, "--run", 1, "--out", file)
+    audit = ("audit", release, "--key", key, "--evidence", file, "--evidence", release / "evidence.jsonl")
+    proved = checked(say(*audit, "--json"), 0).data["evidence"]
+    assert [(item["file"], item["ok"]) for item in proved] == [
+        (str(file), True),
+        (str(release / "evidence.jsonl"), True),
+    ]
+    assert proved[0]["proved"] == [
+        "run 1 is one of mallory in 2026-12",
+        f"its result on {task} was bound when it ended",
+        "its transcript was bound with it (calls: 1)",
+        "it was served the variant of mallory in 2026-12, which is that of 0 other recipients",
+    ]
+    assert "its transcript was bound with it (calls: 1)" in checked(say(*audit), 0).out
+    assert "evidence" not in say("audit", release, "--key", key, "--json").data
+
+
+def test_a_forged_file_and_a_release_of_another_cohort_are_refused(home, say, evidence, tmp_path):
+    file = tmp_path / "evidence.json"
+    release, key = turned(home), home / "public" / "log.vkey"
+    evidence(1, "--run", 1, "--out", file)
+    audit = ("audit", release, "--key", key, "--evidence", file)
+    forged = file.read_text().replace('"answer":"done"', '"answer":"I knew it"')
+    file.write_text(forged)
+    said = checked(say(*audit, "--json"), 1)
+    (item,) = said.data["evidence"]
+    assert item["error"] == "the evidence does not hold: its transcript commitment differs"
+    assert item["evidence"]["expected"] == json.loads(forged)["result"]["transcript"]
+    file.write_text("no evidence\n")
+    assert "is not JSON" in checked(say(*audit), 1).out
+    (release / "tasks.jsonl").write_text("{}\n")
+    assert "the evidence was not checked" in checked(say(*audit), 1).out
+
+
+def test_what_cannot_be_done_is_said(home, say, evidence, tmp_path):
+    file = tmp_path / "evidence.json"
+    assert "is about several results: add --task and --run" in evidence(2, "--out", file, code=2).sentence
+    assert "there is no finding 9" in evidence(9, "--run", 1, "--publish", code=3).sentence
+    assert (
+        "name another --task or --run"
+        in evidence(2, "--task", subject(home, say), "--run", 2, "--publish", code=8).sentence
+    )
+    assert "give either --out FILE or --publish" in evidence(1, "--run", 1, code=2).err
+    release = turned(home)
+    assert "is in no release to come" in evidence(1, "--run", 1, "--publish", code=4).sentence
+    evidence(1, "--run", 1, "--out", file)
+    assert "is not written over" in evidence(1, "--run", 1, "--out", file, code=8).sentence
+    missing = say("audit", release, "--key", home / "public" / "log.vkey", "--evidence", tmp_path / "none")
+    assert (missing.code, "there is no file" in missing.sentence) == (3, True)
+
+
+def test_two_maintainers_sign_for_an_export_and_nothing_is_opened_before(home, say, evidence, tmp_path):
+    guard(home, "ada", "bob", "cyd")
+    asked = evidence(1, "--run", 1, "--publish", code=4).sentence
+    assert "(show in plain text: evidence of finding 1)" in asked
+    house = Application(home, None)
+    opened = [entry.what for entry in house.vault.access_log() if entry.why == "evidence of finding 1"]
+    assert opened == []
+    request = house.approvals.request(re.findall(r"request (a-\w+)", asked)[0])
+    assert request.detail["run"] == 1
+    sign(house, request, "ada", "bob")
+    house.close()
+    evidence(1, "--run", 1, "--publish")
+    assert "evidence of finding 1" in say("access", "log", "--home", home).out
