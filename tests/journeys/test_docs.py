@@ -106,7 +106,7 @@ def test_the_guide_to_a_month_and_the_readme_work_line_by_line(
         said = {line: play(line, capfd) for line in readme if words_of(line) not in shared}
     audits = [out for line, out in said.items() if AUDIT.search(line)]
     assert len(audits) == 2
-    assert all("14. full score: pending" in out for out in audits)
+    assert all("13. full score: pending" in out for out in audits)
 
 
 def test_no_page_shows_a_command_that_nobody_runs() -> None:

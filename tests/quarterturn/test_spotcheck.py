@@ -39,8 +39,9 @@ def test_a_worker_that_lies_is_found_at_the_turn_and_named_to_maintainers_alone(
     assert (finding["kind"], finding["subject"], finding["state"]) == ("verdict", lied[0], "open")
     release, key = playable / "public" / "releases" / "Historical-2026-12", playable / "public" / "log.vkey"
     audited = say("audit", release, "--key", key)
-    assert audited.code == 0, audited.text
-    assert "1 CAME OUT OTHERWISE" in audited.out
+    assert audited.code == 1, audited.text
+    assert "yes with doubts\nDoubt 1: no result that was judged again came out otherwise" in audited.out
+    assert say("audit", release, "--key", key, "--accept", "1").code == 0
     task = lied[0].partition("/")[2]
     public = [path for path in (playable / "public" / "view").rglob("*") if path.is_file()]
     assert public

@@ -275,7 +275,7 @@ class Benchmark:
     def audited(self, month: Month) -> Path:
         """Audit the release of a month, which has to be proved, and give its folder."""
         report = audit(self.releases / month.release, [self.vkey])
-        assert report.ok, report.failed
+        assert not report.failed, report.failed
         return self.releases / month.release
 
 

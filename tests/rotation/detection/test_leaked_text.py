@@ -134,5 +134,5 @@ def test_an_audit_finds_a_key_that_was_chosen_afterwards(month, monkeypatch):
     monkeypatch.setattr(type(month.vault), "variant_key", lambda _, task_id: variant.task_key(b"x", task_id))
     month.rotation.run(FIRST)
     failed = [step for step in audit(month.releases / FIRST.release, [month.vkey]).steps if step.state == "failed"]
-    assert [step.name for step in failed] == ["commitments"]
-    assert "was committed to with the variant key of sha256" in failed[0].detail
+    assert [step.name for step in failed] == ["tasks"]
+    assert failed[0].rule == "task.variant"
