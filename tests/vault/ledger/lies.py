@@ -699,6 +699,7 @@ LIES: dict[str, Lie] = {
     "a spare of another kind than its reserve": Lie(_mislabelled, "task.reserve", "filesystem/single-tool/hard"),
     "a set without a server's digest": Lie(_first_set(servers={"git": ONES}), "set.servers", "filesystem"),
     "an access log that shrinks": Lie(_log_entries(5, 4), "set.access_log", "found 4"),
+    "an access log that shrinks while nobody looks": Lie(_log_entries(5, None, 4), "set.access_log"),
     "a seed that draws twice": Lie(_same_seed, "set.seeds"),
     "a task under a specification that nobody knows": Lie(
         _after(lambda operator: operator.commit(_new_task(operator), spec="9.9.9")), "commit.spec", "9.9.9"
