@@ -1,13 +1,13 @@
-"""Fixtures of a small benchmark month: four cohorts of two tasks, a log, two runs, a retirement, fixed randomness.
+"""Fixtures of a small benchmark: four cohorts of two tasks, a log, runs, retirements, fixed randomness.
 
-`Month` plays the operator. Each of its steps can be played falsely, with everything else signed and sealed as an
-operator who holds the key would do it; that is what an auditor is for.
+`Month` plays the operator for a month, or for several (`turn`). Each of its steps can be played falsely, with
+everything else signed and sealed as an operator who holds the key would do it; that is what an auditor is for.
 """
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,13 @@ from vault.commitment import commitment
 from vault.ledger.release import contents
 from vault.ledger.release.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
 from vault.ledger.release.openings import result_lines
+from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.log_state import month_number, month_text
 from vault.ledger.statements.results import in_order, results_root, totals_of
+from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.tree.merkle import set_root
 from vault.ledger.write.append import LogWriter
 from vault.task import variant
@@ -51,7 +54,35 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
-SPOT_SEED = dice("spot", 3)  # chooses one of the eight results
+JUDGE = {name: dice("judge", name).hex() for name in ("anchors", "parameters", "rubric")}
+JUDGE_DIGEST = leaf.sha256_hex(canonical(JUDGE))
+SPOT_SEED = dice("spot", 9)  # chooses one of the eight results
+
+
+WITNESS = Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(dice("witness")))
+
+
+@dataclass(frozen=True)
+class PlayedRun:
+    """A run as its operator knows it: all of its results, of every cohort that it was served."""
+
+    run: int
+    open_leaf: int
+    close_leaf: int
+    opening: dict
+    salt: bytes
+    cohorts: Sequence[str]
+    tree: Sequence[bytes] = ()
+    results: Sequence[ResultOpening] = ()
+    totals: Sequence[tuple[str, dict, bytes]] = ()  # (cohort, totals, salt)
+
+    def opened(self, cohort: str) -> RunOpening:
+        """Give what the release of a cohort opens of it."""
+        rows = [row for row in self.results if row.result["cohort"] == cohort]
+        pair = next(((totals, salt) for name, totals, salt in self.totals if name == cohort), (None, None))
+        return RunOpening(
+            self.run, self.open_leaf, self.close_leaf, self.opening, self.salt, self.tree, rows, *pair
+        )  # fmt: skip
 
 
 class PermissiveWriter(LogWriter):
@@ -65,29 +96,43 @@ class Month:
     def __init__(self, folder: Path, name: str = "home") -> None:
         self.folder = folder / name
         self.signer = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("key")))
+        self.keys = [self.signer.verifier.vkey]
         self.writer = LogWriter(self.folder / "log", self.folder / "head" / "signed", self.signer, ORIGIN)
         self.leaves: list[bytes] = []
         self.index: dict[str, int] = {}
+        self.month = "2026-12"
+        self.plan = {"cohorts": 4, "lifetime": "P4M"}
         self.tasks: dict[str, dict] = {}
+        self.places: dict[str, int] = {}
         self.cohorts: dict[str, list[str]] = {}
         for number, cohort in enumerate(COHORTS):
             self.cohorts[cohort] = [self.invent(f"{number}{place}", place) for place in (0, 1)]
         self.spares = [self.invent(f"r{place}", 0) for place in (0, 1)]
         self.last_set: int | None = None
         self.set_root = b""
-        self.gone: list[str] = []
-        self.runs: list[RunOpening] = []
+        self.drawn: dict[int, tuple[str, list[str]]] = {}  # by set: its month, and what was drawn from its seed
+        self.gone: dict[str, str | None] = {}  # withdrawn and not opened yet, with the cohort that it left
+        self.left: set[str] = set()
+        self.served: dict[int, dict[str, list[str]]] = {}
+        self.tracks: dict[int, str] = {}
+        self.submitters: dict[int, tuple[str, int]] = {}  # with the number of the attempt
+        self.evidence: list[dict] = []
+        self.own_grammars: set[str] = set()  # tasks of grammars that are not public
+        self.runs: list[PlayedRun] = []
         self.named: set[int] = set()
         self.retirement: dict[str, object] = {}
+        self.clock: Iterator[int] | None = None  # seconds at which the witness cosigns each head, if it does
 
     @property
-    def keys(self) -> list[str]:
-        return [self.signer.verifier.vkey]
+    def sunset(self) -> str:
+        """The cohort that retires at the end of the month."""
+        return f"cohort-{self.month}"
 
     def invent(self, seed: str, place: int) -> str:
         letters = "abcdefghijklmnopqrstuvwxyz234567"
         name = "t-" + "".join(letters[byte % 32] for byte in dice("id", seed)[:16])
         self.tasks[name] = task_document(name, place)
+        self.places[name] = place
         return name
 
     def salt(self, *names: object) -> bytes:
@@ -102,36 +147,56 @@ class Month:
         return self.index[key]
 
     def publish(self) -> None:
-        self.writer.append(self.leaves, 0)
+        head = self.writer.append(self.leaves, 0)
+        if self.clock is not None:
+            self.writer.put_under(self.writer.note() or "", WITNESS.cosign(head, next(self.clock)))
 
-    def commit(self, *tasks: str) -> None:
+    def commit(self, *tasks: str, **other: object) -> None:
         for task in tasks:
             provenance = commitment("provenance", canonical({"grammar": task}), self.salt("provenance", task))
-            data = leaf.commit(task, self.promised(task), spec="1.0.0", provenance=provenance, public_grammar=True)
-            self.log(task, data)
+            facts = {"spec": "1.0.0", "provenance": provenance, "public_grammar": task not in self.own_grammars}
+            self.log(task, leaf.commit(task, self.promised(task), **(facts | other)))
+            if self.last_set is not None:
+                self.drawn[self.last_set][1].append(task)
 
     def commit_all(self) -> None:
         self.commit(*(task for tasks in self.cohorts.values() for task in tasks), *self.spares)
         self.publish()
 
-    def state_set(self, month: str = "2026-12", **other: object) -> None:
+    def draw_seed(self, month: str) -> tuple[bytes, bytes]:
+        """Give the seed that a month's set commits to, and its salt."""
+        words = () if month == "2026-12" else (month,)
+        return dice("seed", *words), self.salt("draw", *words)
+
+    def state_set(self, month: str | None = None, **other: object) -> None:
+        self.month = month or self.month
         live = {task for tasks in self.cohorts.values() for task in tasks}
         self.set_root = set_root(map(self.promised, live))
-        reserve = [self.promised(task).hex() for task in self.spares if task not in live]
         facts = {
-            "month": month,
+            "month": self.month,
             "root": self.set_root,
             "previous": self.last_set,
             "cohorts": [self.as_cohort(name) for name in self.cohorts],
-            "reserve": {"/".join(STRATA[0]): reserve},
+            "reserve": self.reserve(live),
             "counts": {"unseen": 0, "seen": len(live)},
-            "next_draw": commitment("draw-seed", dice("seed"), self.salt("draw")),
+            "next_draw": commitment("draw-seed", *self.draw_seed(self.month)),
             "public_grammar": True,
-            "plan": {"cohorts": 4, "lifetime": "P4M"},
+            "plan": self.plan,
             "servers": {server: dice("server", server).hex() for server, *_ in STRATA},
         }
-        self.last_set = self.log(f"set/{month}", leaf.set_of_tasks(**(facts | other)))
+        self.last_set = self.log(f"set/{self.month}", leaf.set_of_tasks(**(facts | other)))
+        self.drawn[self.last_set] = (self.month, [])
         self.publish()
+
+    def reserve(self, live: set[str]) -> dict[str, list[str]]:
+        rest = [task for task in self.spares if task not in live | self.left]
+        strata = {"/".join(words): [t for t in rest if self.places[t] == at] for at, words in enumerate(STRATA)}
+        spare = {self.places[task] for task in self.spares} | {0}
+        return {
+            "/".join(words): [self.promised(task).hex() for task in strata["/".join(words)]]
+            for at, words in enumerate(STRATA)
+            if at in spare
+        }
 
     def as_cohort(self, name: str) -> dict:
         tasks = self.cohorts[name]
@@ -148,19 +213,22 @@ class Month:
         facts = {
             "run": number,
             "commitment": commitment("run-open", canonical(self.opening(number)), self.salt("run", number)),
-            "month": "2026-12",
+            "month": self.month,
             "track": "docker",
             "set_root": self.set_root,
             "cohorts": list(self.cohorts),
             "size": head.size,
             "root": head.root,
-        }
-        self.named.add((facts | other)["size"])
-        self.log(f"open/{number}", leaf.run_open(**(facts | other)))
+        } | other
+        self.named.add(facts["size"])
+        self.served[number] = {name: list(self.cohorts[name]) for name in facts["cohorts"] if name in self.cohorts}
+        self.tracks[number] = facts["track"]
+        self.log(f"open/{number}", leaf.run_open(**facts))
         self.publish()
 
     def opening(self, number: int) -> dict:
-        return {"submitter": f"agent-{number}", "submission": "sha256:" + dice("image").hex(), "attempt": 1}
+        name, attempt = self.submitters.get(number, (f"agent-{number}", 1))
+        return {"submitter": name, "submission": "sha256:" + dice("image").hex(), "attempt": attempt}
 
     def result(self, number: int, cohort: str, task: str) -> dict:
         document = self.tasks[task]
@@ -185,14 +253,14 @@ class Month:
     def transcript(self, number: int, task: str) -> dict:
         """Give the transcript that the result of a task in a run commits to."""
         call = {"tool": "filesystem.read_file", "arguments": '{"path":"a.txt"}', "result": "é", "error": False}
-        served = self.served(number, task)
+        served = self.task_served(number, task)
         return {
             "goal": served["goal"],
             "served": hashlib.sha256(canonical(served)).hexdigest(),
             "attempts": [{"ended": "answered", "answer": "done", "calls": [call] * 7}],
         }
 
-    def served(self, number: int, task: str) -> dict:
+    def task_served(self, number: int, task: str) -> dict:
         """Give a task as a run is served it, in the variant of its submitter."""
         document = self.tasks[task]
         free = {name: choice["from"] for name, choice in document.get("free", {}).items()}
@@ -204,7 +272,7 @@ class Month:
 
     def evidence(self, number: int, task: str) -> dict:
         """Give the evidence against a run's submitter: the result on a task, opened, and its transcript."""
-        run = next(run for run in self.runs if run.run == number)
+        run = next(run for run in self.runs if run.run == number).opened(RETIRED)
         line = next(line for line in map(json.loads, result_lines(run)) if line["result"]["task"] == task)
         document = line | {
             "finding": 3,
@@ -222,72 +290,64 @@ class Month:
         return document
 
     def score(self, number: int, members: dict[str, list[str]] | None = None, **other: object) -> None:
-        served = [(cohort, task) for cohort, tasks in (members or self.cohorts).items() for task in tasks]
+        members = members or self.served[number]
+        served = [(cohort, task) for cohort, tasks in members.items() for task in tasks]
         rows = [self.result(number, cohort, task) for cohort, task in served]
         salts = [self.salt("result", number, task) for _, task in served]
         bound = [commitment("result", canonical(row), salt) for row, salt in zip(rows, salts, strict=True)]
         tree = in_order(zip((self.promised(task) for _, task in served), bound, strict=True))
-        totals = {name: totals_of(number, name, [r for r in rows if r["cohort"] == name]) for name in self.cohorts}
+        totals = [
+            (name, totals_of(number, name, [r for r in rows if r["cohort"] == name]), self.salt("totals", number, name))
+            for name in members
+        ]
         facts = {
             "run": number,
-            "month": "2026-12",
-            "track": "docker",
+            "month": self.month,
+            "track": self.tracks[number],
             "count": len(rows),
             "results_root": results_root(tree),
-            "totals": [
-                (n, commitment("totals", canonical(t), self.salt("totals", number, n))) for n, t in totals.items()
-            ],
+            "totals": [(name, commitment("totals", canonical(total), salt)) for name, total, salt in totals],
         }
         closing = self.log(f"score/{number}", leaf.score(**(facts | other)))
         opened = [
-            ResultOpening(tree.index(item), row, salt)
-            for row, salt, item in zip(rows, salts, bound, strict=True)
-            if row["cohort"] == RETIRED
+            ResultOpening(tree.index(item), row, salt) for row, salt, item in zip(rows, salts, bound, strict=True)
         ]
-        self.runs.append(
-            RunOpening(
-                number,
-                self.index[f"open/{number}"],
-                closing,
-                self.opening(number),
-                self.salt("run", number),
-                tree,
-                opened,
-                totals[RETIRED],
-                self.salt("totals", number, RETIRED),
-            )
-        )
+        self._closed(number, closing, list(members), tree, opened, totals)
 
-    def abort(self, number: int) -> None:
+    def abort(self, number: int, **other: object) -> None:
         hidden = commitment("run-open", canonical(self.opening(number)), self.salt("run", number))
-        data = leaf.abort(run=number, month="2026-12", reason="ours", commitment=hidden)
-        self.runs.append(
-            RunOpening(
-                number,
-                self.index[f"open/{number}"],
-                self.log(f"abort/{number}", data),
-                self.opening(number),
-                self.salt("run", number),
-            )
-        )
+        facts = {"run": number, "month": self.month, "reason": "ours", "commitment": hidden} | other
+        self._closed(number, self.log(f"abort/{number}", leaf.abort(**facts)), list(self.served[number]))
+
+    def _closed(self, number: int, closing: int, *rest: object) -> None:
+        opening, salt = self.opening(number), self.salt("run", number)
+        self.runs.append(PlayedRun(number, self.index[f"open/{number}"], closing, opening, salt, *rest))
 
     def withdraw(self, gone: str, refill: str | None, **other: object) -> None:
-        facts = {"month": "2026-12", "cause": "leak", "reason": "it leaked", "replacement": refill}
+        facts = {"month": self.month, "cause": "leak", "reason": "it leaked", "replacement": refill}
         self.log(
             f"withdraw/{gone}",
             leaf.withdraw(gone, self.promised(gone), **(facts | other)),
         )
+        self.gone[gone] = next((name for name, tasks in self.cohorts.items() if gone in tasks), None)
+        self.left.add(gone)
         for name, tasks in self.cohorts.items():
             self.cohorts[name] = [refill if t == gone else t for t in tasks if t != gone or refill]
-        self.gone.append(gone)
         self.publish()
+
+    def withdraw_broken(self, gone: str, refill: str | None, **evidence: object) -> None:
+        """Withdraw a task as broken; its evidence says that the reference solution fails."""
+        self.withdraw(gone, refill, cause="broken", reason="its reference solution fails")
+        facts = {"task": gone, "solution": "reference", "calls": [], "answer": None, "state": {}, "verdict": False}
+        self.evidence.append(facts | evidence)
 
     def sign_with(self, signer: Signer, *, careless: bool = False) -> None:
         """Sign heads with another key from now on."""
-        former = [one for one in self.writer.verifiers if one != signer.verifier]
+        former = [key for key in self.writer.verifiers if key != signer.verifier]
         writer = PermissiveWriter if careless else LogWriter
         self.writer = writer(self.folder / "log", self.folder / "head" / "signed", signer, ORIGIN, former=former)
         self.signer = signer
+        self.keys = [self.signer.verifier.vkey]
 
     def hand_over(self, new: Signer, data: bytes | None = None, *, careless: bool = False) -> None:
         """Log a change of the key, correctly or in these bytes, and continue under the new one."""
@@ -351,6 +411,78 @@ class Month:
         self.score(2)
         return self
 
+    def play_turns(self) -> "Month":
+        """Play three months with two live cohorts, honestly, up to the last turn: every kind of leaf, and every field.
+
+        A task of the last cohort is withdrawn as a leak and one as broken, two from reserves; the key is changed; the
+        months promise spot checks; and the seed that drew the last cohort is due at the end.
+        """
+        self.plan = {"cohorts": 2, "lifetime": "P2M"}
+        self.cohorts = {name: self.cohorts[name] for name in COHORTS[:2]}
+        self.spares += [self.invent("r2", 0), self.invent("s0", 1), self.invent("s1", 1)]
+        self.tasks[self.spares[0]]["variant_key"] = hashlib.sha256(dice("variant", self.spares[0])).hexdigest()
+        self.own_grammars = {self.spares[4], self.cohorts[COHORTS[1]][1]}
+        for number, attempt in {1: 1, 3: 2, 4: 1, 7: 1, 8: 2, 9: 3}.items():
+            self.submitters[number] = ("favourite", attempt)
+        self.submitters |= {6: ("agent-2", 1), 10: ("agent-2", 1)}
+        self.commit_all()
+        self.state_set(**self.promises(3))
+        self.open_run(1, judge=JUDGE_DIGEST)
+        self.score(1)
+        self.open_run(2, track="unofficial")
+        self.open_run(3)
+        self.abort(3)
+        self.score(2)
+        self.check_month()
+        self.turn(**self.promises(5))
+
+        first, second = self.cohorts["cohort-2027-02"]
+        self.open_run(4, judge=JUDGE_DIGEST)
+        self.withdraw(first, self.spares[0])
+        self.score(4)
+        self.open_run(5, track="endpoint", cohorts=["cohort-2027-01"])
+        self.score(5)
+        self.hand_over(Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("second key"))))
+        self.open_run(6, track="docker-model-gateway")
+        self.score(6)
+        self.withdraw(self.spares[2], None)
+        self.check_month()
+        self.turn(**self.promises(9))
+
+        self.open_run(7)
+        self.open_run(8)
+        self.score(7)
+        self.abort(8)
+        self.withdraw_broken(second, self.spares[3])
+        self.open_run(9, judge=JUDGE_DIGEST)
+        self.score(9)
+        self.open_run(10, track="endpoint", cohorts=["cohort-2027-02"])
+        self.score(10)
+        self.withdraw(self.spares[4], None)
+        self.check_month()
+        self.keys = [key.vkey for key in self.writer.verifiers]
+        return self
+
+    def promises(self, entries: int) -> dict:
+        """Give what a set may state besides, with so many entries of the access log."""
+        return {
+            "judge": JUDGE,
+            "month_key": dice("month key"),
+            "access_log": (entries, commitment("access-log", dice("entry", entries), self.salt("access", entries))),
+            "spot_check": commitment("spot-check", *self.spot_seed(entries)),
+        }
+
+    def spot_seed(self, entries: int) -> tuple[bytes, bytes]:
+        return dice("spot", entries), self.salt("spot", entries)
+
+    def check_month(self) -> None:
+        """Let the retirement open the spot check of a month that `promises` made."""
+        set_leaf = json.loads(self.leaves[self.last_set or 0])
+        seed, salt = self.spot_seed(set_leaf["predicate"]["access_log"]["entries"])
+        chosen = self.chosen(seed)
+        judged = {"seed": seed.hex(), "salt": salt.hex(), "chosen": chosen, "judged": chosen, "differed": 0}
+        self.retirement = {"spot_check": judged}
+
     def play_checked(self) -> "Month":
         """Play a month whose set promises a spot check; its seed samples one result, which was judged again."""
         self.commit_all()
@@ -367,10 +499,32 @@ class Month:
         facts = {"seed": SPOT_SEED.hex(), "salt": self.salt("spot").hex(), "chosen": 1, "judged": 1, "differed": 0}
         self.retirement = {"spot_check": facts | other}
 
+    def chosen(self, seed: bytes) -> int:
+        """Count the results of the month that a seed chooses to be judged again."""
+        self.publish()
+        scored = [run for run in self.runs if run.tree and run.open_leaf > (self.last_set or 0)]
+        root = self.writer.root(max(run.close_leaf for run in scored) + 1)
+        return sum(is_chosen(seed, root, run.run, row.result["task"]) for run in scored for row in run.results)
+
+    def due(self) -> list[str]:
+        """List the withdrawn tasks that the month's release opens."""
+        return [task for task, cohort in self.gone.items() if cohort in {self.sunset, None}]
+
+    def seeds_due(self) -> dict[int, str]:
+        """Give the months of the sets, by index, whose draw seeds the month's retirement opens."""
+        left = self.left | set(self.cohorts[self.sunset])
+        return {
+            at: month for at, (month, tasks) in self.drawn.items() if at != self.last_set and left.issuperset(tasks)
+        }
+
     def content(self) -> BundleContent:
-        tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[RETIRED])]
-        gone = [self.opened(task) for task in self.gone]
-        return BundleContent("2026-12", RETIRED, ORIGIN, CANARY, 0, tasks, self.runs, gone)
+        tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[self.sunset])]
+        gone = [self.opened(task) for task in self.due()]
+        runs = [run.opened(self.sunset) for run in self.runs if self.sunset in run.cohorts]
+        evidence = [line for line in self.evidence if line["task"] in self.due()]
+        return BundleContent(
+            self.month, self.sunset, ORIGIN, CANARY, 0, tasks, runs, gone, broken=evidence
+        )  # fmt: skip
 
     def opened(self, task: str, *, provenance: bool = False) -> TaskOpening:
         document, salt = ({"grammar": task}, self.salt("provenance", task)) if provenance else (None, None)
@@ -392,7 +546,7 @@ class Month:
         manifest["files"] = {n: {"bytes": len(d), "sha256": leaf.sha256_hex(d)} for n, d in files.items()}
         files[contents.MANIFEST] = canonical(manifest)
         self.log_retirement(content, files)
-        folder = self.folder / "Historical-2026-12"
+        folder = self.folder / f"Historical-{self.month}"
         if files == content.files() and not by_hand:
             write_bundle(folder, content, self.folder / "log")
         else:
@@ -410,9 +564,38 @@ class Month:
             for item, line in zip(content.tasks, lines, strict=True)
         ]
         digest = leaf.sha256_hex(files[contents.MANIFEST])
-        facts = {"month": "2026-12", "cohort": RETIRED, "manifest": digest, "tasks": opened}
+        seeds = [
+            {"set": at, "seed": seed.hex(), "salt": salt.hex()}
+            for at, (seed, salt) in ((at, self.draw_seed(month)) for at, month in self.seeds_due().items())
+        ]
+        facts = {"month": self.month, "cohort": self.sunset, "manifest": digest, "tasks": opened, "draw_seeds": seeds}
         self.log("retire", leaf.retire(**(facts | self.retirement | other)))
         self.publish()
+
+    def turn(self, **other: object) -> Path:
+        """Retire the month's cohort, draw one that is new, and state the set of the next month."""
+        folder = self.end()
+        self.enter()
+        self.state_set(**other)
+        return folder
+
+    def end(self) -> Path:
+        """Retire the month's cohort; the next month begins."""
+        folder = self.retire()
+        for task in self.due():
+            del self.gone[task]
+        for at in self.seeds_due():
+            del self.drawn[at]
+        self.retirement = {}
+        self.left.update(self.cohorts.pop(self.sunset))
+        self.month = month_text(month_number(self.month) + 1)
+        return folder
+
+    def enter(self, *tasks: str) -> None:
+        """List a new cohort of these tasks, or of new ones, which are committed to."""
+        cohort = f"cohort-{month_text(month_number(self.month) + self.plan['cohorts'] - 1)}"
+        self.cohorts[cohort] = list(tasks) or [self.invent(f"{cohort}{place}", place) for place in (0, 1)]
+        self.commit(*(task for task in self.cohorts[cohort] if task not in self.index))
 
     def write(self, folder: Path, files: dict[str, bytes]) -> None:
         """Write a bundle by hand, for logs of one tile."""

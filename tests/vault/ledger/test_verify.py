@@ -14,7 +14,6 @@ from vault.ledger.signatures.note import Signer
 from vault.ledger.statements.jcs import canonical
 
 from ..builders import refused, signer, turned
-from .lies import LIES
 
 pytestmark = pytest.mark.slow
 
@@ -467,12 +466,6 @@ def test_score_over_fewer_tasks_than_were_served(live):
     fewer = live.cohorts | {"cohort-2027-03": live.cohorts["cohort-2027-03"][:1]}
     live.score(1, fewer)
     refused(audit(live.retire(), live.keys), "results", "8 tasks", "7 results")
-
-
-@pytest.mark.parametrize("name", LIES)
-def test_no_lie_of_an_operator_with_all_keys_is_believed(month, name):
-    lie = LIES[name]
-    refused(audit(lie.play(month), month.keys), lie.step, lie.words)
 
 
 @pytest.mark.parametrize("name", [contents.ATTESTATION, contents.README])
