@@ -23,8 +23,8 @@ from vault.commitment import commitment, new_salt
 from vault.ledger.release.bundle import ResultOpening, RunOpening
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.statements import leaf
-from vault.ledger.statements.statement import LoggedStatement
 from vault.ledger.statements.results import in_order, results_root, totals_of
+from vault.ledger.statements.statement import LoggedStatement
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 
