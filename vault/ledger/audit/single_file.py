@@ -4,7 +4,8 @@
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the sentences before
-`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`.
+`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
+for ML-DSA-44 alone.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
-It needs Python 3.11 and nothing else. It trusts nobody but the keys that you give it, which must
-come from anywhere but the release. The argument, and the lie that each step finds out:
+It needs Python 3.11 and nothing else; a policy with a witness of ML-DSA-44 needs cryptography too.
+It trusts nobody but the keys that you give it, which must come from anywhere but the release. The
+argument, and the lie that each step finds out:
 
 {steps}
 
@@ -136,14 +138,15 @@ def _needed(modules: Mapping[str, Module]) -> tuple[set[str], set[str]]:
     """Give the names that `main` reaches, and the names of all attributes in what it reaches."""
     known = {name: item for module in modules.values() for name, item in module.definitions.items()}
     foreign = {name for module in modules.values() for name in module.foreign}
-    needed, attributes, size = {"main"}, set[str](), (0, 0)
+    special = {name for item in known.values() for name in item.methods if name.startswith("__")}
+    needed, attributes, size = {"main"}, special, (0, 0)
     while size != (size := (len(needed), len(attributes))):
         for name in needed & known.keys():
             methods = [method for called, method in known[name].methods.items() if called in attributes]
             for part in (known[name], *methods):
                 needed = needed | part.uses & (known.keys() | foreign)
                 attributes |= part.attributes
-    return needed, attributes | {name for item in known.values() for name in item.methods if name.startswith("__")}
+    return needed, attributes
 
 
 def _in_order(name: str, seen: list[str]) -> Iterator[str]:
@@ -175,6 +178,8 @@ def _module(name: str) -> Module:
 def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
+    if isinstance(node, ast.Try):  # of an import, whose handler gives the same names
+        return [alias.name for item in node.body if isinstance(item, ast.ImportFrom) for alias in item.names]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [item.id for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)]
 
