@@ -2,6 +2,7 @@
 
 import pytest
 
+from sandbox.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -58,3 +59,23 @@ def test_every_mutant_of_an_end_state_is_judged(judging, question, left):
     broken = [verdict for _, kind, verdict in made if kind == "broken"]
     assert broken == [Verdict.FALSE, Verdict.FALSE]
     assert {kind for _, kind, _ in made} == {"broken", "mistake"}
+
+
+def test_a_state_is_given_as_a_document_of_what_the_predicate_looks_at(judging, question, left):
+    asked, state = question(THERE, "filesystem", "git"), left(filesystem=SEED, git=SEED)
+    file = {"kind": "file", "mode": 0o644, "data": "aGVsbG8K"}
+    assert judging.document(asked, state) == {"filesystem": {"a.txt": file}}
+    assert judging.document(asked, state, [("filesystem", {"remove": "a.txt"})]) == {"filesystem": {}}
+    assert judging.document(asked, left(git=SEED)) == {"filesystem": {}}
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        (FileTree({"a": Node("file", b"x" * 900_000)}), "has .* bytes; 1048576 are allowed"),
+        (FileTree({"\udcff": Node("file")}), "is malformed"),
+    ],
+)
+def test_a_state_that_no_release_could_hold_is_refused(judging, question, left, tree, words):
+    with pytest.raises(Malformed, match=f"the end state, as a document, {words}"):
+        judging.document(question(THERE, "filesystem"), left(filesystem=tree))
