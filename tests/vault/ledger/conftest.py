@@ -49,6 +49,18 @@ def task_document(name: str, place: int) -> dict:
     }
 
 
+def evidence(task: dict) -> dict:
+    """A reference solution that writes another file than the predicate looks for."""
+    server, data = task["server"], {"kind": "file", "mode": 0o644, "data": "NDI="}
+    return {
+        "solution": "reference",
+        "calls": [{"tool": f"{server}.write_file", "arguments": {"path": "/data/files/out.text", "content": "42"}}],
+        "answer": None,
+        "state": {"filesystem": {"a.txt": data | {"data": "w6k="}, "out.text": data}},
+        "verdict": False,
+    }
+
+
 SPOT_SEED = dice("spot", 4)  # chooses one of the eight results
 
 
@@ -74,6 +86,7 @@ class Month:
         self.last_set: int | None = None
         self.set_root = b""
         self.gone: list[str] = []
+        self.broken: dict[str, dict] = {}
         self.runs: list[RunOpening] = []
         self.named: set[int] = set()
         self.retirement: dict[str, object] = {}
@@ -225,11 +238,11 @@ class Month:
             )
         )
 
-    def withdraw(self, gone: str, refill: str | None) -> None:
-        self.log(
-            f"withdraw/{gone}",
-            leaf.withdraw(gone, self.promised(gone), month="2026-12", reason="it leaked", replacement=refill),
-        )
+    def withdraw(self, gone: str, refill: str | None, cause: str = "broken") -> None:
+        facts = {"month": "2026-12", "cause": cause, "reason": f"cause: {cause}", "replacement": refill}
+        self.log(f"withdraw/{gone}", leaf.withdraw(gone, self.promised(gone), **facts))
+        if cause == "broken":
+            self.broken[gone] = evidence(self.tasks[gone])
         for name, tasks in self.cohorts.items():
             self.cohorts[name] = [refill if t == gone else t for t in tasks if t != gone or refill]
         self.gone.append(gone)
@@ -289,7 +302,8 @@ class Month:
     def play_withdrawing(self, refill: int | None = 0) -> "Month":
         """A month in which a task is refilled from the reserve between two runs; honestly, with the first of it.
 
-        Then its rest is withdrawn, and the cohort's other task, whose stratum has none.
+        It was broken. Then the rest of the reserve is withdrawn, which leaked, and the cohort's other task, which was
+        broken too and whose stratum has no reserve.
         """
         self.begin()
         self.open_run(1)
@@ -297,7 +311,7 @@ class Month:
         first, second = self.cohorts[RETIRED]
         self.withdraw(first, None if refill is None else self.spares[refill])
         if refill == 0:
-            self.withdraw(self.spares[1], None)
+            self.withdraw(self.spares[1], None, "leak")
             self.withdraw(second, None)
         self.score(1, before)
         self.open_run(2)
@@ -322,7 +336,7 @@ class Month:
 
     def content(self) -> BundleContent:
         tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[RETIRED])]
-        gone = [self.opened(task) for task in self.gone]
+        gone = [replace(self.opened(task), broken=self.broken.get(task)) for task in self.gone]
         return BundleContent("2026-12", RETIRED, ORIGIN, CANARY, 0, tasks, self.runs, gone)
 
     def opened(self, task: str, *, provenance: bool = False) -> TaskOpening:

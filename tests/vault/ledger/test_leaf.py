@@ -71,7 +71,7 @@ GOOD = {
         tasks=[{"id": TASK, "commitment": H.hex(), "sha256": H.hex()}],
         spot_check={"seed": H.hex(), "salt": H.hex(), "chosen": 9, "judged": 8, "differed": 1},
     ),
-    "withdraw": leaf.withdraw(TASK, H, month="2026-12", reason="it leaked", replacement=OTHER),
+    "withdraw": leaf.withdraw(TASK, H, month="2026-12", cause="leak", reason="it leaked", replacement=OTHER),
     "key": keys(),
 }
 

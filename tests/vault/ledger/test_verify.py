@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from vault.errors import Malformed
 from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
@@ -92,12 +93,13 @@ def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(live):
     assert "review" in promise.proved
 
 
-def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
+@pytest.mark.parametrize(("cause", "counted"), [("leak", (2, 1)), ("broken", (1, 0))])
+def test_a_withdrawn_task_is_opened_and_counts_unless_it_is_broken(month, cause, counted):
     without_reserve(month)
     month.open_run(1)
     served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
     gone, stays = month.cohorts[RETIRED]
-    month.withdraw(gone, None)
+    month.withdraw(gone, None, cause)
     month.score(1, served_before)
     folder = month.retire()
     report = audit(folder, month.keys)
@@ -107,8 +109,22 @@ def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
     (run,) = json.loads((folder / contents.AGGREGATE).read_text())["runs"]
     bound = json.loads((folder / contents.RUNS).read_text())["totals"]
     assert (bound["attempted"], bound["passed"]) == (2, 1)
-    assert (run["totals"]["attempted"], run["totals"]["passed"]) == (1, 0), "what passed was the withdrawn one"
-    assert contents.WITHDRAWN in (folder / contents.README).read_text()
+    assert (run["totals"]["attempted"], run["totals"]["passed"]) == counted, "what passed was the withdrawn one"
+    readme, broken = (folder / contents.README).read_text(), folder / contents.BROKEN
+    assert contents.WITHDRAWN in readme
+    assert (broken.exists(), contents.BROKEN in readme) == (cause == "broken", cause == "broken")
+    if cause == "broken":
+        assert json.loads(broken.read_text()) == {"task": gone, **month.broken[gone]}
+
+
+def test_what_shows_that_a_task_is_broken_has_its_shape(month):
+    evidence = month.begin().broken
+    month.withdraw(month.cohorts[RETIRED][0], month.spares[0])
+    (line,) = evidence.values()
+    for change in ({"verdict": "false"}, {"solution": "null"}, {"state": None}, {"calls": [{"tool": "a.b"}]}):
+        evidence[month.gone[0]] = line | change
+        with pytest.raises(Malformed, match=f"the evidence that {month.gone[0]} is broken"):
+            month.content().files()
 
 
 def test_gaps_are_counted_as_what_was_promised(month):

@@ -58,7 +58,7 @@ def results(case: AuditState) -> Outcome:
     """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
     groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
     scored = [run for run in case.runs if run.scored]
-    count, case.counted = 0, []
+    count, case.counted, broken = 0, [], case.history.broken()
     for run in scored:
         number, lines = next(groups, (None, iter(())))
         rows = [ResultLine(_result_in(line), value) for line, value in lines]
@@ -70,7 +70,7 @@ def results(case: AuditState) -> Outcome:
                 found=number,
             )
         _require_results(case, run, rows)
-        case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], case.tasks))
+        case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], broken))
         count += len(rows)
     if stranger := next(groups, None):
         raise Broken(
@@ -89,11 +89,15 @@ def figures(case: AuditState) -> Outcome:
     _require_same(case, contents.AGGREGATE, lambda: contents.aggregate(case.month, case.cohort, rows))
     _require_same(case, contents.ATTESTATION, lambda: [contents.attestation(case.month, case.cohort, subjects)])
     says = case.bundle.manifest
-    also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
+    also = {
+        "page": contents.PAGE in says["files"],
+        "withdrawn": bool(case.withdrawn),
+        "broken": contents.BROKEN in says["files"],
+    }
     text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
     _require_same(case, contents.README, lambda: [text.encode()])
-    withdrawn = case.history.withdrawn(case.cohort)
-    exception = f", without {len(withdrawn)} withdrawn tasks" if withdrawn else ""
+    broken = [entry for entry in case.history.withdrawn(case.cohort) if entry.statement.name in case.history.broken()]
+    exception = f", without {len(broken)} broken tasks" if broken else ""
     return (
         "proved",
         f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{exception}",

@@ -4,6 +4,7 @@
 const MANIFEST = "manifest.json";
 const OWN_PAGE = "verify.html";
 const WITHDRAWN = "withdrawn.jsonl"; // only where tasks left early
+const BROKEN = "broken.jsonl"; // only where some of them were broken
 const MAX_FILE = 2 ** 30; // bytes of a file of results
 const CONTENT = [
   "README.md",
@@ -26,6 +27,7 @@ const MANIFEST_SHAPE = record({
   files: record(Object.fromEntries(CONTENT.map((name) => [name, fileShape])), {
     [OWN_PAGE]: fileShape,
     [WITHDRAWN]: fileShape,
+    [BROKEN]: fileShape,
   }),
 });
 

@@ -68,7 +68,11 @@ const KINDS = {
       { spot_check: record({ seed: digest, salt: digest, chosen: natural, judged: natural, differed: natural }) },
     ),
   ],
-  withdraw: [taskId, HMAC, record({ month: monthName, reason: anyText, replacement: orNull(taskId) })],
+  withdraw: [
+    taskId,
+    HMAC,
+    record({ month: monthName, cause: oneOf("leak", "broken"), reason: anyText, replacement: orNull(taskId) }),
+  ],
   key: [
     anyText,
     SHA,

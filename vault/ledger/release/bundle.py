@@ -20,6 +20,7 @@ from vault.files import make_folder, sync_folder, write_atomically
 from vault.ledger.release.contents import (
     AGGREGATE,
     ATTESTATION,
+    BROKEN,
     FORMAT,
     HEAD,
     KEPT,
@@ -37,7 +38,15 @@ from vault.ledger.release.contents import (
     attestation,
     readme,
 )
-from vault.ledger.release.openings import ResultOpening, RunOpening, TaskOpening, result_lines, run_line, task_line
+from vault.ledger.release.openings import (
+    ResultOpening,
+    RunOpening,
+    TaskOpening,
+    broken_line,
+    result_lines,
+    run_line,
+    task_line,
+)
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.jcs import canonical
@@ -63,7 +72,7 @@ class BundleContent:
             the cohort, withdrawn ones too, or anything before it.
         tasks: the retired tasks, in the order in which the last `set` statement promised them.
         withdrawn: the tasks that were withdrawn from the cohort, and from reserves since the retirement before, in the
-            order of their `withdraw` leaves.
+            order of their `withdraw` leaves; those withdrawn as broken with their evidence.
         runs: every run whose `run-open` names the cohort, by run number, aborted ones too.
         page: the page that checks the bundle in a browser (`vault.ledger.browser`), if it is to carry one.
     """
@@ -129,6 +138,8 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     more = {} if content.page is None else {PAGE: content.page}
     if content.withdrawn:
         more[WITHDRAWN] = _lines(canonical(task.document) for task in content.withdrawn)
+    if broken := _broken(content):
+        more[BROKEN] = _lines(broken_line(task, evidence) for task, evidence in broken.items())
     return more | {
         README: readme(
             content.month,
@@ -137,6 +148,7 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
             content.canary,
             page=content.page is not None,
             withdrawn=bool(content.withdrawn),
+            broken=bool(broken),
         ).encode(),
         TASKS: _lines(canonical(task.document) for task in content.tasks),
         OPENINGS: _lines(task_line(task, content.canary) for task in (*content.tasks, *content.withdrawn)),
@@ -151,14 +163,19 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     }
 
 
+def _broken(content: BundleContent) -> dict[str, Mapping[str, Any]]:
+    """Map each task that was withdrawn as broken to what shows it, in the order of `withdrawn`."""
+    return {str(task.document["id"]): task.broken for task in content.withdrawn if task.broken is not None}
+
+
 def _counted(
     content: BundleContent, runs: Iterable[RunOpening]
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    """Give the opening of each scored run, with its totals over the tasks that retired."""
-    retired = {task.document["id"] for task in content.tasks}
+    """Give the opening of each scored run, with its totals without the tasks that were withdrawn as broken."""
+    broken = _broken(content)
     for run in runs:
         if run.totals is not None:
-            yield run.opening, counted(run.totals, [item.result for item in run.results], retired)
+            yield run.opening, counted(run.totals, [item.result for item in run.results], broken)
 
 
 def _lines(items: Iterable[bytes]) -> bytes:

@@ -13,6 +13,7 @@ from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.results import OPENING, RESULT, TOTALS, figures
 from vault.ledger.statements.shape import (
     anything,
+    boolean,
     cohort,
     guid,
     list_of,
@@ -39,6 +40,10 @@ AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 PAGE = "verify.html"  # checks the release in a browser; the first releases have none
 WITHDRAWN = "withdrawn.jsonl"  # the tasks that left early; only where there are any
+BROKEN = "broken.jsonl"  # what shows that some of these were broken; likewise
+
+SOLUTIONS = ("reference", "mutant")
+"""What shows that a task is broken: a reference solution that was judged false, or a mutant of one judged true."""
 
 _FILE = record(bytes=natural, sha256=sha256)
 
@@ -49,7 +54,7 @@ MANIFEST_SHAPE = record(
     origin=text,
     canary=guid,
     first=natural,
-    files=record({PAGE: _FILE, WITHDRAWN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+    files=record({PAGE: _FILE, WITHDRAWN: _FILE, BROKEN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
 )
 
 OPENING_LINE = record(
@@ -61,6 +66,15 @@ OPENING_LINE = record(
     provenance=optional(anything),
     provenance_salt=optional(sha256),
     canary=guid,
+)
+
+BROKEN_LINE = record(
+    task=task_id,
+    solution=one_of(*SOLUTIONS),
+    calls=list_of(record(tool=text, arguments=anything)),
+    answer=optional(text),
+    state=anything,  # in the form of `verifiers.formats.state_document`
+    verdict=boolean,
 )
 
 RUN_LINE = record(
@@ -110,15 +124,19 @@ def aggregate(month: str, cohort: str, runs: Iterable[tuple[Mapping[str, Any], M
     yield b"]" + end
 
 
-def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False) -> str:
-    """Write the README of a bundle, with the page that checks it or without, and with withdrawn tasks or without."""
+def readme(
+    month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False, broken: bool = False
+) -> str:
+    """Write the README of a bundle, with or without the page that checks it, withdrawn tasks, and broken ones."""
     row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
-    row = (_WITHDRAWN_ROW if withdrawn else "") + row
+    row = (_WITHDRAWN_ROW if withdrawn else "") + (_BROKEN_ROW if broken else "") + row
     return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
 
-_WITHDRAWN_ROW = (
-    "| `withdrawn.jsonl` | the tasks that were withdrawn and count in no figure; `openings.jsonl` goes on with them |\n"
+_WITHDRAWN_ROW = "| `withdrawn.jsonl` | the tasks that were withdrawn early; `openings.jsonl` goes on with them |\n"
+_BROKEN_ROW = (
+    "| `broken.jsonl` | what shows that a withdrawn task was broken, so that it counts in no figure: a solution, "
+    "the state that it left, and the wrong verdict |\n"
 )
 _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
 _PAGE_HINT = """\

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vault.commitment import commitment
-from vault.ledger.release.contents import OPENING_LINE, RESULT_LINE, RUN_LINE
+from vault.ledger.release.contents import BROKEN_LINE, OPENING_LINE, RESULT_LINE, RUN_LINE
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
 
@@ -24,6 +24,7 @@ class TaskOpening:
         provenance_salt: the salt of the provenance commitment; given exactly when `provenance` is.
         variant_key: the key that derives each run's variant, 32 bytes; given exactly when the document names its
             SHA-256 as `variant_key`.
+        broken: what shows that it is broken, where it was withdrawn as such: its line of `broken.jsonl` without `task`.
     """
 
     document: Mapping[str, Any] = field(repr=False)
@@ -32,6 +33,7 @@ class TaskOpening:
     provenance: Mapping[str, Any] | None = field(default=None, repr=False)
     provenance_salt: bytes | None = field(default=None, repr=False)
     variant_key: bytes | None = field(default=None, repr=False)
+    broken: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ def task_line(task: TaskOpening, canary: str) -> bytes:
     if task.variant_key is not None:
         line["variant_key"] = task.variant_key.hex()
     OPENING_LINE(line, f"the opening of {task.document['id']}")
+    return canonical(line)
+
+
+def broken_line(task: str, evidence: Mapping[str, Any]) -> bytes:
+    """Write a line of `broken.jsonl`."""
+    line = {"task": task, **evidence}
+    BROKEN_LINE(line, f"the evidence that {task} is broken")
     return canonical(line)
 
 

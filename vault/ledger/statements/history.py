@@ -112,6 +112,10 @@ class History:
         """Give the withdrawals from a cohort."""
         return [entry for entry, name in self._withdrawn if name == cohort]
 
+    def broken(self) -> set[str]:
+        """Name the tasks that were withdrawn as broken."""
+        return {e.statement.name for e in self.of("withdraw") if e.statement.predicate["cause"] == "broken"}
+
     def gaps(self, cohort: str, before: int) -> int:
         """Count the withdrawals from a cohort, before an index, that were not refilled."""
         withdrawals = [entry for entry in self.withdrawn(cohort) if entry.index < before]

@@ -165,9 +165,18 @@ def retire(
     return statement("retire", f"Historical-{month}", manifest, predicate)
 
 
-def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
-    """Withdraw a task in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
-    predicate = {"month": month, "reason": reason, "replacement": replacement}
+def withdraw(task: str, commitment: bytes, *, month: str, cause: str, reason: str, replacement: str | None) -> bytes:
+    """Withdraw a task in an emergency.
+
+    Args:
+        task: its id.
+        commitment: its commitment.
+        month: `YYYY-MM`.
+        cause: `leak`, and the results that are bound already go on counting; or `broken`, and it counts in no run.
+        reason: one line for people.
+        replacement: the id of the next of its stratum's reserve, or None.
+    """
+    predicate = {"month": month, "cause": cause, "reason": reason, "replacement": replacement}
     return statement("withdraw", task, commitment.hex(), predicate)
 
 

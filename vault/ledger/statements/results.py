@@ -101,10 +101,10 @@ def totals_of(run: int, cohort: str, results: Iterable[Mapping[str, Any]]) -> di
 
 
 def counted(
-    totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
+    totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], broken: Container[str]
 ) -> Mapping[str, Any]:
-    """Give a run's totals on a cohort over the tasks that retired, without those that were withdrawn."""
-    left = [row for row in results if row["task"] in retired]
+    """Give a run's totals on a cohort without the tasks that were withdrawn as broken; those that leaked count."""
+    left = [row for row in results if row["task"] not in broken]
     return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 
 

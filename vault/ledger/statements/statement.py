@@ -40,6 +40,8 @@ from vault.ledger.tree.tiles import MAX_LEAF
 
 TYPE = "https://in-toto.io/Statement/v1"
 _URN = "urn:quarterturn:{}:v1"
+CAUSES = ("leak", "broken")
+"""Why a task is withdrawn. A leaked task's bound results go on counting; a broken task counts in no run."""
 HMAC = "hmac-sha256"
 SHA = "sha256"
 
@@ -236,7 +238,11 @@ KINDS: Mapping[str, tuple[DocumentShape, str, DocumentShape]] = {
             tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256)),
         ),
     ),
-    "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
+    "withdraw": (
+        task_id,
+        HMAC,
+        record(month=month, cause=one_of(*CAUSES), reason=text, replacement=optional(task_id)),
+    ),
     "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),
 }
 
