@@ -239,7 +239,8 @@ class Month:
         )
 
     def withdraw(self, gone: str, refill: str | None, cause: str = "broken") -> None:
-        facts = {"month": "2026-12", "cause": cause, "reason": f"cause: {cause}", "replacement": refill}
+        reason = "it leaked" if cause == "leak" else "it judges wrongly"
+        facts = {"month": "2026-12", "cause": cause, "reason": reason, "replacement": refill}
         self.log(f"withdraw/{gone}", leaf.withdraw(gone, self.promised(gone), **facts))
         if cause == "broken":
             self.broken[gone] = evidence(self.tasks[gone])
