@@ -33,8 +33,8 @@ def evidence_of(task: str, vault: Vault, prover: StateProver, *, who: str) -> di
         wrong = wrong_verdict(Draft(opened.task.document, opened.provenance), prover)
         evidence = wrong.as_json() if wrong else {}
         size = len(broken_line(task, evidence)) + 1 if wrong else 0
-    except (Malformed, StateMalformed) as error:
-        raise NotAllowed(f"task {task} cannot be withdrawn as broken: {error}; {_INSTEAD}") from None
+    except (Malformed, StateMalformed):  # whose sentences may quote the task
+        raise NotAllowed(f"what execution leaves of task {task} does not fit into a release; {_INSTEAD}") from None
     if not wrong:
         raise NotAllowed(
             f"task {task} is not broken as far as execution shows: no reference solution of it is judged false, and no "

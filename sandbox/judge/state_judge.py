@@ -194,14 +194,17 @@ class StateJudge:
         It holds the namespaces that the predicate looks at, and is no more than a line of a release may be.
 
         Raises:
-            Malformed: a change does not fit the state; or the document is too large, or holds what JSON cannot.
+            Malformed: a change does not fit the state; or the document is too large, or a name in it is no text.
         """
         with _ours():
             data = self._asking().reading(question, left, do="document_of", changes=list(changes))
         try:
-            return strict_object(data, "the end state, as a document,", max_size=MAX_DOCUMENT)
-        except NotStrict as error:
-            raise Malformed(str(error)) from None
+            return strict_object(data, "the end state", max_size=MAX_DOCUMENT)
+        except NotStrict:  # which would quote names of the state
+            raise Malformed(
+                f"the end state is no document: it has more than {MAX_DOCUMENT} bytes, too many entries, or a name "
+                "that is no text"
+            ) from None
 
     def mutants(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None
