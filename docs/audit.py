@@ -1043,10 +1043,10 @@ tasks' commitments.
 
 
     def counted(
-        totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], retired: Container[str]
+        totals: Mapping[str, Any], results: Sequence[Mapping[str, Any]], broken: Container[str]
     ) -> Mapping[str, Any]:
-        """Give a run's totals on a cohort over the tasks that retired, without those that were withdrawn."""
-        left = [row for row in results if row["task"] in retired]
+        """Give a run's totals on a cohort without the tasks that were withdrawn as broken; those that leaked count."""
+        left = [row for row in results if row["task"] not in broken]
         return totals if len(left) == len(results) else totals_of(totals["run"], totals["cohort"], left)
 
 
@@ -1362,6 +1362,8 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
 
     TYPE = "https://in-toto.io/Statement/v1"
     _URN = "urn:quarterturn:{}:v1"
+    CAUSES = ("leak", "broken")
+    """Why a task is withdrawn. A leaked task's bound results go on counting; a broken task counts in no run."""
     HMAC = "hmac-sha256"
     SHA = "sha256"
 
@@ -1558,7 +1560,11 @@ predicate. No statement holds an unsalted function of a live task, nor names a s
                 tasks=list_of(record(id=task_id, commitment=sha256, sha256=sha256)),
             ),
         ),
-        "withdraw": (task_id, HMAC, record(month=month, reason=text, replacement=optional(task_id))),
+        "withdraw": (
+            task_id,
+            HMAC,
+            record(month=month, cause=one_of(*CAUSES), reason=text, replacement=optional(task_id)),
+        ),
         "key": (text, SHA, record(old=_VKEY, new=_VKEY, size=natural, signatures=record(old=_SIGNATURE, new=_SIGNATURE))),
     }
 
@@ -1592,6 +1598,7 @@ other files open, so a reader recomputes them and compares the bytes.
     TOTALS = vault_ledger_statements_results.TOTALS
     figures = vault_ledger_statements_results.figures
     anything = vault_ledger_statements_shape.anything
+    boolean = vault_ledger_statements_shape.boolean
     cohort = vault_ledger_statements_shape.cohort
     guid = vault_ledger_statements_shape.guid
     list_of = vault_ledger_statements_shape.list_of
@@ -1619,6 +1626,10 @@ other files open, so a reader recomputes them and compares the bytes.
     CONTENT = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
     PAGE = "verify.html"  # checks the release in a browser; the first releases have none
     WITHDRAWN = "withdrawn.jsonl"  # the tasks that left early; only where there are any
+    BROKEN = "broken.jsonl"  # what shows that some of these were broken; likewise
+
+    SOLUTIONS = ("reference", "mutant")
+    """What shows that a task is broken: a reference solution that was judged false, or a mutant of one judged true."""
 
     _FILE = record(bytes=natural, sha256=sha256)
 
@@ -1629,7 +1640,7 @@ other files open, so a reader recomputes them and compares the bytes.
         origin=text,
         canary=guid,
         first=natural,
-        files=record({PAGE: _FILE, WITHDRAWN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
+        files=record({PAGE: _FILE, WITHDRAWN: _FILE, BROKEN: _FILE}, **dict.fromkeys(CONTENT, _FILE)),
     )
 
     OPENING_LINE = record(
@@ -1641,6 +1652,15 @@ other files open, so a reader recomputes them and compares the bytes.
         provenance=optional(anything),
         provenance_salt=optional(sha256),
         canary=guid,
+    )
+
+    BROKEN_LINE = record(
+        task=task_id,
+        solution=one_of(*SOLUTIONS),
+        calls=list_of(record(tool=text, arguments=anything)),
+        answer=optional(text),
+        state=anything,  # in the form of `verifiers.formats.state_document`
+        verdict=boolean,
     )
 
     RUN_LINE = record(
@@ -1690,15 +1710,19 @@ other files open, so a reader recomputes them and compares the bytes.
         yield b"]" + end
 
 
-    def readme(month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False) -> str:
-        """Write the README of a bundle, with the page that checks it or without, and with withdrawn tasks or without."""
+    def readme(
+        month: str, cohort: str, origin: str, canary: str, *, page: bool, withdrawn: bool = False, broken: bool = False
+    ) -> str:
+        """Write the README of a bundle, with or without the page that checks it, withdrawn tasks, and broken ones."""
         row, hint = (_PAGE_ROW, _PAGE_HINT) if page else ("", "")
-        row = (_WITHDRAWN_ROW if withdrawn else "") + row
+        row = (_WITHDRAWN_ROW if withdrawn else "") + (_BROKEN_ROW if broken else "") + row
         return _README.format(month=month, cohort=cohort, origin=origin, canary=canary, row=row, hint=hint)
 
 
-    _WITHDRAWN_ROW = (
-        "| `withdrawn.jsonl` | the tasks that were withdrawn and count in no figure; `openings.jsonl` goes on with them |\n"
+    _WITHDRAWN_ROW = "| `withdrawn.jsonl` | the tasks that were withdrawn early; `openings.jsonl` goes on with them |\n"
+    _BROKEN_ROW = (
+        "| `broken.jsonl` | what shows that a withdrawn task was broken, so that it counts in no figure: a solution, "
+        "the state that it left, and the wrong verdict |\n"
     )
     _PAGE_ROW = "| `verify.html` | a page that checks this folder in a browser, from a disk and without a network |\n"
     _PAGE_HINT = """\
@@ -3028,6 +3052,10 @@ of the log. Every contradiction between statements is `Broken`, with the indexes
             """Give the withdrawals from a cohort."""
             return [entry for entry, name in self._withdrawn if name == cohort]
 
+        def broken(self) -> set[str]:
+            """Name the tasks that were withdrawn as broken."""
+            return {e.statement.name for e in self.of("withdraw") if e.statement.predicate["cause"] == "broken"}
+
         def gaps(self, cohort: str, before: int) -> int:
             """Count the withdrawals from a cohort, before an index, that were not refilled."""
             withdrawals = [entry for entry in self.withdrawn(cohort) if entry.index < before]
@@ -4287,7 +4315,7 @@ def vault_ledger_audit_result_steps():
         """11. The retired cohort's results lie under each score's root, are complete, and add up to the totals."""
         groups = groupby(case.bundle.lines(contents.RESULTS, contents.RESULT_LINE), key=lambda item: item[1]["run"])
         scored = [run for run in case.runs if run.scored]
-        count, case.counted = 0, []
+        count, case.counted, broken = 0, [], case.history.broken()
         for run in scored:
             number, lines = next(groups, (None, iter(())))
             rows = [ResultLine(_result_in(line), value) for line, value in lines]
@@ -4299,7 +4327,7 @@ def vault_ledger_audit_result_steps():
                     found=number,
                 )
             _require_results(case, run, rows)
-            case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], case.tasks))
+            case.counted.append(counted(run.line["totals"], [row.says["result"] for row in rows], broken))
             count += len(rows)
         if stranger := next(groups, None):
             raise Broken(
@@ -4318,11 +4346,15 @@ def vault_ledger_audit_result_steps():
         _require_same(case, contents.AGGREGATE, lambda: contents.aggregate(case.month, case.cohort, rows))
         _require_same(case, contents.ATTESTATION, lambda: [contents.attestation(case.month, case.cohort, subjects)])
         says = case.bundle.manifest
-        also = {"page": contents.PAGE in says["files"], "withdrawn": bool(case.withdrawn)}
+        also = {
+            "page": contents.PAGE in says["files"],
+            "withdrawn": bool(case.withdrawn),
+            "broken": contents.BROKEN in says["files"],
+        }
         text = contents.readme(case.month, case.cohort, says["origin"], says["canary"], **also)
         _require_same(case, contents.README, lambda: [text.encode()])
-        withdrawn = case.history.withdrawn(case.cohort)
-        exception = f", without {len(withdrawn)} withdrawn tasks" if withdrawn else ""
+        broken = [entry for entry in case.history.withdrawn(case.cohort) if entry.statement.name in case.history.broken()]
+        exception = f", without {len(broken)} broken tasks" if broken else ""
         return (
             "proved",
             f"the figures of {len(rows)} runs on {case.cohort} are those that follow from the results{exception}",
@@ -4867,9 +4899,18 @@ A leaf's bytes are a statement in canonical JSON; `Statement.parse` reads it bac
         return statement("retire", f"Historical-{month}", manifest, predicate)
 
 
-    def withdraw(task: str, commitment: bytes, *, month: str, reason: str, replacement: str | None) -> bytes:
-        """Withdraw a task in an emergency; `replacement` is the id of the next of its stratum's reserve, or None."""
-        predicate = {"month": month, "reason": reason, "replacement": replacement}
+    def withdraw(task: str, commitment: bytes, *, month: str, cause: str, reason: str, replacement: str | None) -> bytes:
+        """Withdraw a task in an emergency.
+
+    Args:
+        task: its id.
+        commitment: its commitment.
+        month: `YYYY-MM`.
+        cause: `leak`, and the results that are bound already go on counting; or `broken`, and it counts in no run.
+        reason: one line for people.
+        replacement: the id of the next of its stratum's reserve, or None.
+    """
+        predicate = {"month": month, "cause": cause, "reason": reason, "replacement": replacement}
         return statement("withdraw", task, commitment.hex(), predicate)
 
 

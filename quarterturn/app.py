@@ -581,8 +581,15 @@ class Application:
             self.vault,
             require=self.approvals.require,
             withdrawals=self.withdrawals,
+            prove=self._prove_broken,
             after=self.public_view.update,
         )
+
+    def _prove_broken(self, task: str, who: str, box: BoxName | None) -> Mapping[str, Any]:
+        from rotation.runs.broken import evidence_of
+        from sandbox.runs.prover import BoxProver
+
+        return evidence_of(task, self.vault, BoxProver(self.box(box)), who=who)
 
     @cached_property
     def turn_calendar(self) -> TurnCalendar:

@@ -46,7 +46,7 @@ from vault.canonical import canonical, digest
 from vault.file_lock import locked
 from vault.files import write_atomically
 from vault.ledger.release.archive import archive, archive_digest
-from vault.ledger.release.contents import RESULTS, TASKS
+from vault.ledger.release.contents import BROKEN, RESULTS, TASKS, WITHDRAWN
 
 DEV, ROTATIONS, FINDINGS, LEADERBOARDS, TASK_LISTS = "dev.json", "rotations.json", "findings.json", "board", "tasks"
 NAMES, RETIRED, ARCHIVES, ARCHIVE, DIGEST = "names.json", "results", "archives", ".tar", ".tar.sha256"
@@ -142,14 +142,15 @@ class PublicDocuments:
         return task_list(release, ((json.loads(line), hashlib.sha256(line).hexdigest()) for line in lines))
 
     def release_results(self, release: str) -> bytes:
-        """Count the retired tasks of a release that each run was served and passed, by server and by category."""
+        """Count the tasks of a release that each run was served and passed, by server and by category."""
         folder = self._facts.releases / release
-        tasks = {task["id"]: task for task in map(json.loads, (folder / TASKS).read_bytes().splitlines())}
+        tasks = {task["id"]: task for name in (TASKS, WITHDRAWN) for task in _lines(folder / name)}
+        broken = {line["task"] for line in _lines(folder / BROKEN)}
         attempted: Counter[tuple[int, str, str]] = Counter()
         passed: Counter[tuple[int, str, str]] = Counter()
         for line in (folder / RESULTS).read_bytes().splitlines():
             result = json.loads(line)["result"]
-            if result["task"] in tasks:  # and was not withdrawn
+            if result["task"] not in broken:
                 for by in ("server", "category"):
                     kind = (result["run"], by, tasks[result["task"]][by])
                     attempted[kind] += 1
@@ -193,6 +194,11 @@ class PublicDocuments:
         return _plain({"names": [dict(zip(keys, entry, strict=True)) for entry in chosen]})
 
 
+def _lines(file: Path) -> Iterator[Any]:
+    """Read JSON lines; a release without such tasks has no such file."""
+    yield from map(json.loads, file.read_bytes().splitlines() if file.is_file() else ())
+
+
 def task_list(of: str, tasks: Iterable[tuple[Mapping[str, Any], str]]) -> bytes:
     """List public tasks of a set, each given with the SHA-256 of its canonical bytes."""
     mix = ("server", "category", "difficulty", "max_steps")
@@ -208,7 +214,7 @@ class PublicViewWriter:
         folder: where it is.
         documents: what stands in it.
         months: the turns, which say of which months there are leaderboards.
-        recount: makes a month's figures again that still count a withdrawn task.
+        recount: makes a month's figures again that still count a broken task.
     """
 
     def __init__(

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from verifiers.errors import Malformed
 
+Kind: TypeAlias = Literal["file", "directory", "symlink", "other"]
 MAX_ENTRIES = 10_000
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -27,7 +28,7 @@ MAX_BYTES = 64 * 1024 * 1024
 class Node:
     """A file tree entry: its kind, its permission bits, and its bytes or link target."""
 
-    kind: Literal["file", "directory", "symlink", "other"]
+    kind: Kind
     data: bytes = field(default=b"", repr=False)
     target: str = field(default="", repr=False)
     mode: int = 0o644

@@ -1,14 +1,17 @@
 """Withdrawal of tasks, with its approval.
 
-It needs one maintainer, or two where the rules say so; they sign for the tasks and the reason. Tasks that are withdrawn
-already need no new approval: withdrawing them again finishes what was begun.
+It needs one maintainer, or two where the rules say so; they sign for the tasks, the cause and the reason. Tasks that
+are withdrawn already need no new approval: withdrawing them again finishes what was begun. What is withdrawn as broken
+is proven again first, so nobody is asked to sign for a task that works.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from rotation.runs.withdrawal import Withdrawals, Withdrawn, require_reason
+from quarterturn.choices import BoxName
+from rotation.runs.withdrawal import Cause, Withdrawals, Withdrawn, require_reason
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskEvent, TaskState, advance
 
@@ -22,6 +25,7 @@ class ApprovedWithdrawals:
         vault: the sealed tasks, and the access log.
         require: allows an act, or refuses it until two maintainers have signed for it.
         withdrawals: withdraws tasks, and lists those that a published checkpoint covers.
+        prove: proves a task again for somebody, and gives what shows that it is broken (`rotation.runs.broken`).
         after: rewrites what is public of them.
     """
 
@@ -31,15 +35,27 @@ class ApprovedWithdrawals:
         *,
         require: Callable[..., None],
         withdrawals: Withdrawals,
+        prove: Callable[[str, str, BoxName | None], Mapping[str, Any]],
         after: Callable[[], None],
     ) -> None:
-        self._vault, self._require, self._withdrawals, self._after = vault, require, withdrawals, after
+        self._vault, self._require, self._withdrawals = vault, require, withdrawals
+        self._prove, self._after = prove, after
 
-    def withdraw(self, tasks: Sequence[str], reason: str, *, who: str) -> Mapping[str, Withdrawn | None]:
+    def withdraw(
+        self, tasks: Sequence[str], reason: str, *, cause: Cause, who: str, box: BoxName | None = None
+    ) -> Mapping[str, Withdrawn | None]:
         """Withdraw tasks, or finish withdrawing them; give what the log says of each, None for one never promised.
+
+        Args:
+            tasks: their ids.
+            reason: the reason, which is public.
+            cause: why; `broken` only if execution shows it, or nothing is done.
+            who: the person who withdraws them.
+            box: where broken tasks are proven again; by default where the settings say.
 
         Raises:
             Unapproved: it takes two maintainers, and they have not signed.
+            NotAllowed: execution does not show that a task is broken.
             Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.Withdrawals.withdraw`.
         """
         require_reason(reason)
@@ -47,11 +63,13 @@ class ApprovedWithdrawals:
         left = sorted(task for task, state in states.items() if state is not TaskState.WITHDRAWN)
         for task in left:
             advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
+        evidence = {task: self._prove(task, who, box) for task in left} if cause == "broken" else {}
         if left:
-            self._require("withdraw", _subject(left), {"tasks": left, "reason": reason}, who=who)
+            detail = {"tasks": left, "cause": cause, "reason": reason}
+            self._require("withdraw", _subject(left), detail, who=who)
             for task in left:
-                self._vault.note(who=who, what=f"task/{task}", why=f"withdraw: {reason}")
-        self._withdrawals.withdraw(tasks, reason, who=who)
+                self._vault.note(who=who, what=f"task/{task}", why=f"withdraw: {cause}: {reason}")
+        self._withdrawals.withdraw(tasks, reason, cause=cause, who=who, evidence=evidence)
         self._after()
         entries = {entry.task: entry for entry in self._withdrawals.listed()}
         return {task: entries.get(task) for task in tasks}

@@ -60,7 +60,7 @@ def done(turn: Turn) -> Notice:
 
 def withdrawn(entry: Withdrawn) -> Notice:
     """Tell of a task that was withdrawn, once."""
-    subject = f"Task {entry.task} was withdrawn at leaf {entry.leaf}: {entry.reason}"
+    subject = f"Task {entry.task} was withdrawn at leaf {entry.leaf} ({entry.cause}): {entry.reason}"
     took = (
         f"{entry.replacement} took its place."
         if entry.replacement

@@ -39,10 +39,14 @@ TRACKS = {
 CHANGES = {
     "set": "The month's private set went live",
     "retire": "A cohort retired and was published",
-    "withdraw": "A task was withdrawn: it no longer counts",
+    "withdraw": "A task was withdrawn",
     "abort": "A run ended without a score",
 }
 WHY = {"turn": "monthly turn"}
+CAUSES = {
+    "leak": "it leaked: results of runs opened before count",
+    "broken": "it is broken: it counts in no run",
+}
 
 Item = Mapping[str, Any]
 EVERYTHING: Mapping[str, str] = MappingProxyType({})
@@ -197,6 +201,7 @@ def _changes(leaderboard: Item) -> Grid:
         Column("kind", "What changed", lambda kind: CHANGES.get(kind, kind)),
         Column("subject", "Subject"),
         Column("tasks", "Tasks"),
+        Column("cause", "Cause", lambda cause: CAUSES.get(cause, "")),
         Column("why", "Why", lambda why: WHY.get(why, legible(why))),
     )
     return Grid("changes", "Changes by leaf of the log", columns, leaderboard.get("changes", []))

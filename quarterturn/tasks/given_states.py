@@ -2,24 +2,27 @@
 
 Each entry of a folder is one namespace's state, named after it: a folder as its server left it, `sqlite.db` (a database
 file), `redis.json` (the keys, as in a task's `initial_state`), or `postgres.sql` (an SQL dump, for which a throwaway
-cluster is started in a box).
+cluster is started in a box). Instead of a folder there may be a file: the `state` of a line of a release's
+`broken.jsonl` (`verifiers.formats.state_document`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from quarterturn.errors import Malformed, Unavailable
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
-from sandbox.judge import JUDGING, Question
+from sandbox.judge import JUDGING, MAX_DOCUMENT, Question
 from sandbox.runs.state_reader import WRECKAGE, in_data, snapshot
 from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
 from sandbox.world.frozen import FrozenState
 from vault.canonical import parse_object
+from vault.task.document import Task
 from verifiers.errors import VerifierError
 from verifiers.language import predicate as predicates
 from verifiers.tree import DIRECTORY, FileTree, Node
@@ -28,19 +31,39 @@ MAX_FILE = 64 * 1024 * 1024
 ROOM = ResourceLimits(tmpfs=4 * MAX_FILE)
 
 
-def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
-    """Read the state of every namespace as if a world had left it, each below a folder named after its namespace.
+@dataclass(frozen=True, slots=True)
+class GivenState:
+    """A state that was read from files: each namespace that it has, below a folder of its name."""
 
-    What the files hold is not looked into here, but for `redis.json`, which is a document like a task's.
+    namespaces: Sequence[str]
+    state: FrozenState = field(repr=False)
+
+
+def read(place: Path, make_box: Callable[[], Box]) -> GivenState:
+    """Read the state of every namespace as if a world had left it, from a folder or from a document.
+
+    What the files hold is not looked into here, but for `redis.json` and the document, which are like a task's.
 
     Args:
-        folder: where they lie.
+        place: where they lie.
         make_box: gives a box; asked for only where a backend must be started.
 
     Raises:
         Malformed: an entry is the state of no namespace, or cannot be read; the message names it.
         Unavailable: a backend must be started and cannot be.
     """
+    return _folder(place, make_box) if place.is_dir() else _document(place)
+
+
+def _document(file: Path) -> GivenState:
+    document = parse_object(file.read_bytes(), str(file), max_size=MAX_DOCUMENT)
+    try:
+        return GivenState(list(document), FrozenState.of_document(document))
+    except VerifierError as error:
+        raise Malformed(f"{file} is no state: {error}") from None
+
+
+def _folder(folder: Path, make_box: Callable[[], Box]) -> GivenState:
     nodes: dict[str, Node] = {}
     dumps: dict[str, bytes] = {}
     for path in sorted(folder.iterdir()):
@@ -53,17 +76,30 @@ def read(folder: Path, make_box: Callable[[], Box]) -> FrozenState:
             dumps[name] = taken
         else:
             nodes |= taken.under(name)
-    return FrozenState(FileTree(nodes).to_tar(), dumps)
+    names = [name for name in nodes if "/" not in name]
+    return GivenState(names, FrozenState(FileTree(nodes).to_tar(), dumps))
 
 
-def question(document: Any, folder: Path) -> Question:
-    """Give the question that a predicate asks of the states in a folder.
+def predicate_of(document: Any, what: str) -> Any:
+    """Give the predicate of a document that is one, or a whole task; of a task with variants that of its base.
+
+    Raises:
+        Malformed: of `vault.errors`: it is a task with free parameters, and is malformed.
+    """
+    if not isinstance(document, dict) or "success_predicate" not in document:
+        return document
+    if "free" not in document:
+        return document["success_predicate"]
+    return Task.parse(document, what).base().success_predicate
+
+
+def question(document: Any, given: GivenState) -> Question:
+    """Give the question that a predicate asks of a state.
 
     Raises:
         Malformed: of `verifiers.errors`: the document is no predicate.
     """
-    names = [path.name if path.is_dir() else path.stem for path in folder.iterdir()]
-    return Question(document, predicates.parse(document), {name: name for name in names})
+    return Question(document, predicates.parse(document), {name: name for name in given.namespaces})
 
 
 def untouched(asked: Question) -> FrozenState:

@@ -2,10 +2,10 @@
 
 1. Rows come from published leaves and from nothing else, so a change that is not in the log cannot be shown, and one
    that is in the log cannot be left out.
-2. The id of a withdrawn task is shown, since the task no longer counts; of its replacement nothing is shown.
-3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. Only a withdrawal
-   changes figures afterwards, so the withdrawal's row stands for the change, on the leaderboard of every month whose
-   set had the task.
+2. The id of a withdrawn task is shown, since it is served no more, with the cause; of its replacement nothing is shown.
+3. A score is closed by one leaf and never again: an audit takes a second one for a broken log. Only the withdrawal of a
+   broken task changes figures afterwards, so its row stands for the change. A withdrawal's row is on the leaderboard of
+   every month whose set had the task.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def _row(index: int, statement: Statement) -> Row:
         "kind": kind,
         "subject": says["cohort"] if kind == "retire" else statement.name,
         "tasks": _tasks(statement),
+        "cause": says.get("cause"),
         "why": says.get("reason", "turn"),
     }
 

@@ -27,8 +27,8 @@ def linked_scores(results: SealedResults, months: MonthStore, withdrawals: Withd
     if (start := months.first()) is None:
         return {}
     rotation = month.since(start) + 1
-    withdrawn = {entry.task for entry in withdrawals.listed()}
-    table = results.table(f"linked board of {month}", results.runs(month), withdrawn)
+    broken = {entry.task for entry in withdrawals.uncounted()}
+    table = results.table(f"linked board of {month}", results.runs(month), broken)
     return {
         int(row["run"]): {name: {end: half_point(share) for end, share in row[name].items()} for name in NAMES}
         for row in (scores(link(table)) if table.last == rotation else [])

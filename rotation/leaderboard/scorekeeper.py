@@ -2,9 +2,10 @@
 
 1. A run's figures are made from the results in memory with which it is closed. They and their disclosure to the owner
    are rows of that transaction, so a run that is closed has both.
-2. A run's results do not change; which of them count does where a task is withdrawn, and the `withdraw` leaf says so.
-   Once that leaf is published the figures of the runs that it concerns are made again without it, from their sealed
-   closings; until then they stay as they are. This is the one case in which closings are opened again.
+2. A run's results do not change; which of them count does where a task is withdrawn as broken, and the `withdraw` leaf
+   says so. Once that leaf is published the figures of the runs that it concerns are made again without it, from their
+   sealed closings; until then they stay as they are. This is the one case in which closings are opened again. Results
+   on a task that was withdrawn because it leaked go on counting.
 3. What was disclosed stays.
 """
 
@@ -46,9 +47,9 @@ class Scorekeeper:
     def close(self, session: Session, record: RunRecord, results: Sequence[Result]) -> None:
         """Keep and disclose the figures of a run, within the transaction that closes it."""
         month = Month.parse(record.month)
-        withdrawn = self._withdrawn(month)
-        scores = _scores(results, month, withdrawn)
-        self._store.keep(session, record, scores, len(withdrawn))
+        broken = self._broken(month)
+        scores = _scores(results, month, broken)
+        self._store.keep(session, record, scores, len(broken))
         self.disclose(session, record, scores)
 
     def disclose(self, session: Session, record: RunRecord, scores: Scores) -> None:
@@ -62,19 +63,19 @@ class Scorekeeper:
         closed: Iterable[RunRecord],
         opened: Callable[[RunRecord], Sequence[Result]],
     ) -> None:
-        """Make the figures of a month's closed runs again that still count a withdrawn task."""
-        withdrawn, known = self._withdrawn(month), self._store.of_month(str(month))
+        """Make the figures of a month's closed runs again that still count a broken task."""
+        broken, known = self._broken(month), self._store.of_month(str(month))
         for record in closed:
-            if record.number not in known or known[record.number].without < len(withdrawn):
-                scores = _scores(opened(record), month, withdrawn)
+            if record.number not in known or known[record.number].without < len(broken):
+                scores = _scores(opened(record), month, broken)
                 with self._months.transaction() as session:
-                    self._store.keep(session, record, scores, len(withdrawn))
+                    self._store.keep(session, record, scores, len(broken))
 
-    def _withdrawn(self, month: Month) -> frozenset[str]:
+    def _broken(self, month: Month) -> frozenset[str]:
         """Give the tasks of the month's cohorts that count in no figure, by the published log."""
         cohorts = {cohort.id for cohort in self._months.cohorts() if cohort.entered <= month <= cohort.retires}
-        return frozenset(entry.task for entry in self._withdrawals.listed() if entry.cohort in cohorts)
+        return frozenset(entry.task for entry in self._withdrawals.uncounted() if entry.cohort in cohorts)
 
 
-def _scores(results: Iterable[Result], month: Month, withdrawn: Collection[str]) -> Scores:
-    return of_results((result for result in results if result.task not in withdrawn), month.cohort)
+def _scores(results: Iterable[Result], month: Month, broken: Collection[str]) -> Scores:
+    return of_results((result for result in results if result.task not in broken), month.cohort)

@@ -14,7 +14,7 @@ from sandbox.runs.store import RunRecord
 
 
 class KeptScores(NamedTuple):
-    """The figures of a run, and how many withdrawn tasks they are made without."""
+    """The figures of a run, and how many broken tasks they are made without."""
 
     scores: Scores
     without: int
@@ -33,7 +33,7 @@ class ScoreStore:
             return {run: KeptScores(of_json(figures), without) for run, figures, without in session.exec(query).all()}
 
     def keep(self, session: Session, record: RunRecord, scores: Scores, without: int) -> None:
-        """Store a run's figures, unless those that are there are made without as many withdrawn tasks."""
+        """Store a run's figures, unless those that are there are made without as many broken tasks."""
         row = session.get(ScoreRow, record.number)
         if row is None:
             session.add(ScoreRow(run=record.number, month=record.month, figures=as_json(scores), without=without))

@@ -19,7 +19,7 @@ class ScoreRow(SQLModel, table=True):
     run: int = Field(primary_key=True, foreign_key="sandbox_run.number", sa_type=Counter)
     month: str = Field(max_length=7, index=True)
     figures: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
-    without: int = 0  # how many withdrawals they are made without
+    without: int = 0  # how many tasks, withdrawn as broken, they are made without
 
 
 class DisclosedScore(SQLModel, table=True):

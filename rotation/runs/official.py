@@ -11,7 +11,7 @@
     6. a run whose worker died is taken over by the next attempt: a task with a result is not served again, a task that
        was played and awaits its verdict is judged from the sealed state, and a task that was being played is failed
     7. a run is served the tasks that were live when it was opened, also those withdrawn since; later runs are not
-       served withdrawn tasks
+       served withdrawn tasks. What it did on a task that leaked counts, what it did on a broken one does not
 
 An opening names an earlier checkpoint that covers the month's `set` statement and every `commit` leaf it relies on.
 """

@@ -1,24 +1,29 @@
 """Withdrawal of a leaked or broken task before its cohort retires, in three idempotent steps.
 
-    1. withdraw  the task's state, its `withdraw` leaf, its replacement, and the review entry that closes the finding
-                 are one transaction
-    2. publish   the checkpoint that covers the leaf is published and cosigned; from here on no figure counts the task
+    1. withdraw  the task's state, its `withdraw` leaf, its sealed evidence, its replacement, and the review entry that
+                 closes the finding are one transaction
+    2. publish   the checkpoint that covers the leaf is published and cosigned; from here on no figure counts a broken
+                 task
     3. refill    only now may the replacement be served
 
 Nobody chooses the replacement: it is the next task of the stratum's reserve in the order of the last `set` statement,
 or none if the reserve is empty. A withdrawal that was killed anywhere is completed by the next withdrawal, the next run
 that opens, or the next turn.
 
-A run that was opened before still plays the task, and its result stays bound; scores are computed without it. A
-withdrawn task is published with its cohort; one withdrawn from a reserve, with the next cohort that retires. A task
-that was never committed to is withdrawn without a leaf.
+The leaf says why. A task that leaked is served to no run that is opened later; runs that were opened before still play
+it, and their results count. A broken task counts in no run, and only what execution shows to be broken is withdrawn as
+such (`rotation.runs.broken`): otherwise the tasks that somebody failed could be made to count for nothing.
+
+A withdrawn task is published with its cohort, a broken one with its evidence; one withdrawn from a reserve, with the
+next cohort that retires. A task that was never committed to is withdrawn without a leaf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
 
 from sqlmodel import Session
 
@@ -27,12 +32,14 @@ from rotation.errors import Malformed, NotAllowed
 from rotation.findings.store import Findings
 from rotation.month.sets import Stratum
 from rotation.month.store import MonthStore
+from vault.canonical import canonical
 from vault.ledger.statements import leaf
 from vault.ledger.statements.statement import Statement
 from vault.store.public_log import PublicLog
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState
 
+Cause: TypeAlias = Literal["leak", "broken"]
 STEPS = ("withdraw", "publish", "refill")
 LONGEST_REASON = 200
 
@@ -45,6 +52,7 @@ class Withdrawn:
         task: the task's id.
         leaf: the index of its leaf.
         month: the month in which it was withdrawn.
+        cause: `leak`, and the results of runs that were opened before count; or `broken`, and it counts in no run.
         reason: the public reason.
         replacement: the id of the task that replaced it, or None.
         cohort: the cohort that it belonged to, or None if it was in a reserve.
@@ -53,6 +61,7 @@ class Withdrawn:
     task: str
     leaf: int
     month: Month
+    cause: Cause
     reason: str
     replacement: str | None
     cohort: str | None
@@ -65,25 +74,37 @@ class Withdrawals:
         self._vault, self._ledger, self._months, self._findings = vault, ledger, months, findings
 
     def withdraw(
-        self, tasks: Sequence[str], reason: str, *, who: str, on_step: Callable[[str], None] = lambda _: None
+        self,
+        tasks: Sequence[str],
+        reason: str,
+        *,
+        cause: Cause,
+        who: str,
+        evidence: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Withdraw tasks, or complete their withdrawal; idempotent for tasks that are withdrawn already.
 
         Args:
             tasks: their ids; those in a reserve are withdrawn first, so that none of them replaces another one.
             reason: the reason, which is public.
+            cause: why they are withdrawn; it decides what counts.
             who: the person who withdraws them.
+            evidence: by task, what shows that it is broken (`rotation.runs.broken.evidence_of`).
             on_step: is called with the name of each step that is done.
 
         Raises:
             Malformed: the reason is not valid for the ledger.
             NotFound: there is no such task; nothing was done.
-            NotAllowed: a turn is under way, or a task is neither live nor reviewed; nothing was done.
+            NotAllowed: a turn is under way, a task is neither live nor reviewed, or nothing shows that it is broken;
+                nothing was done.
             Unavailable: the log cannot be written, or too few witnesses cosigned; call again.
         """
         require_reason(reason)
         with self._months.transaction() as session:  # 1
-            self._withdraw(session, tasks, reason, who)
+            left = self._withdraw(session, tasks, reason, cause=cause, who=who)
+            for record in left if cause == "broken" else ():
+                self._seal(session, record.id, evidence)
         on_step("withdraw")
         self._ledger.publish()  # 2
         on_step("publish")
@@ -118,6 +139,10 @@ class Withdrawals:
         size = self._ledger.published.size if withdrawals else 0
         return [withdrawal for withdrawal in withdrawals if withdrawal.leaf < size]
 
+    def uncounted(self) -> list[Withdrawn]:
+        """List the published withdrawals of broken tasks, which count in no figure."""
+        return [withdrawal for withdrawal in self.listed() if withdrawal.cause == "broken"]
+
     def entered(self) -> dict[str, Month]:
         """Map each task that ever belonged to a cohort to the month from which it could be served."""
         cohorts = {cohort.id: cohort.entered for cohort in self._months.cohorts()}
@@ -126,7 +151,10 @@ class Withdrawals:
             for task, cohort, since in self._months.everybody()
         }
 
-    def _withdraw(self, session: Session, tasks: Sequence[str], reason: str, who: str) -> None:
+    def _withdraw(
+        self, session: Session, tasks: Sequence[str], reason: str, *, cause: Cause, who: str
+    ) -> list[TaskRecord]:
+        """Record the withdrawal of those that are not withdrawn yet, and give them."""
         month = self._month()
         homes = {task: cohort for task, cohort, _ in self._months.everybody()}
         records = [self._vault.record(task) for task in dict.fromkeys(tasks)]
@@ -149,6 +177,7 @@ class Withdrawals:
                 record.id,
                 record.commitment,
                 month=str(month),
+                cause=cause,
                 reason=reason,
                 replacement=refill.id if refill else None,
             )
@@ -158,6 +187,14 @@ class Withdrawals:
             else:
                 self._months.see(session, [record.skeleton_tag], "withdrawn", month)
             self._findings.confirm(session, record.id, who=who, note=f"withdrawn at leaf {index}")
+        return left
+
+    def _seal(self, session: Session, task: str, evidence: Mapping[str, Mapping[str, Any]]) -> None:
+        if task not in evidence:
+            raise NotAllowed(
+                f"nothing shows that task {task} is broken: prove it again first, or withdraw it as leaked"
+            )
+        self._vault.seal_blob(evidence_name(task), canonical(dict(evidence[task])), session)
 
     def _month(self) -> Month | None:
         """Give the live month, or None before the first one."""
@@ -188,6 +225,7 @@ class Withdrawals:
             statement.name,
             index,
             Month.parse(says["month"]),
+            says["cause"],
             says["reason"],
             says["replacement"],
             homes.get(statement.name),
@@ -207,3 +245,8 @@ def require_reason(reason: str) -> None:
 def leaf_key(task: str) -> str:
     """Give the key under which the ledger has the withdrawal of a task."""
     return f"withdraw/{task}"
+
+
+def evidence_name(task: str) -> str:
+    """Give the name under which the vault has what shows that a withdrawn task is broken."""
+    return f"broken/{task}"

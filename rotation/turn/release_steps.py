@@ -8,11 +8,12 @@ from typing import Any
 from rotation.detection.evidence import EvidenceWriter
 from rotation.month.store import Cohort, MonthStore, Turn
 from rotation.runs.run_ledger import PUBLISH, WHO, RunLedger
-from rotation.runs.withdrawal import Withdrawals
+from rotation.runs.withdrawal import Withdrawals, Withdrawn, evidence_name
 from rotation.turn import spot_check
 from rotation.turn.draw_seeds import DrawSeeds
-from vault.canonical import canonical
+from vault.canonical import canonical, parse_object
 from vault.ledger.release.bundle import BundleContent, TaskOpening, write_bundle
+from vault.ledger.release.bundle_reader import MAX_LINE
 from vault.ledger.statements import leaf
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
@@ -96,6 +97,7 @@ class ReleaseSteps:
 
     def content(self, turn: Turn, cohort: Cohort) -> BundleContent:
         """Collect everything that this retirement publishes; the same turn always gives the same bytes."""
+        withdrawn = self._withdrawn(turn, cohort)
         page = turn.facts.get("page")
         return BundleContent(
             month=str(turn.month),
@@ -104,7 +106,8 @@ class ReleaseSteps:
             canary=turn.facts["canary"],
             first=0,  # the whole log: an auditor could not check what is left out
             tasks=[self._opening(task_id, turn) for task_id in cohort.tasks],
-            withdrawn=[self._opening(task_id, turn) for task_id in self._withdrawn(turn, cohort)],
+            withdrawn=[self._opening(entry.task, turn) for entry in withdrawn],
+            broken=[self._broken(entry, turn) for entry in withdrawn if entry.cause == "broken"],
             runs=self._run_ledger.openings(cohort, why=f"publish {turn.month.release}"),
             evidence=list(self._evidence.of_release(cohort.id, f"{PUBLISH}{turn.month.release}")),
             page=self._months.page(page).encode() if page is not None else None,
@@ -117,14 +120,19 @@ class ReleaseSteps:
         write_bundle(folder, content, self._ledger.folder)
         return folder
 
-    def _withdrawn(self, turn: Turn, cohort: Cohort) -> list[str]:
+    def _withdrawn(self, turn: Turn, cohort: Cohort) -> list[Withdrawn]:
         """List what was withdrawn from the cohort, and from the reserve since the last turn, in the log's order."""
         before, own = (self._ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
         withdrawals = [entry for entry in self._withdrawals.recorded() if own is None or entry.leaf < own]
         spare = [
             entry.leaf for entry in withdrawals if entry.cohort is None and (before is None or before < entry.leaf)
         ]
-        return [entry.task for entry in withdrawals if entry.cohort == cohort.id or entry.leaf in spare]
+        return [entry for entry in withdrawals if entry.cohort == cohort.id or entry.leaf in spare]
+
+    def _broken(self, entry: Withdrawn, turn: Turn) -> dict[str, Any]:
+        """Open what shows that a withdrawn task was broken."""
+        data = self._vault.open_blob(evidence_name(entry.task), who=WHO, why=f"{PUBLISH}{turn.month.release}")
+        return {"task": entry.task, **parse_object(data, f"the evidence of {entry.task}", max_size=MAX_LINE)}
 
     def _draw_seeds(self, turn: Turn, cohort: Cohort) -> list[dict[str, Any]]:
         first = min(each.entered for each in self._months.cohorts())

@@ -11,6 +11,7 @@ Operations, each with the state's tar as its first part, and behind it what was 
     reach     which of networks and files no namespace keeps from readers here; it needs no state
     read      give the normal form of each namespace that is asked for: a reading of one case
     mutate    the same after the given changes
+    document_of  the state of these namespaces after the given changes, as `verifiers.formats.state_document` writes it
     mutants   a reading of every mutant of a solution's end state; only this one is told the predicate and the answer,
               and what it reads was not left by an agent (`sandbox.runs.prover`)
 
@@ -35,6 +36,7 @@ from sandbox.mutations.make import mutants as mutants_of
 from sandbox.mutations.mutators import MUTATORS
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed as NoState
+from verifiers.formats import state_document
 from verifiers.formats.archive import tree_from_tar
 from verifiers.formats.snapshot import FILE
 from verifiers.language import predicate as predicates
@@ -93,10 +95,15 @@ def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 def mutate(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read it after some changes."""
-    trees = _trees(header["roots"], header["dumps"], parts)
-    for server, change in header["changes"]:
-        trees[server] = MUTATORS[server](trees.get(server, FileTree({})), change)
+    trees = _changed(header, parts)
     return message.answer("done", part=_Forms(header["looked_at"]).reading([(Mutant("", "broken"), trees)]))
+
+
+def document_of(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Give the files themselves, after some changes."""
+    trees = _changed(header, parts)
+    looked_at = {name: trees[name] for name in header["looked_at"] if name in trees}
+    return message.answer("done", part=json.dumps(state_document.document_of(looked_at)).encode())
 
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -172,6 +179,14 @@ def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes
     return {name: tree.below(root) for name, root in roots.items()} | dumped
 
 
+def _changed(header: Mapping[str, Any], parts: Sequence[bytes]) -> dict[str, FileTree]:
+    """Cut the state, and make the given changes."""
+    trees = _trees(header["roots"], header["dumps"], parts)
+    for server, change in header["changes"]:
+        trees[server] = MUTATORS[server](trees.get(server, FileTree({})), change)
+    return trees
+
+
 def _guarded(operation: Any) -> Any:
     """Say how an operation ended where it has no result."""
 
@@ -190,7 +205,7 @@ def _plain(error: Exception) -> str:
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 
-_ALL = (check, extract, look, document, reach, read, mutate, mutants)
+_ALL = (check, extract, look, document, reach, read, mutate, document_of, mutants)
 OPERATIONS = {operation.__name__: _guarded(operation) for operation in _ALL}
 
 

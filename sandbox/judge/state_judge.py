@@ -29,12 +29,16 @@ from sandbox.judge import evidence as replies
 from sandbox.judge.judge_requests import JudgeRequests, Question
 from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
 from sandbox.shared_lock import SharedLock
+from sandbox.strict_json import strict_object
 from sandbox.world.frozen import FrozenState
+from vault.errors import Malformed as NotStrict
 from verifiers.language.verdict import Evidence, Verdict
 
 SECONDS = 20.0
 """How long one reader or judge may take, by the wall clock."""
 WRECKED = "nobody can read the state that was left, and the untouched one can be read: it counts against the state"
+MAX_DOCUMENT = 1 << 20
+"""Bytes of a state that is given as a document."""
 A_LOOK = 64
 
 
@@ -181,6 +185,26 @@ class StateJudge:
         with _ours():
             reading = asking.reading(question, left, do="mutate", changes=list(changes))
             return asking.judge(question, answer, reading).evidence
+
+    def document(
+        self, question: Question, left: FrozenState, changes: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    ) -> dict[str, Any]:
+        """Give a solution's end state after some changes as a document (`verifiers.formats.state_document`).
+
+        It holds the namespaces that the predicate looks at, and is no more than a line of a release may be.
+
+        Raises:
+            Malformed: a change does not fit the state; or the document is too large, or a name in it is no text.
+        """
+        with _ours():
+            data = self._asking().reading(question, left, do="document_of", changes=list(changes))
+        try:
+            return strict_object(data, "the end state", max_size=MAX_DOCUMENT)
+        except NotStrict:  # which would quote names of the state
+            raise Malformed(
+                f"the end state is no document: it has more than {MAX_DOCUMENT} bytes, too many entries, or a name "
+                "that is no text"
+            ) from None
 
     def mutants(
         self, question: Question, before: FrozenState, after: FrozenState, answer: str | None

@@ -187,7 +187,7 @@ class BoxProver:
             Malformed: the mutant is none that its server knows, or what it names is not in the state.
         """
         task = Task.parse(document)
-        final: Final = proved.state
+        final = self._final(proved)
         if "answer" in mutant:
             return self._terms.judging.mutated(question_of(task), final.state, (), mutant["answer"])
         if mutant.get("server") not in SERVERS:
@@ -195,9 +195,34 @@ class BoxProver:
         changes = [(mutant["server"], mutant["change"])]
         return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
 
+    def end_state(
+        self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Give a proved state, as it is or after a mutant's change, as a document that anybody can judge again.
+
+        Raises:
+            Malformed: it is too large for a release, or holds what JSON cannot.
+            Unjudged: the document is judged otherwise than the state itself.
+        """
+        question, final = question_of(Task.parse(document)), self._final(proved)
+        changes = [(mutant["server"], mutant["change"])] if mutant and "answer" not in mutant else []
+        answer = mutant["answer"] if mutant and "answer" in mutant else final.answer
+        judging = self._terms.judging
+        made = judging.document(question, final.state, changes)
+        again = replace(question, roots={name: name for name in made})
+        expected = judging.mutated(question, final.state, changes, answer)
+        if judging.mutated(again, FrozenState.of_document(made), (), answer) != expected:
+            raise Unjudged("an end state is judged otherwise once it was written as a document")
+        return made
+
     def mutant_results(self, document: Mapping[str, Any], proved: HasFinalState) -> list[MutantResult]:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
-        final: Final = proved.state
+        final = self._final(proved)
         made = self._terms.judging.mutants(question_of(task), self._start(task), final.state, final.answer)
         return [MutantResult(name, kind, verdict) for name, kind, verdict in made]
+
+    @staticmethod
+    def _final(proved: HasFinalState) -> Final:
+        final: Final = proved.state
+        return final

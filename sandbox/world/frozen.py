@@ -9,8 +9,9 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, Self, TypeAlias
 
+from verifiers.formats import state_document
 from verifiers.tree import FileTree
 
 Seed: TypeAlias = FileTree | bytes
@@ -34,6 +35,15 @@ class FrozenState:
 
     tar: bytes = field(repr=False)
     dumps: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    @classmethod
+    def of_document(cls, document: Any) -> Self:
+        """Read a state from its document, each namespace below a folder of its name.
+
+        Raises:
+            Malformed: of `verifiers.errors`: it has another shape.
+        """
+        return cls(state_document.tree_of(document).to_tar())
 
     @property
     def size(self) -> int:

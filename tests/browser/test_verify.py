@@ -147,7 +147,7 @@ def test_it_says_of_a_withdrawn_task_that_it_counts_no_more_and_that_its_text_is
     page.click("text=Look it up")
     page.wait_for_selector("#answer .answer.yes")
     said = page.locator("#answer").inner_text()
-    assert "It was withdrawn at leaf 12 and counts in no figure since: it leaked." in said
+    assert "It was withdrawn at leaf 12 and counts in no figure since: it judges wrongly." in said
     assert "as Historical-2026-12 publishes them, open the commitment" in said
 
 

@@ -14,6 +14,7 @@ from sandbox.mutations.mutators import MUTATORS
 from sandbox.runs.prover import MutantResult
 from sandbox.servers.filesystem.manifest import FILESYSTEM
 from vault.task.document import Task
+from verifiers.formats.state_document import document_of
 from verifiers.language import predicate
 from verifiers.language.in_process import judge
 from verifiers.language.verdict import Evidence, Verdict
@@ -111,6 +112,14 @@ class MemoryProver:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
         return _judge(document, MUTATORS["filesystem"](proved.state, mutant["change"]), None)
+
+    def end_state(
+        self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        tree = proved.state
+        if mutant and "answer" not in mutant:
+            tree = MUTATORS["filesystem"](tree, mutant["change"])
+        return document_of({"filesystem": tree})
 
     def mutant_results(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:
         return [MutantResult("gone", "broken", _judge(document, FileTree({}), None).verdict), *self.more]

@@ -33,7 +33,8 @@ def of_finding(finding: Finding) -> Iterator[str]:
     for w in finding.reviews[-1:]:
         yield f"         {w.state} since {w.at:%Y-%m-%d}, {w.who}: {w.note}".rstrip(": ")
     if finding.kind in OF_TASKS and finding.state == "open":
-        yield f"         `quarterturn task withdraw {finding.subject} --reason TEXT` withdraws it and closes this"
+        command = f"quarterturn task withdraw {finding.subject} --cause CAUSE --reason TEXT"
+        yield f"         `{command}` withdraws it and closes this"
 
 
 def waiting(findings: Findings) -> Iterator[str]:

@@ -149,7 +149,11 @@ def predicate_list(as_json: Json = False) -> None:
 
 def predicate_check(
     state: Annotated[
-        Path, typer.Option(help="A folder with one state per namespace: NAME/, sqlite.db, redis.json, postgres.sql.")
+        Path,
+        typer.Option(
+            help="A folder with one state per namespace (NAME/, sqlite.db, redis.json, postgres.sql), or a file with a "
+            "`state` of a release's broken.jsonl."
+        ),
     ],
     predicate: Annotated[Path, typer.Option(help="A file with the predicate, or with a whole task.")],
     answer: Annotated[str | None, typer.Option(help="The agent's answer.")] = None,
@@ -168,13 +172,11 @@ def predicate_check(
 
     if not predicate.is_file():
         raise NotFound(f"there is no file {predicate}")
-    if not state.is_dir():
-        raise NotFound(f"there is no folder {state}")
-    document = parse(predicate.read_bytes(), str(predicate))
-    asked = given_states.question(
-        document.get("success_predicate", document) if isinstance(document, dict) else document, state
-    )
-    final_state = given_states.read(state, lambda: choose_box(box or "auto"))
+    if not state.exists():
+        raise NotFound(f"there is no folder and no file {state}")
+    document = given_states.predicate_of(parse(predicate.read_bytes(), str(predicate)), str(predicate))
+    given = given_states.read(state, lambda: choose_box(box or "auto"))
+    asked, final_state = given_states.question(document, given), given.state
     evidence = JUDGING.verdict(asked, final_state, answer, lambda: given_states.untouched(asked)).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(

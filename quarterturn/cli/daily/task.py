@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from quarterturn.choices import State
+from quarterturn.choices import State, WithdrawalCause
 from quarterturn.cli.daily import review
 from quarterturn.cli.daily.review import state_lines, states
 from quarterturn.cli.terminal.colour import StatusLine
@@ -123,8 +123,13 @@ def task_import(
 
 def task_withdraw(
     task_ids: Annotated[list[str], typer.Argument(help="Ids of live tasks, or of tasks of the reserve.")],
+    cause: Annotated[
+        WithdrawalCause,
+        typer.Option(help="A leak: earlier results count. Broken: proven again by execution, and counts in no run."),
+    ],
     reason: Annotated[str, typer.Option(help="The reason. It is public in the log at once: do not quote a task.")],
     who: Who,
+    box: Box = None,
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
@@ -133,7 +138,7 @@ def task_withdraw(
     from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app:
-        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, who=who)
+        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, cause=cause, who=who, box=box)
     rows = [withdrawal_row(*entry) for entry in withdrawn.items()]
     Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 

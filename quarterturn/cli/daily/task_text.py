@@ -62,7 +62,7 @@ def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:
     """Give a withdrawal as plain JSON values."""
     if entry is None:
         return {"id": task_id, "leaf": None}
-    plain = {name: getattr(entry, name) for name in ("leaf", "reason", "cohort", "replacement")}
+    plain = {name: getattr(entry, name) for name in ("leaf", "cause", "reason", "cohort", "replacement")}
     return plain | {"id": task_id, "month": str(entry.month)}
 
 
@@ -75,4 +75,9 @@ def withdrawal_line(task_id: str, entry: Withdrawn | None) -> str:
     took = (
         f"{entry.replacement} took its place" if entry.replacement else "no reserve was left, so its place stays empty"
     )
-    return f"{task_id} was withdrawn from {entry.cohort} at leaf {entry.leaf}; {took}. It counts in no figure any more."
+    counts = (
+        "It counts in no figure any more; the release of its cohort will show why."
+        if entry.cause == "broken"
+        else "Results of runs that were opened before go on counting."
+    )
+    return f"{task_id} was withdrawn from {entry.cohort} at leaf {entry.leaf}; {took}. {counts}"

@@ -65,6 +65,7 @@ class LeaderboardChange(BaseModel):
     subject: str
     leaf: int
     tasks: int
+    cause: str | None
     why: str
 
 

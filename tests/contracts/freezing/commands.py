@@ -200,7 +200,17 @@ class Answers:
         for name in MAINTAINERS:
             self.ask("approval sign", request["id"], "--key", self.beside / f"{name}.key", home=self.home)
         self.ask("task show", live, "--as", "test-ada", home=self.home)
-        self.ask("task withdraw", live, "--reason", "it is broken", "--as", "test-ada", home=self.home)
+        self.ask(
+            "task withdraw",
+            live,
+            "--cause",
+            "leak",
+            "--reason",
+            "it was read aloud",
+            "--as",
+            "test-ada",
+            home=self.home,
+        )
         self.ask("turn run", home=self.home)
 
     def _watch(self) -> None:

@@ -213,7 +213,7 @@ class Played:
         """Withdraw a task of the cohort that stays longest; the next of its stratum's reserve takes its place."""
         self.clock.forward(hours=1)
         task = self.streamed.months.cohorts("live")[-1].tasks[0]
-        self.streamed.withdrawals.withdraw([task], "it was read aloud in a talk", who="test-ada")
+        self.streamed.withdrawals.withdraw([task], "it was read aloud in a talk", cause="leak", who="test-ada")
         self.house.public_view.update()
 
     def look(self, why: str) -> None:

@@ -42,6 +42,7 @@ from sandbox.runs.tables import ResultRow
 from vault.ledger.audit.verify import audit
 from vault.task.lifecycle import TaskState
 
+from ...broken import EVIDENCE
 from ...patience import PATIENCE
 from ..conftest import copy_of, written
 from .conftest import NOW, Box, outcome, served, with_dev_set
@@ -206,23 +207,27 @@ class Months(RuleBasedStateMachine):
         assert report.ok, report.failed
 
     @precondition(lambda self: self.gone() < MOST_GONE)
-    @rule(data=st.data(), cohort=st.integers(0, 4), dies_after=st.sampled_from([None, None, *withdrawal.STEPS]))
-    def withdraw(self, data, cohort, dies_after):
+    @rule(
+        data=st.data(),
+        cohort=st.integers(0, 4),
+        cause=st.sampled_from(["leak", "broken"]),
+        dies_after=st.sampled_from([None, None, *withdrawal.STEPS]),
+    )
+    def withdraw(self, data, cohort, cause, dies_after):
         """Withdraw a task that is live, or one of the reserve (0)."""
         spare = sorted(record.id for record in self.house.vault.records(TaskState.REVIEWED))
         tasks = self.house.months.cohorts("live")[cohort - 1].tasks if cohort else spare
-        self.take_out(data.draw(st.sampled_from(tasks)), dies_after)
+        self.take_out(data.draw(st.sampled_from(tasks)), cause, dies_after)
 
-    def take_out(self, task, dies_after):
+    def take_out(self, task, cause, dies_after):
         def killed(step):
             if step == dies_after:
                 raise Killed
 
-        if dies_after is None:
-            self.house.approved_withdrawals.withdraw([task], "it leaked", who="ada")
-        else:
-            with suppress(Killed):
-                self.house.withdrawals.withdraw([task], "it leaked", who="ada", on_step=killed)
+        facts = {"cause": cause, "who": "ada", "evidence": {task: EVIDENCE}}
+        with suppress(Killed):
+            self.house.withdrawals.withdraw([task], "a reason", **facts, on_step=killed)
+            self.house.public_view.update()
 
     @precondition(lambda self: self.house.runs.list(state=RunState.DONE))
     @rule(data=st.data(), method=st.sampled_from(["PUT", "PUT", "DELETE"]))
@@ -255,10 +260,10 @@ class Months(RuleBasedStateMachine):
         assert all(self.house.ledger.index_of(f"score/{run}") < size for run in kept)
 
     @invariant()
-    def a_withdrawn_task_counts_in_no_figure_and_keeps_its_results(self):
+    def a_broken_task_counts_in_no_figure_and_keeps_its_results(self):
         if not hasattr(self, "site"):
             return
-        gone = {one.task for one in self.house.withdrawals.listed()}
+        gone = {one.task for one in self.house.withdrawals.uncounted()}
         left = Counter(run for run, task in self.results() if task not in gone)
         for line in self.house.leaderboard.of_month(Month.parse(self.month())):
             assert line.whole.attempted == left[line.run]
@@ -326,13 +331,13 @@ def one_that_has_everything(machine):
     story = machine()
     ask, put = story.ask_for, story.put_to_work
 
-    def out(cohort, dies_after=None):
-        story.take_out(story.house.months.cohorts("live")[cohort].tasks[0], dies_after)
+    def out(cohort, cause, dies_after=None):
+        story.take_out(story.house.months.cohorts("live")[cohort].tasks[0], cause, dies_after)
 
     steps = (
         story.begin,
-        lambda: out(0),  # while somebody is at it
-        lambda: out(1, "withdraw"),
+        lambda: out(0, "broken"),  # while somebody is at it
+        lambda: out(1, "broken", "withdraw"),
         story.silence,
         story.work,  # takes over from dead workers
         story.return_from_the_dead,
@@ -345,7 +350,7 @@ def one_that_has_everything(machine):
         story.silence,
         story.return_from_the_dead,
         story.work,
-        lambda: out(2, "publish"),
+        lambda: out(2, "leak", "publish"),
         lambda: ask("eve", "private", counts=True),
         story.work,
         story.work,
@@ -356,7 +361,7 @@ def one_that_has_everything(machine):
             step()
             story.no_task_has_two_results_in_a_run_and_no_run_two_ends()
             story.no_score_is_shown_that_is_not_in_the_published_log()
-            story.a_withdrawn_task_counts_in_no_figure_and_keeps_its_results()
+            story.a_broken_task_counts_in_no_figure_and_keeps_its_results()
             story.quotas_count_what_came_to_something_and_nothing_else()
             story.nothing_public_tells_of_a_task_that_is_not()
         codes = {record.code for record in story.house.runs.list()}

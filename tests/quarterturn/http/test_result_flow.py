@@ -13,6 +13,7 @@ from rotation.calendar import Month
 from sandbox.runs import submission as submissions
 from vault.errors import Unavailable
 
+from ...broken import EVIDENCE
 from ...serving import serve as serve_tasks
 from .conftest import Box, outcome, play
 
@@ -69,7 +70,7 @@ def test_a_withdrawal_that_another_run_completes_leaves_the_figures_of_all_month
     with monkeypatch.context() as patch:
         patch.setattr(type(house.ledger), "publish", lambda _: (_ for _ in ()).throw(Unavailable("no witness")))
         with pytest.raises(Unavailable):
-            house.approved_withdrawals.withdraw([task], "it is broken", who="grace")
+            house.withdrawals.withdraw([task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE})
     (before,) = house.leaderboard.of_month(FIRST)
     house.official.close(opened(house, 10))
     house.after_results("test")
@@ -85,7 +86,9 @@ def test_one_closing_that_cannot_be_opened_keeps_nothing_else_from_being_written
     with house.months.transaction() as session:
         session.connection().execute(text("DELETE FROM vault_blob WHERE name = :name"), {"name": f"closing/{number}"})
     (house.places.view / "rotations.json").unlink()
-    house.approved_withdrawals.withdraw([house.months.cohorts("live")[0].tasks[0]], "it is broken", who="grace")
+    task = house.months.cohorts("live")[0].tasks[0]
+    house.withdrawals.withdraw([task], "it is broken", cause="broken", who="grace", evidence={task: EVIDENCE})
+    house.public_view.update()
     assert (house.places.view / "rotations.json").exists()
     assert "the figures of 2026-12 cannot be brought up to date: NotFound" in caplog.text
 

@@ -34,14 +34,14 @@ def append_leaves(house, *leaves):
 
 def withdrawn(house, month, why):
     cohort = next(one for one in house.months.cohorts() if one.state == "live")
-    return leaf.withdraw(cohort.tasks[0], b"c" * 32, month=month, reason=why, replacement=cohort.tasks[1])
+    return leaf.withdraw(cohort.tasks[0], b"c" * 32, month=month, cause="leak", reason=why, replacement=cohort.tasks[1])
 
 
 def test_a_month_begins_with_its_set(house):
     (row,) = changelog.of_month(house.places.log, FIRST)
     statement = Statement.parse(house.ledger.leaf(row.pop("leaf")))
     assert (statement.kind, statement.predicate["month"]) == ("set", "2026-12")
-    assert row == {"kind": "set", "subject": "set/2026-12", "tasks": 24, "why": "turn"}
+    assert row == {"kind": "set", "subject": "set/2026-12", "tasks": 24, "cause": None, "why": "turn"}
 
 
 def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(house):
@@ -51,9 +51,9 @@ def test_every_removal_is_a_row_with_its_leaf_and_its_reason_the_newest_first(ho
         leaf.abort(run=1, month="2026-12", reason="interrupted", commitment=b"d" * 32),
     )
     rows = changelog.of_month(house.places.log, FIRST)
-    assert [(row["leaf"], row["kind"], row["tasks"], row["why"]) for row in rows[:2]] == [
-        (places[1], "abort", None, "interrupted"),
-        (places[0], "withdraw", 1, "its goal was wrong"),
+    assert [(row["leaf"], row["kind"], row["tasks"], row["cause"], row["why"]) for row in rows[:2]] == [
+        (places[1], "abort", None, None, "interrupted"),
+        (places[0], "withdraw", 1, "leak", "its goal was wrong"),
     ]
     live = next(one for one in house.months.cohorts() if one.state == "live")
     assert live.tasks[1] not in repr(rows), "of the task in its place nothing is told"

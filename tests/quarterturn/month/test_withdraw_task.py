@@ -33,11 +33,14 @@ from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
+from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Evidence, Verdict
 
+from ...broken import EVIDENCE
 from ...serving import serve
 from ..children import Child, die
+from ..conftest import stocked_up, with_files
 
 NOW = datetime(2026, 12, 5, 10, tzinfo=UTC)
 FIRST = Month.parse("2026-12")
@@ -92,7 +95,13 @@ def of_fresh(house):
 
 
 def gone(house, *tasks, reason="it leaked"):
-    return house.approved_withdrawals.withdraw(tasks, reason, who="ada")
+    return house.approved_withdrawals.withdraw(tasks, reason, cause="leak", who="ada")
+
+
+def gone_as_broken(house, *tasks, reason="it is broken"):
+    """Withdraw with evidence that nobody proved: what proves it is tested with a real box below."""
+    house.withdrawals.withdraw(tasks, reason, cause="broken", who="ada", evidence=dict.fromkeys(tasks, EVIDENCE))
+    house.public_view.update()
 
 
 def sealed_score(house, run):
@@ -109,10 +118,10 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(house.ledger, "publish", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            gone(house, task)
+            gone_as_broken(house, task)
     house.public_view.update()
     assert sealed_score(house, run) == before, "nobody has seen the leaf yet"
-    gone(house, task)
+    gone_as_broken(house, task)
     after = sealed_score(house, run)
     assert (after.attempted, after.passed) == (17, 17)
     opened = len(house.vault.access_log())
@@ -122,20 +131,39 @@ def test_figures_follow_the_published_leaf_and_not_the_row(house, monkeypatch):
     assert house.scores.disclosed(run.number) == first, "what was told was told"
 
 
+def test_a_leak_after_the_score_changes_no_figure(house):
+    """Whoever failed a task that they could read leaks it: the fail stays."""
+    task = of_fresh(house)
+    run = played(house, task)
+    house.refresh_public_view()
+    before = json.loads(PublicView(house.places.public).leaderboard("2026-12").body)
+    kept, opened = house.scores.of_month(run.month), len(house.vault.access_log())
+    leaf = gone(house, task)[task].leaf
+    house.public_view.update()
+    after = json.loads(PublicView(house.places.public).leaderboard("2026-12").body)
+    assert after["lines"] == before["lines"]
+    assert house.scores.of_month(run.month) == kept
+    assert [entry.what for entry in house.vault.access_log()[opened:]] == [f"task/{task}"], "no closing was opened"
+    assert after["changes"][0] | {"subject": task, "leaf": leaf, "cause": "leak"} == after["changes"][0]
+
+
 def test_the_leaderboards_of_all_months_that_had_the_task_show_it(house):
     task = of_fresh(house)
     played(house, task)
     house.rotation.run(FIRST)
     january = played(house, task, submitter="bob")
     house.refresh_public_view()
-    leaf = gone(house, task, reason="its goal <cannot> be met")[task].leaf
+    gone_as_broken(house, task, reason="its goal <cannot> be met")
+    (leaf,) = (entry.leaf for entry in house.withdrawals.listed())
     for month, attempted in (("2026-12", 23), ("2027-01", 23)):
         shown = json.loads(PublicView(house.places.public).leaderboard(month).body)
         assert [line["whole"]["attempted"] for line in shown["lines"]] == [attempted]
         (row,) = [row for row in shown["changes"] if row["kind"] == "withdraw"]
-        assert (row["leaf"], row["subject"], row["why"]) == (leaf, task, "its goal <cannot> be met")
+        assert (row["leaf"], row["subject"], row["cause"]) == (leaf, task, "broken")
+        assert row["why"] == "its goal <cannot> be met"
     page = leaderboard.page(shown, ["2026-12", "2027-01"], None)
-    assert "A task was withdrawn: it no longer counts" in page
+    assert "A task was withdrawn" in page
+    assert "it is broken: it counts in no run" in page
     assert f"/log/proof/inclusion?index={leaf}" in page
     assert january.number in {line["run"] for line in shown["lines"]}
     assert house.linked_scores(FIRST.plus(1))
@@ -164,12 +192,13 @@ def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say
     house.accounts.create("ada", "submitter")
     early = played(house, first[0])
     words = ("task", "withdraw", first[0], second[0], "--as", "ada", "--home", reserved)
-    assert say(*words, "--reason", "").code == 2
-    said = say(*words, "--reason", "a text of it was found on a forum")
+    assert say(*words, "--cause", "leak", "--reason", "").code == 2
+    assert say(*words, "--reason", "a text of it was found on a forum").code == 2, "which cause?"
+    said = say(*words, "--cause", "leak", "--reason", "a text of it was found on a forum")
     assert said.code == 0, said.err
     assert f"{first[0]} was withdrawn from cohort-2026-12 at leaf" in said.out
-    again = say(*words, "--reason", "once more", "--json").data
-    assert {row["reason"] for row in again} == {"a text of it was found on a forum"}
+    again = say(*words, "--cause", "broken", "--reason", "once more", "--json").data
+    assert {(row["cause"], row["reason"]) for row in again} == {("leak", "a text of it was found on a forum")}
     assert all(row["replacement"] for row in again[:1])
     late = played(house, submitter="bob")
     houses = [house.rotation.run(FIRST), house.rotation.run(FIRST.plus(1))]
@@ -184,12 +213,92 @@ def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say
         answer = subprocess.run(alone, capture_output=True, text=True, check=False)
         assert json.loads(answer.stdout)["ok"], answer.stdout
     attempted = {run["run"]: run["totals"]["attempted"] for run in json.loads(_aggregate(house, FIRST))["runs"]}
-    assert attempted == {early.number: 5, late.number: 6}
+    assert attempted == {early.number: 6, late.number: 6}, "what leaked counts where it was bound"
     entries = [entry for entry in house.vault.access_log() if entry.why.startswith("withdraw: ")]
     assert [(entry.who, entry.what) for entry in entries] == sorted(
         ("ada", f"task/{task}") for task in (first[0], second[0])
     )
     house.close()
+
+
+def solved(stratum, number, *, wrongly=False):
+    """Write a task that a real box can play, with the provenance that admission asks for."""
+    name = f"number-{number}"
+    call = {"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/{'x' * wrongly}{name}"}}
+    gone = {"name": "gone", "server": "filesystem", "change": {"remove": name}}
+    moved = {"name": "moved", "server": "filesystem", "change": {"move": {"from": name, "to": "elsewhere"}}}
+    solutions = [{"name": "direct", "calls": [call], "answer": None}]
+    return with_files(stratum, number), {"solutions": solutions, "mutants": [gone, moved]}
+
+
+@pytest.fixture
+def one_broken(few, copy):
+    """Give a home whose live tasks can be proven again; of each cohort the task with a repository is broken."""
+    folder = copy("bare-few")
+    house = Application(folder, None, lambda: NOW)
+    for stratum in house.spec.per_cohort:
+        for number in range(5):
+            document, provenance = solved(stratum, number, wrongly=stratum.server == "git")
+            names = {"skeleton": f"{stratum}/{number}", "template": "t"}
+            house.vault.add(Task.parse(document), provenance, author="ada", public_grammar=False, **names)
+            house.vault.advance(document["id"], "admit")
+            house.reviews.decide(document["id"], "grace", None)
+    house.rotation.run(FIRST.plus(-1))
+    house.accounts.create("ada", "submitter")
+    yield house
+    house.close()
+
+
+@pytest.mark.box
+def test_only_what_execution_shows_to_be_broken_stops_to_count_and_the_release_shows_it(one_broken, say, tmp_path):
+    house, home = one_broken, one_broken.places.home
+    cohort = house.months.cohorts("live")[0]
+    works, breaks = sorted(cohort.tasks, key=lambda task: house.vault.record(task).server)
+    run = played(house, works, breaks)
+    house.refresh_public_view()
+
+    def withdraw(task, cause):
+        words = ("--cause", cause, "--reason", "it was failed", "--box", "bwrap", "--as", "ada", "--home", home)
+        return say("task", "withdraw", task, *words)
+
+    def figures():
+        (line,) = json.loads(PublicView(house.places.public).leaderboard("2026-12").body)["lines"]
+        return line["whole"]["attempted"], line["sunset"]["success_rate"]["value"]
+
+    before, size = figures(), house.ledger.size
+    assert before == (8, 0)
+    said = withdraw(works, "broken")
+    assert said.code == 4
+    assert f"task {works} is not broken as far as execution shows" in said.sentence
+    assert "withdraw it with `--cause leak`" in said.sentence
+    assert (house.ledger.size, house.vault.record(works).state) == (size, TaskState.LIVE)
+    assert withdraw(works, "leak").code == 0
+    assert figures() == before, "what leaked counts where it is bound"
+    said = withdraw(breaks, "broken")
+    assert (said.code, said.err) == (0, "")
+    assert "It counts in no figure any more" in said.out
+    assert figures() == (7, 0)
+    stocked_up(house, 1, first=50, write=with_files)
+    house.rotation.run(FIRST)
+    folder = house.places.releases / FIRST.release
+    report = audit(folder, [house.places.log_vkey.read_text().strip()])
+    assert report.ok, report.failed
+    (row,) = json.loads(_aggregate(house, FIRST))["runs"]
+    assert (row["run"], row["totals"]["attempted"], row["totals"]["passed"]) == (run.number, 1, 0)
+    house.public_view.update()
+    counts = json.loads((house.places.view / "results" / f"{FIRST.release}.json").read_text())
+    assert [count["attempted"] for count in counts] == [1, 1]
+    (line,) = [json.loads(line) for line in (folder / "broken.jsonl").read_text().splitlines()]
+    tasks = {one["id"]: one for one in map(json.loads, (folder / "withdrawn.jsonl").read_text().splitlines())}
+    assert (line["task"], line["solution"], line["verdict"]) == (breaks, "reference", False)
+    (call,) = line["calls"]
+    assert (call["tool"], "xnumber" in call["arguments"]["path"]) == ("filesystem.create_directory", True)
+    for name, document in (("state", line["state"]), ("task", tasks[breaks])):
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    said = say(
+        "predicate", "check", "--state", tmp_path / "state.json", "--predicate", tmp_path / "task.json", "--json"
+    )
+    assert (said.code, said.data["verdict"]) == (1, "false"), "as the line says"
 
 
 def _aggregate(house, month):
@@ -198,7 +307,9 @@ def _aggregate(house, month):
 
 def withdraw_and_die(home: Path, task: str, step: str) -> None:
     withdrawals = Application(home, None).withdrawals
-    withdrawals.withdraw([task], "it leaked", who="ada", on_step=lambda done: die() if done == step else None)
+    withdrawals.withdraw(
+        [task], "it leaked", cause="leak", who="ada", on_step=lambda done: die() if done == step else None
+    )
 
 
 @pytest.mark.parametrize("step", withdrawal.STEPS)
@@ -207,7 +318,8 @@ def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, st
     task = house.months.cohorts("live")[0].tasks[0]
     house.close()
     assert Child(lambda: withdraw_and_die(reserved, task, step))().code == -signal.SIGKILL
-    said = say("task", "withdraw", task, "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
+    again = ("--cause", "leak", "--reason", "said again", "--as", "bob", "--home", reserved, "--json")
+    said = say("task", "withdraw", task, *again)
     house = Application(reserved, None, lambda: NOW)
     (row,) = said.data
     assert row["reason"] == "it leaked"
@@ -245,7 +357,7 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
             gone(house, task)
     assert (house.vault.record(task).state, house.ledger.size) == (TaskState.LIVE, size)
     (asked,) = house.approvals.requests()
-    assert asked.detail == {"tasks": [task], "reason": "it leaked"}
+    assert asked.detail == {"tasks": [task], "cause": "leak", "reason": "it leaked"}
     for key in keys.values():
         house.approvals.sign(asked.id, sshsig.sign(asked.body, NAMESPACE, key))
     with pytest.raises(Unapproved):
@@ -260,7 +372,7 @@ def test_a_proposal_of_the_watch_names_the_verb_and_is_closed_by_it(house):
     found = [NewFinding("exposure", task, FIRST, detail="served too often: withdraw it?")]
     house.findings.keep([ScanRecord(FIRST, NOW, 1, 1, None)], found)
     before = "\n".join(findings_text.of_list(listed(house.findings, None, everything=False)))
-    assert f"`quarterturn task withdraw {task} --reason TEXT`" in before
+    assert f"`quarterturn task withdraw {task} --cause CAUSE --reason TEXT`" in before
     leaf = gone(house, task)[task].leaf
     after = "\n".join(findings_text.of_list(listed(house.findings, None, everything=False)))
     assert f"confirmed since 2026-12-05, ada: withdrawn at leaf {leaf}" in after

@@ -184,12 +184,14 @@ def test_months_are_links_and_the_one_that_is_shown_says_so():
 
 
 def test_every_change_names_its_leaf_and_its_reason():
+    broken = {"cause": "broken", "why": "its <goal> was wrong"}
     changes = [
-        {"leaf": 99, "kind": "withdraw", "subject": "t-" + "a" * 16, "tasks": 1, "why": "its <goal> was wrong"},
-        {"leaf": 44, "kind": "set", "subject": "set/2027-01", "tasks": 24, "why": "turn"},
+        {"leaf": 99, "kind": "withdraw", "subject": "t-" + "a" * 16, "tasks": 1} | broken,
+        {"leaf": 44, "kind": "set", "subject": "set/2027-01", "tasks": 24, "cause": None, "why": "turn"},
     ]
     page = drawn(line("ada"), changes=changes)
     assert "A task was withdrawn" in page
+    assert "it is broken: it counts in no run" in page
     assert "its &lt;goal&gt; was wrong" in page
     assert '<a href="/log/proof/inclusion?index=99">99 (JSON)</a>' in page
     assert json.loads(leaderboard.grids(document(changes=changes))["changes"].as_json())["changes"] == changes

@@ -7,6 +7,8 @@ import sqlite3
 
 import pytest
 
+from rotation.month.sets import Stratum
+
 pytestmark = pytest.mark.box
 
 ADA = {"postgres.rowExists": {"table": "people", "where": {"name": "Ada"}}}
@@ -92,3 +94,21 @@ def test_a_state_given_twice_is_refused(state, checked):
     (state / "sqlite").mkdir()
     (state / "sqlite.db").write_bytes(b"")
     assert "twice" in checked(ADA).sentence
+
+
+def test_a_state_of_a_release_is_judged_from_its_file_by_the_predicate_of_the_task(say, tmp_path, document):
+    task = document(Stratum("filesystem", "single-tool", "easy"), 7)
+    task["free"] = {"folder": {"from": ["number-7", "elsewhere"]}}
+    task["goal"] = "Make the folder {{folder}}."
+    task["success_predicate"] = {"filesystem.directoryExists": {"path": "{{folder}}"}}
+    (tmp_path / "task.json").write_text(json.dumps(task))
+    words = ("predicate", "check", "--state", tmp_path / "state.json", "--predicate", tmp_path / "task.json")
+    for name, code, verdict in (("number-7", 0, "true"), ("elsewhere", 1, "false")):
+        state = {"filesystem": {name: {"kind": "directory", "mode": 0o755}}}
+        (tmp_path / "state.json").write_text(json.dumps(state))
+        said = say(*words, "--json")
+        assert (said.code, said.data["verdict"]) == (code, verdict)
+    (tmp_path / "state.json").write_text('{"filesystem": {"a": {"kind": "file"}}}')
+    said = say(*words)
+    assert said.code == 2
+    assert "state.json is no state: the state at $.filesystem['a'] needs" in said.sentence

@@ -80,7 +80,7 @@ def test_a_leaked_text_names_its_runs_and_is_logged_before_anything_is_opened(mo
 def test_a_run_after_a_withdrawal_was_not_served_the_task(month):
     first, alphas = served(month, "alpha")
     (leaked, *_) = varied(alphas)
-    month.withdrawals.withdraw([leaked.id], "it leaked", who="ada")
+    month.withdrawals.withdraw([leaked.id], "it leaked", cause="leak", who="ada")
     served(month, "alpha")
     found = month.leak_tracer.trace(leaked.goal.encode(), who="ada")
     assert list(found.runs.values()) == [(first.record.number,)]

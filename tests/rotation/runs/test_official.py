@@ -108,7 +108,7 @@ def test_a_turn_killed_before_its_set_was_published_publishes_it_before_it_signs
 def test_the_first_promised_task_of_the_reserve_takes_the_place(home):
     task = home.months.cohorts("live")[0].tasks[0]
     promised = home.leaf(f"set/{FIRST}").predicate["reserve"]
-    home.withdrawals.withdraw([task], "it leaked", who="ada")
+    home.withdrawals.withdraw([task], "it leaked", cause="leak", who="ada")
     (gone,) = home.withdrawals.listed()
     refill = home.vault.record(gone.replacement or "")
     assert refill.commitment.hex() == promised[str(Stratum.of(refill))][0]
@@ -120,7 +120,7 @@ def test_a_refill_that_is_recorded_right_behind_the_head_waits_for_the_next(home
 
     def only_recorded(task):
         with pytest.raises(Killed):
-            home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=killed)
+            home.withdrawals.withdraw([task], "it leaked", cause="leak", who="ada", on_step=killed)
         return next(one.replacement or "" for one in home.withdrawals.recorded() if one.task == task)
 
     refills, real = [only_recorded(first)], home.ledger.publish

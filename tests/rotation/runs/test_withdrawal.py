@@ -19,6 +19,7 @@ from vault.errors import NotFound, Unavailable
 from vault.ledger.statements.results import figures
 from vault.task.lifecycle import TaskState
 
+from ...broken import EVIDENCE
 from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, killed, submission
 
 pytestmark = pytest.mark.slow
@@ -54,14 +55,17 @@ def spare(home: Benchmark, task: str) -> str:
     return found
 
 
-def gone(home: Benchmark, *tasks: str, why: str = "it leaked") -> list[withdrawal.Withdrawn]:
-    home.withdrawals.withdraw(tasks, why, who="ada")
+def gone(
+    home: Benchmark, *tasks: str, why: str = "it leaked", cause: withdrawal.Cause = "leak"
+) -> list[withdrawal.Withdrawn]:
+    evidence = dict.fromkeys(tasks, EVIDENCE) if cause == "broken" else {}
+    home.withdrawals.withdraw(tasks, why, cause=cause, who="ada", evidence=evidence)
     return [one for one in home.withdrawals.listed() if one.task in tasks]
 
 
 def broken_off(home: Benchmark, task: str, on_step: Any = killed) -> None:
     with pytest.raises(Killed):
-        home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=on_step)
+        home.withdrawals.withdraw([task], "it leaked", cause="leak", who="ada", on_step=on_step)
 
 
 def lines(folder: Path, name: str) -> list[dict[str, Any]]:
@@ -107,13 +111,15 @@ def test_without_a_reserve_the_cohort_is_smaller_and_still_a_quarter(home):
     assert {task["id"] for task in lines(folder, "withdrawn.jsonl")} == {twin, *(one.task for one in others)}
 
 
-def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_opened_after_it(home):
+@pytest.mark.parametrize(("cause", "counted"), [("leak", 6), ("broken", 5)])
+def test_a_leaked_task_counts_where_it_is_bound_and_a_broken_one_nowhere(home, cause, counted):
+    """A refill counts in the runs that were opened after it, and in no other."""
     task = members(home)[0]
     refill = spare(home, task)
     early = home.open("early")
     home.finish(early)
     under_way = home.open("under-way")
-    gone(home, task)
+    gone(home, task, cause=cause)
     late = home.open("late")
     assert task in under_way.tasks
     assert task not in late.tasks
@@ -122,11 +128,41 @@ def test_no_figure_counts_a_withdrawn_task_and_a_refill_counts_only_in_runs_open
     home.finish(late)
     folder = turned(home, FIRST)
     runs = {run["submitter"]: run for run in json.loads((folder / "aggregate.json").read_text())["runs"]}
-    assert {name: run["totals"]["attempted"] for name, run in runs.items()} == {"early": 5, "under-way": 5, "late": 6}
+    assert {name: run["totals"]["attempted"] for name, run in runs.items()} == {
+        "early": counted,
+        "under-way": counted,
+        "late": 6,
+    }
     assert all(run["figures"] == figures(run["totals"]) for run in runs.values())
     assert {line["totals"]["attempted"] for line in lines(folder, "runs.jsonl")} == {6}, "what was bound stays bound"
     results = {(row["run"], row["result"]["task"]) for row in lines(folder, "results.jsonl")}
     assert (early.record.number, task) in results
+    assert (folder / "broken.jsonl").exists() == (cause == "broken")
+
+
+def test_a_release_shows_why_each_broken_task_is_broken_in_the_order_of_the_withdrawals(home):
+    first, second, third = members(home)[:3]
+    gone(home, third, cause="broken")
+    gone(home, second)
+    gone(home, first, cause="broken")
+    assert [one.cause for one in home.withdrawals.listed()] == ["broken", "leak", "broken"]
+    assert [one.task for one in home.withdrawals.uncounted()] == [third, first]
+    folder = turned(home, FIRST)
+    assert [task["id"] for task in lines(folder, "withdrawn.jsonl")] == [third, second, first]
+    assert lines(folder, "broken.jsonl") == [{"task": task, **EVIDENCE} for task in (third, first)]
+    assert "broken.jsonl" in json.loads((folder / "manifest.json").read_text())["files"]
+    assert "broken.jsonl" in (folder / "README.md").read_text()
+
+
+@pytest.mark.both_databases
+def test_without_evidence_no_task_is_withdrawn_as_broken(home):
+    task, other = members(home)[:2]
+    size = home.ledger.size
+    with pytest.raises(NotAllowed, match=f"nothing shows that task {other} is broken"):
+        home.withdrawals.withdraw([task, other], "why", cause="broken", who="ada", evidence={task: EVIDENCE})
+    assert (state(home, task), state(home, other), home.ledger.size) == (TaskState.LIVE, TaskState.LIVE, size)
+    gone(home, task, cause="broken")
+    assert home.withdrawals.uncounted()
 
 
 @pytest.mark.both_databases
@@ -216,7 +252,7 @@ def test_two_withdrawals_at_once_take_two_places_of_the_reserve_in_turn(home):
     kind = stratum(home, members(home)[0])
     twins = [next(task for task in members(home, place) if stratum(home, task) == kind) for place in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda task: home.withdrawals.withdraw([task], "broken", who="ada"), twins))
+        list(threads.map(lambda task: home.withdrawals.withdraw([task], "leaked", cause="leak", who="ada"), twins))
     refills = [one.replacement for one in home.withdrawals.listed()]
     assert len({one for one in refills if one}) == 1, "the reserve was promised with the set, and held one"
     assert refills[1:] == [None] * 3
@@ -229,7 +265,7 @@ def test_a_task_withdrawn_while_a_run_is_being_opened_is_not_served(home, monkey
     def meanwhile():
         head = real()
         monkeypatch.undo()
-        home.withdrawals.withdraw([task], "it leaked", who="ada", on_step=lambda _: None)
+        home.withdrawals.withdraw([task], "it leaked", cause="leak", who="ada", on_step=lambda _: None)
         return head
 
     monkeypatch.setattr(home.ledger, "publish", meanwhile)

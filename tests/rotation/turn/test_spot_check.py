@@ -265,7 +265,7 @@ def test_nobody_learns_the_choice_from_what_a_worker_has(home):
 def test_withdrawn_tasks_and_hosted_runs_are_counted_as_the_log_has_them(home):
     home.play("early", 1)
     sunset = home.months.cohorts("live")[0]
-    home.withdrawals.withdraw([sunset.tasks[0]], "it leaked", who="ada")
+    home.withdrawals.withdraw([sunset.tasks[0]], "it leaked", cause="leak", who="ada")
     home.finish(home.open("hosted", "endpoint"))
     home.play("late", 1)
     home.rotation.run(FIRST)

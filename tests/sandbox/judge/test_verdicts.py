@@ -2,6 +2,7 @@
 
 import pytest
 
+from sandbox.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -58,3 +59,25 @@ def test_every_mutant_of_an_end_state_is_judged(judging, question, left):
     broken = [verdict for _, kind, verdict in made if kind == "broken"]
     assert broken == [Verdict.FALSE, Verdict.FALSE]
     assert {kind for _, kind, _ in made} == {"broken", "mistake"}
+
+
+def test_a_state_is_given_as_a_document_of_what_the_predicate_looks_at(judging, question, left):
+    asked, state = question(THERE, "filesystem", "git"), left(filesystem=SEED, git=SEED)
+    file = {"kind": "file", "mode": 0o644, "data": "aGVsbG8K"}
+    assert judging.document(asked, state) == {"filesystem": {"a.txt": file}}
+    assert judging.document(asked, state, [("filesystem", {"remove": "a.txt"})]) == {"filesystem": {}}
+    assert judging.document(asked, left(git=SEED)) == {"filesystem": {}}
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        FileTree({"secret": Node("file", b"x" * 900_000)}),
+        FileTree({"secret\udcff": Node("file")}),
+        FileTree({f"secret/{number}": Node("file") for number in range(9000)}),
+    ],
+)
+def test_a_state_that_no_release_could_hold_is_refused_and_not_quoted(judging, question, left, tree):
+    with pytest.raises(Malformed, match="the end state is no document") as raised:
+        judging.document(question(THERE, "filesystem"), left(filesystem=tree))
+    assert "secret" not in str(raised.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +13,13 @@ import pytest
 from grammars.admission.prover import Prover
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Lost, Malformed, NotFound, Unavailable
+from sandbox.judge import JUDGING, Question
 from sandbox.runs.prover import BoxProver
 from sandbox.servers.registry import SERVERS
+from sandbox.world.frozen import FrozenState
 from vault.errors import Malformed as MalformedTask
 from verifiers.errors import Malformed as MalformedPredicate
+from verifiers.language import predicate as predicates
 from verifiers.language.verdict import Verdict
 
 from ...frozen import content
@@ -179,3 +184,32 @@ def test_a_server_that_does_not_start_is_our_fault_and_no_verdict_on_the_draft(m
     monkeypatch.setattr("sandbox.runs.task_world.SERVERS", {**SERVERS, "sqlite": broken})
     with pytest.raises(Lost, match="the server sqlite was lost"):
         BoxProver(BwrapBox()).prove(a_draft(), [INSERT], None)
+
+
+def judged(state, answer):
+    """Judge a state that was kept as a document, as somebody does who has the release alone."""
+    asked = a_draft()["success_predicate"]
+    question = Question(asked, predicates.parse(asked), {name: name for name in state})
+    given = FrozenState.of_document(json.loads(json.dumps(state)))
+    return JUDGING.verdict(question, given, answer, lambda: given).evidence
+
+
+def test_an_end_state_is_judged_from_its_document_as_it_was_in_its_world(prover, proved):
+    state = prover.end_state(a_draft(), proved)
+    assert sorted(state) == ["filesystem", "git", "sqlite"]
+    assert base64.b64decode(state["filesystem"]["out.txt"]["data"]) == b"done"
+    assert judged(state, "7") == proved.evidence
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        {"name": "gone", "server": "filesystem", "change": {"remove": "out.txt"}},
+        {"name": "another answer", "answer": "8"},
+    ],
+)
+def test_a_mutant_is_judged_from_its_document_as_it_was_where_it_was_made(prover, proved, mutant):
+    state = prover.end_state(a_draft(), proved, mutant)
+    evidence = judged(state, mutant.get("answer", "7"))
+    assert evidence == prover.mutated(a_draft(), proved, mutant)
+    assert evidence.verdict is Verdict.FALSE

@@ -43,7 +43,6 @@ def a_set(**other):
         "month_key": H,
         "access_log": (3, H),
         "spot_check": H,
-        "judge": {"anchors": H.hex(), "parameters": H.hex(), "rubric": H.hex()},
     }
     return leaf.set_of_tasks(**(facts | other))
 

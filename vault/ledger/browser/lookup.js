@@ -165,7 +165,10 @@ async function ofTask(book, id, told) {
   const { run, stands } = standing(book.history, commit);
   const proved = [...told, await book.prove(commit.index), ...stands];
   const gone = book.history.of("withdraw").find((entry) => entry.name === id);
-  if (gone) proved.push(`It was withdrawn at leaf ${gone.index} and counts in no figure since: ${gone.says.reason}.`);
+  if (gone) {
+    const counts = gone.says.cause === "broken" ? "counts in no figure since" : "is served to no later run";
+    proved.push(`It was withdrawn at leaf ${gone.index} and ${counts}: ${gone.says.reason}.`);
+  }
   const opens = (entry) =>
     entry.says.tasks.some((task) => task.id === id) || book.history.openedWith(entry).some((one) => one.name === id);
   const retired = book.history.of("retire").find(opens);

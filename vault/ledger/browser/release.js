@@ -5,6 +5,7 @@ const MANIFEST = "manifest.json";
 const OWN_PAGE = "verify.html";
 const WITHDRAWN = "withdrawn.jsonl"; // only where tasks left early
 const EVIDENCE = "evidence.jsonl"; // only where evidence of findings was published
+const BROKEN = "broken.jsonl"; // only where some of them were broken
 const MAX_FILE = 2 ** 30; // bytes of a file of results
 const CONTENT = [
   "README.md",
@@ -28,6 +29,7 @@ const MANIFEST_SHAPE = record({
     [OWN_PAGE]: fileShape,
     [WITHDRAWN]: fileShape,
     [EVIDENCE]: fileShape,
+    [BROKEN]: fileShape,
   }),
 });
 

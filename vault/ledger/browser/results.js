@@ -148,14 +148,16 @@ async function openRun(history, line) {
 async function results(found) {
   const rows = await readLines(found, "results.jsonl", RESULT_LINE);
   const scored = found.runs.filter((run) => run.scored);
-  const retired = new Set(found.tasks.map((task) => task.id));
+  const broken = new Set(
+    found.history.of("withdraw").flatMap(({ name, says }) => (says.cause === "broken" ? [name] : [])),
+  );
   let at = 0;
   for (const run of scored) {
     const end = rows.findIndex((row, place) => place >= at && row.run !== run.line.run);
     const own = rows.slice(at, end < 0 ? rows.length : end);
     await requireResults(found, run, own);
-    const left = own.map((row) => row.result).filter((result) => retired.has(result.task));
-    run.counted = totalsOf(run.line.run, found.manifest.cohort, left); // without what was withdrawn
+    const left = own.map((row) => row.result).filter((result) => !broken.has(result.task));
+    run.counted = totalsOf(run.line.run, found.manifest.cohort, left); // without what was broken
     at += own.length;
   }
   if (at < rows.length)

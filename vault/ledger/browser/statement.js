@@ -83,7 +83,11 @@ const KINDS = {
       },
     ),
   ],
-  withdraw: [taskId, HMAC, record({ month: monthName, reason: anyText, replacement: orNull(taskId) })],
+  withdraw: [
+    taskId,
+    HMAC,
+    record({ month: monthName, cause: oneOf("leak", "broken"), reason: anyText, replacement: orNull(taskId) }),
+  ],
   key: [
     anyText,
     SHA,

@@ -42,6 +42,7 @@ from vault.ledger.release.openings import (
     ResultOpening,
     RunOpening,
     TaskOpening,
+    broken_line,
     evidence_line,
     result_lines,
     run_line,
@@ -157,7 +158,7 @@ def _content_files(content: BundleContent) -> dict[str, bytes]:
     if content.evidence:
         more[EVIDENCE] = _lines(map(evidence_line, content.evidence))
     if content.broken:
-        more[BROKEN] = _lines(map(canonical, content.broken))
+        more[BROKEN] = _lines(map(broken_line, content.broken))
     return more | {
         TASKS: _lines(canonical(task.document) for task in content.tasks),
         OPENINGS: _lines(task_line(task, content.canary) for task in (*content.tasks, *content.withdrawn)),

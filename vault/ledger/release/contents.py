@@ -50,7 +50,8 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
         "proof": ["hash"],
     },
     BROKEN: {
-        "task": "task", "solution": "=reference,mutant", "calls": ["object"],
+        "task": "task", "solution": "=reference,mutant",
+        "calls": [{"tool": "text", "arguments": "object"}],
         "answer": "text|null", "state": "object", "verdict": "boolean",
     },
     EVIDENCE: {

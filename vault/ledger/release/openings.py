@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vault.commitment import commitment
-from vault.ledger.release.contents import EVIDENCE, FORMS, OPENINGS, RESULTS, RUNS
+from vault.ledger.release.contents import BROKEN, EVIDENCE, FORMS, OPENINGS, RESULTS, RUNS
 from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.tree.merkle import MerkleTree, inclusion_proof, leaf_hash
@@ -109,6 +109,16 @@ def run_line(run: RunOpening) -> bytes:
     }
     require_form(FORMS[RUNS], line, f"the opening of run {run.run}")
     return canonical(line)
+
+
+def broken_line(document: Mapping[str, Any]) -> bytes:
+    """Write a line of `broken.jsonl`: what shows that a task was broken.
+
+    Raises:
+        Malformed: it has another form; the message quotes nothing of it.
+    """
+    require_form(FORMS[BROKEN], document, f"the evidence that {document['task']} is broken")
+    return canonical(document)
 
 
 def evidence_line(document: Mapping[str, Any]) -> bytes:
