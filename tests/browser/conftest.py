@@ -172,21 +172,15 @@ Open = Callable[..., Page]
 
 
 @pytest.fixture
-def new_page(browser: Browser, site: Served) -> Iterator[Open]:
-    """Open pages, each in a context of its own: `new_page(who="submitter", java_script_enabled=False, ...)`."""
+def new_tab(browser: Browser) -> Iterator[Open]:
+    """Open pages of files, each in a context of its own: `new_tab(java_script_enabled=False, ...)`."""
     contexts: list[BrowserContext] = []
     wrong: list[str] = []
 
-    def new(**how: Any) -> Page:
-        return there(made, how)
-
     def made(how: dict[str, Any]) -> Page:
-        who = how.pop("who", None)
-        context = browser.new_context(**{"base_url": site.url, "service_workers": "block", **how})
+        context = browser.new_context(**{"service_workers": "block", **how})
         context.set_default_timeout(WAIT)
         contexts.append(context)
-        if who is not None:
-            context.add_cookies([{"name": "quarterturn", "value": site.tokens[who], "url": site.url}])
         context.on("request", lambda request: _stays(request.url, wrong))
         context.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         context.on("weberror", lambda error: wrong.append(str(error.error)))
@@ -194,10 +188,24 @@ def new_page(browser: Browser, site: Served) -> Iterator[Open]:
         page.wrong = wrong  # type: ignore[attr-defined]  # a test that provokes an error takes it out
         return page
 
-    yield new
+    yield lambda **how: there(made, how)
     for context in contexts:
         there(context.close)
     assert not wrong
+
+
+@pytest.fixture
+def new_page(new_tab: Open, site: Served) -> Open:
+    """Open pages of the service, each in a context of its own: `new_page(who="submitter", ...)`."""
+
+    def new(who: str | None = None, **how: Any) -> Page:
+        page = new_tab(**{"base_url": site.url, **how})
+        if who is not None:
+            cookie = {"name": "quarterturn", "value": site.tokens[who], "url": site.url}
+            there(page.context.add_cookies, [cookie])
+        return page
+
+    return new
 
 
 @pytest.fixture

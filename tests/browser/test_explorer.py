@@ -120,7 +120,7 @@ def test_a_key_from_elsewhere_is_believed_and_no_other(site, ask, opening):
     said = ask(opening["id"], key=f"  {site.house.places.log_vkey.read_text()}")
     assert "the key is the operator's" not in said
     signer = Signer(site.house.ledger.origin, Ed25519PrivateKey.generate())
-    assert "is not signed by the given key" in ask(opening["id"], key=signer.verifier.vkey)
+    assert "is not signed by a given key" in ask(opening["id"], key=signer.verifier.vkey)
     assert "reads NAME+ID+KEY" in ask(opening["id"], key="")
 
 
@@ -130,10 +130,10 @@ TAMPERED = {
     "**/log/proof/**": (lambda data: data.replace(b'"proof":["', b'"proof":["AAAA', 1), "the inclusion proof of leaf"),
     "**/manifest.json": (
         lambda data: data.replace(b"2026-12", b"2026-11", 1),
-        "the manifest of Historical-",
+        "sha256 of manifest.json",
     ),
-    "**/tasks.jsonl": (lambda data: data.replace(b"Make", b"Take", 1), "tasks.jsonl has the SHA-256"),
-    "**/openings.jsonl": (lambda data: data[:-1], "openings.jsonl has"),
+    "**/tasks.jsonl": (lambda data: data.replace(b"Make", b"Take", 1), "at tasks.jsonl: sha256"),
+    "**/openings.jsonl": (lambda data: data[:-1], "at openings.jsonl: number of bytes"),
 }
 
 

@@ -1,11 +1,5 @@
 // Bytes, and the two things that are made of them: hashes (WebCrypto) and texts, each with one way to write it.
 
-/** What is looked at is wrong; the message names the place. */
-class No extends Error {}
-
-/** This browser cannot make the check. */
-class Cannot extends Error {}
-
 const HASH_BYTES = 32;
 
 /** @param {string} text @returns {Uint8Array} */
@@ -21,14 +15,14 @@ function textOf(data, what) {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
   } catch {
-    throw new No(`${what} is not UTF-8`);
+    throw new No(`${what} is not UTF-8`, { where: what });
   }
 }
 
 /** @param {Uint8Array} data @returns {string} */
 const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** @param {string} text lower-case digits of whole bytes, as the shapes let through @returns {Uint8Array} */
+/** @param {string} text lower-case digits of whole bytes, as the forms let through @returns {Uint8Array} */
 const fromHex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 /**
@@ -42,9 +36,9 @@ function fromBase64(text, what) {
   try {
     raw = atob(text);
   } catch {
-    throw new No(`${what} is not base64`);
+    throw new No(`${what} is not base64`, { where: what });
   }
-  if (btoa(raw) !== text) throw new No(`${what} is not canonical base64`);
+  if (btoa(raw) !== text) throw new No(`${what} is not canonical base64`, { where: what });
   return Uint8Array.from(raw, (letter) => letter.charCodeAt(0));
 }
 
@@ -62,6 +56,12 @@ function joined(...parts) {
 /** @param {Uint8Array} one @param {Uint8Array} other @returns {boolean} */
 const same = (one, other) => one.length === other.length && one.every((byte, place) => byte === other[place]);
 
+/** Give the place of the first byte that differs. @returns {number} */
+function firstDifference(one, other) {
+  const at = one.findIndex((byte, place) => byte !== other[place]);
+  return at < 0 ? one.length : at;
+}
+
 /** @param {Uint8Array} data @returns {Promise<Uint8Array>} */
 const sha256 = async (data) => new Uint8Array(await crypto.subtle.digest("SHA-256", data));
 
@@ -78,3 +78,7 @@ async function commitment(label, payload, salt) {
   const key = await crypto.subtle.importKey("raw", salt, algorithm, false, ["sign"]);
   return new Uint8Array(await crypto.subtle.sign("HMAC", key, joined(utf8(`quarterturn/${label}/v1\n`), payload)));
 }
+
+/** Say whether a payload and its salt (hex) open a commitment (hex). */
+const opens = async (label, payload, salt, expected) =>
+  hex(await commitment(label, payload, fromHex(salt))) === expected;

@@ -27,42 +27,37 @@ async function fetched(path, cache = "default") {
  * @returns {Promise<Book>}
  */
 async function openService(note, key, isServed) {
-  const { log, history } = await openLog(note, key, (path) => fetched(`/log/${path}`));
+  const { log, state } = await openLog(note, key, (path) => fetched(`/log/${path}`));
   const unproved = [OTHERS, ...(isServed ? [KEY_FROM_HERE] : []), CODE_FROM_HERE];
   return {
     log,
-    history,
+    state,
     unproved,
     prove: (index) => proveByProof(log, index),
-    release: (entry) => published(history, entry),
+    release: (retired) => published(state, retired),
   };
 }
 
 /** @param {Log} log @param {number} index @returns {Promise<string>} */
-async function proveByProof({ head, hashes }, index) {
+async function proveByProof({ head, tree }, index) {
   const what = `the proof of leaf ${index}`;
-  const found = parseJson(await fetched(`/log/proof/inclusion?index=${index}&size=${head.size}`), what);
-  anything(found, what);
-  listOf(anyText)(found.proof, `${what}.proof`); // what else the service says of it is not needed
-  const proof = found.proof.map((part) => fromBase64(part, what));
-  await verifyInclusion(hashes[index], index, head.size, proof, head.root);
+  const answer = parseJson(await fetched(`/log/proof/inclusion?index=${index}&size=${head.size}`), what);
+  requireForm("object", answer, what);
+  requireForm(["text"], answer.proof, `${what}.proof`); // what else the service says of it is not needed
+  const proof = answer.proof.map((part) => fromBase64(part, what));
+  await verifyInclusion(tree.levels[0][index], index, head.size, proof, head.root);
   return `Leaf ${index} is in it: its inclusion proof of ${proof.length} hashes (RFC 9162) leads to that root.`;
 }
 
-/** Give a release whose manifest is the one that the log names. @param {History} history @param {Entry} retired */
-async function published(history, retired) {
-  const read = (name) => fetched(`/releases/${retired.name}/files/${name}`);
-  const data = await read(MANIFEST);
-  const manifestDigest = hex(await sha256(data));
-  if (manifestDigest !== retired.digest) {
-    throw new No(
-      `the manifest of ${retired.name} has the SHA-256 ${manifestDigest}, ` +
-        `leaf ${retired.index} names ${retired.digest}`,
-    );
-  }
-  const manifest = parseCanonical(data, MANIFEST);
-  MANIFEST_SHAPE(manifest, MANIFEST);
-  return { manifest, manifestDigest, retired, history, read };
+/** Give a release whose manifest is the one that the log names. @param {LogState} state @param {Retirement} retired */
+async function published(state, retired) {
+  const { name, digest } = retired.leaf;
+  const release = { state, retired, read: (file) => fetched(`/releases/${name}/files/${file}`) };
+  const data = await release.read(MANIFEST);
+  const found = await sha256(data);
+  agree("retirement.one", `${name}: sha256 of ${MANIFEST}`, digest, found);
+  readManifest(release, data, found);
+  return release;
 }
 
 function startExplorer() {

@@ -29,7 +29,7 @@ function parseJson(data, what) {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new No(`${what} is not JSON`);
+    throw new No(`${what} is not JSON`, { where: what });
   }
   requireExact(value, what, 0);
   return value;
@@ -45,18 +45,20 @@ function parseCanonical(data, what) {
   const value = parseJson(data, what);
   const expected = utf8(canonical(value));
   if (!same(expected, data)) {
-    const at = expected.findIndex((byte, place) => byte !== data[place]);
-    throw new No(`${what} is not canonical JSON: it differs from byte ${at < 0 ? expected.length : at} on`);
+    const at = firstDifference(expected, data);
+    const message = `${what} is not canonical JSON (RFC 8785): it differs from byte ${at} on`;
+    throw new No(message, { where: `${what}: byte ${at}` });
   }
   return value;
 }
 
 /** @param {unknown} value @param {string} what @param {number} depth */
 function requireExact(value, what, depth) {
-  if (typeof value === "string" && !value.isWellFormed()) throw new No(`a text in ${what} holds half a character`);
+  if (typeof value === "string" && !value.isWellFormed())
+    throw new No(`a text in ${what} holds half a character`, { where: what });
   if (typeof value === "number") requireExactNumber(value, what);
   if (value === null || typeof value !== "object") return;
-  if (depth >= MAX_DEPTH) throw new No(`${what} is nested deeper than ${MAX_DEPTH} levels`);
+  if (depth >= MAX_DEPTH) throw new No(`${what} is nested deeper than ${MAX_DEPTH} levels`, { where: what });
   for (const [key, item] of Object.entries(value)) {
     requireExact(key, what, depth);
     requireExact(item, what, depth + 1);
@@ -67,24 +69,25 @@ function requireExact(value, what, depth) {
 function requireExactNumber(value, what) {
   const whole = Number.isInteger(value) && Math.abs(value) < EXPONENT_FROM;
   if (!Number.isFinite(value) || (whole && !Number.isSafeInteger(value))) {
-    throw new No(`${what} holds a number that is not exact`);
+    throw new No(`${what} holds a number that is not exact`, { where: what });
   }
 }
 
 /**
- * Split a file into its lines, each of which ends in a newline.
+ * Read the lines of a file: where each stands, its bytes, and its value, which is canonical JSON of a form.
  * @param {Uint8Array} data
- * @param {string} what
- * @returns {Uint8Array[]}
+ * @param {string} name
+ * @param {any} form
  */
-function linesOf(data, what) {
-  const found = [];
-  for (let at = 0, end; at < data.length; at = end + 1) {
+function* readLines(data, name, form) {
+  for (let [at, end, number] = [0, 0, 1]; at < data.length; [at, number] = [end + 1, number + 1]) {
+    const where = `line ${number} of ${name}`;
     end = data.indexOf(10, at);
-    if (end < 0 || end + 1 - at > MAX_LINE) {
-      throw new No(`line ${found.length + 1} of ${what} is cut short or longer than ${MAX_LINE} bytes`);
-    }
-    found.push(data.subarray(at, end));
+    if (end < 0 || end + 1 - at > MAX_LINE)
+      throw new No(`${where} is cut short or longer than ${MAX_LINE} bytes`, { where });
+    const line = data.subarray(at, end);
+    const value = parseCanonical(line, where);
+    requireForm(form, value, where);
+    yield { where, line, value };
   }
-  return found;
 }

@@ -2,7 +2,7 @@
 
 const WIDTH = 256;
 const HEIGHT = 8;
-const MAX_LEAF = 0xffff;
+const MAX_LEAVES = 2 ** 31 - 1; // far more than a browser could read
 
 /** @typedef {(path: string) => Promise<Uint8Array>} Read reads a file of the log's folder, or throws No */
 
@@ -39,57 +39,61 @@ function unpackEntries(data, width, what) {
   let at = 0;
   while (leaves.length < width) {
     const end = at + 2 + (data[at] << 8) + data[at + 1];
-    if (!(end <= data.length)) throw new No(`${what} is cut short in entry ${leaves.length} of ${width}`);
+    if (!(end <= data.length))
+      throw new No(`${what} is cut short in entry ${leaves.length} of ${width}`, { where: what });
     leaves.push(data.subarray(at + 2, end));
     at = end;
   }
-  if (at !== data.length) throw new No(`${what} goes on after its ${width} entries`);
+  if (at !== data.length) throw new No(`${what} goes on after its ${width} entries`, { where: what });
   return leaves;
 }
 
-/** @typedef {{head: Checkpoint, leaves: Uint8Array[], hashes: Uint8Array[], tree: Tree}} Log */
+/** @typedef {{head: Checkpoint, leaves: Uint8Array[], tree: Tree}} Log */
 
 /**
- * Read every leaf below a checkpoint and rebuild its root.
+ * Read every leaf below a checkpoint, and check that they give its root, and on the way the tiles.
  * @param {Checkpoint} head
  * @param {Read} read
+ * @param {(tree: Tree, level: number, index: number, width: number) => Promise<void>} checkTile
  * @returns {Promise<Log>}
  */
-async function readLog(head, read) {
-  const leaves = [];
-  for (const [index, width] of tilesOver(head.size)) {
+async function readLog(head, read, checkTile = async () => {}) {
+  const [{ size }, leaves, tree] = [head, [], new Tree()];
+  if (size > MAX_LEAVES) throw new No(`a log of ${size} leaves is larger than a browser can read`);
+  for (const [index, width] of tilesOver(size)) {
     const path = entriesPath(index, width);
-    leaves.push(...unpackEntries(await read(path), width, `log/${path}`));
+    const bundle = unpackEntries(await read(path), width, `log/${path}`);
+    leaves.push(...bundle);
+    await tree.extend(await Promise.all(bundle.map(leafHash)));
+    let full = leaves.length;
+    for (let level = 0; full % WIDTH === 0; level += 1) {
+      full /= WIDTH;
+      await checkTile(tree, level, full - 1, WIDTH);
+    }
   }
-  const hashes = await Promise.all(leaves.map(leafHash));
-  const tree = await Tree.over(hashes);
-  const log = { head, leaves, hashes, tree };
-  await requireRoot(log, head.size, hex(head.root), "the signed checkpoint");
-  return log;
+  for (const [level, index, width] of hashTiles(size)) if (width < WIDTH) await checkTile(tree, level, index, width);
+  agree("log.root", `the root of the ${size} leaves`, head.root, await tree.root());
+  return { head, leaves, tree };
 }
 
-/** @param {Log} log @param {number} size @param {string} stated in hex @param {string} who */
-async function requireRoot(log, size, stated, who) {
-  if (size > log.head.size) throw new No(`${who} speaks of size ${size}, the log has ${log.head.size}`);
-  const found = hex(await log.tree.root(size));
-  if (found !== stated) throw new No(`${who} states the root ${stated} at size ${size}, the leaves give ${found}`);
+/** Replay the statements of a log; the key that signed its head is its first, unless it was handed over. */
+async function replay({ head, leaves }, where) {
+  const state = new LogState(head.origin);
+  for (const leaf of leaves) await state.take(leaf);
+  if (!state.keys.length) state.keys.push([0, head.signers[0]]);
+  state.requireKey(head, where);
+  return state;
 }
 
-/**
- * Compare every hash tile with the hashes that the leaves give.
- * @param {Log} log
- * @param {Read} read
- */
-async function requireTiles(log, read) {
-  for (const [level, index, width] of hashTiles(log.head.size)) {
-    const path = tilePath(level, index, width);
-    const data = await read(path);
-    if (data.length !== width * HASH_BYTES)
-      throw new No(`log/${path} has not the ${width * HASH_BYTES} bytes of its hashes`);
-    const hashes = log.tree.levels[level * HEIGHT].slice(index * WIDTH, index * WIDTH + width);
-    const odd = hashes.findIndex(
-      (one, place) => !same(one, data.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES)),
-    );
-    if (odd >= 0) throw new No(`hash ${odd} of log/${path} is not what the leaves give`);
-  }
+/** Compare a hash tile with the hashes that the leaves give. @param {Read} read @param {Tree} tree */
+async function requireTile(read, tree, level, index, width) {
+  const path = tilePath(level, index, width);
+  const [data, hashes] = [await read(path), tree.levels[level * HEIGHT].slice(index * WIDTH, index * WIDTH + width)];
+  if (same(data, joined(...hashes))) return;
+  const rows = Array.from({ length: Math.ceil(data.length / HASH_BYTES) }, (_, place) =>
+    data.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES),
+  );
+  const odd = hashes.findIndex((hash, place) => !rows[place] || !same(hash, rows[place]));
+  const place = odd < 0 ? width : odd;
+  throw disagreement("log.tiles", `log/${path}: hash ${place}`, hashes[place], rows[place]);
 }

@@ -4,9 +4,9 @@
 /**
  * @typedef {object} Book a log that is signed, read whole, and what is published of it
  * @property {Log} log
- * @property {History} history
+ * @property {LogState} state
  * @property {(index: number) => Promise<string>} prove says how a leaf was proven to be in the log
- * @property {(retired: Entry) => Promise<Case | null>} release gives a release, with its manifest; null: it is not here
+ * @property {(retired: Retirement) => Promise<Release | null>} release gives a release; null: it is not here
  * @property {string[]} unproved what this page proves of no answer
  *
  * @typedef {object} Answer
@@ -22,7 +22,7 @@ const MEASURED =
   "well; a spot check is judged by the operator's own machine.";
 const NO_CLOCK =
   "When. That one leaf stands before another is proven; a log has no clock, and its months are the operator's word, " +
-  "unless you kept an older checkpoint.";
+  "unless you kept an older checkpoint. Witnesses' cosignatures, which have times, are not checked here.";
 
 /**
  * Open a book: who signed, and that all leaves give what was signed.
@@ -33,9 +33,7 @@ const NO_CLOCK =
 async function openLog(note, key, read) {
   const head = await openCheckpoint(note, await parseKeys(key), "the checkpoint");
   const log = await readLog(head, read);
-  const history = new History(log.leaves.map(parseLeaf));
-  (await Reigns.read(history, head)).require(head, "the checkpoint");
-  return { log, history };
+  return { log, state: await replay(log, "the checkpoint") };
 }
 
 /**
@@ -63,7 +61,8 @@ async function answered(find) {
     return await find();
   } catch (error) {
     if (error instanceof Cannot) return { verdict: "cannot tell", title: error.message, proved: [], unproved: [] };
-    if (error instanceof No) return { verdict: "no", title: `No: ${error.message}.`, proved: [], unproved: [] };
+    if (error instanceof No)
+      return { verdict: "no", title: `No: ${error.message}.`, proved: evidenceLines(error), unproved: [] };
     reportError(error); // a mistake of ours: into the console with it
     return {
       verdict: "cannot tell",
@@ -102,13 +101,14 @@ function rewritten(data) {
 }
 
 async function ofHash(book, hash, told) {
-  for (const entry of book.history.of("retire")) {
-    const task = entry.says.tasks.find((one) => one.sha256 === hash);
-    if (task) return ofTask(book, task.id, [...told, `Leaf ${entry.index} says that this is the hash of ${task.id}.`]);
+  const { state } = book;
+  for (const { leaf } of state.retirements) {
+    const task = leaf.says.tasks.find((item) => item.sha256 === hash);
+    if (task) return ofTask(book, task.id, [...told, `Leaf ${leaf.index} says that this is the hash of ${task.id}.`]);
   }
-  const commit = book.history.of("commit").find((entry) => entry.digest === hash);
-  if (commit) return ofTask(book, commit.name, [...told, `The hash is the commitment to ${commit.name}.`]);
-  const leaf = book.history.entries.find((entry) => holds(entry, hash));
+  const committed = state.taskOf.get(hash);
+  if (committed) return ofTask(book, committed, [...told, `The hash is the commitment to ${committed}.`]);
+  const leaf = state.entries.find((entry) => holds(entry, hash));
   if (leaf) return ofLeaf(book, leaf, hash, told);
   return (await inReleases(book, hash, told)) ?? nowhere(book, told);
 }
@@ -130,18 +130,13 @@ async function ofLeaf(book, entry, hash, told) {
 }
 
 async function inReleases(book, hash, told) {
-  for (const entry of book.history.of("retire")) {
-    const release = await book.release(entry);
-    const name =
-      release && Object.keys(release.manifest.files).find((one) => release.manifest.files[one].sha256 === hash);
+  for (const retired of book.state.retirements) {
+    const [{ leaf }, release] = [retired, await book.release(retired)];
+    const [name] = Object.entries(release?.manifest.files ?? {}).find(([, file]) => file.sha256 === hash) ?? [];
     if (!name) continue;
-    const lists = `The manifest of ${entry.name} lists it, and leaf ${entry.index} names that manifest.`;
-    return yes(
-      book,
-      `These are the bytes of ${name} of ${entry.name}.`,
-      [...told, lists, await book.prove(entry.index)],
-      [NO_CLOCK],
-    );
+    const lists = `The manifest of ${leaf.name} lists it, and leaf ${leaf.index} names that manifest.`;
+    const proved = [...told, lists, await book.prove(leaf.index)];
+    return yes(book, `These are the bytes of ${name} of ${leaf.name}.`, proved, [NO_CLOCK]);
   }
   return null;
 }
@@ -154,7 +149,8 @@ const nowhere = (book, told) =>
   ]);
 
 async function ofTask(book, id, told) {
-  const commit = book.history.commits.get(id);
+  const { state } = book;
+  const commit = state.commits.get(id);
   if (!commit) {
     return unknown(`No leaf of this log commits to ${id}.`, [
       ...told,
@@ -162,26 +158,26 @@ async function ofTask(book, id, told) {
       "Tasks of the dev set are in no log.",
     ]);
   }
-  const { run, stands } = standing(book.history, commit);
+  const { run, stands } = standing(state, commit);
   const proved = [...told, await book.prove(commit.index), ...stands];
-  const gone = book.history.of("withdraw").find((entry) => entry.name === id);
-  if (gone) {
-    const counts = gone.says.cause === "broken" ? "counts in no figure since" : "is served to no later run";
-    proved.push(`It was withdrawn at leaf ${gone.index} and ${counts}: ${gone.says.reason}.`);
-  }
-  const opens = (entry) =>
-    entry.says.tasks.some((task) => task.id === id) || book.history.openedWith(entry).some((one) => one.name === id);
-  const retired = book.history.of("retire").find(opens);
+  const gone = state.of("withdraw").find((entry) => entry.name === id);
+  if (gone) proved.push(`It was withdrawn at leaf ${gone.index} (${gone.says.cause}): ${gone.says.reason}.`);
+  const retired = state.retirements.find(
+    ({ leaf, withdrawals }) =>
+      leaf.says.tasks.some((task) => task.id === id) || withdrawals.some((item) => item.leaf.name === id),
+  );
   if (!retired) return stillPrivate(book, commit, proved);
+  const { name, says } = retired.leaf;
   const release = await book.release(retired);
-  const month = monthInWords(retired.says.month);
+  const month = monthInWords(says.month);
   if (!release) {
     const title = `${id} was committed to in leaf ${commit.index}, and published in ${month}.`;
-    return yes(book, title, proved, [`That its text opens the commitment: ${retired.name} is not here.`, NO_CLOCK]);
+    return yes(book, title, proved, [`That its text opens the commitment: ${name} is not here.`, NO_CLOCK]);
   }
-  const task = (await openTasks(release)).find((one) => one.id === id);
+  await openTasks(release);
+  const { bytes } = release.tasks.get(id) ?? release.withdrawn.get(id);
   proved.push(
-    `Its text (${task.line.length} bytes) and its salt, as ${retired.name} publishes them, open the commitment ` +
+    `Its text (${bytes} bytes) and its salt, as ${name} publishes them, open the commitment ` +
       `${commit.digest} in leaf ${commit.index}: not a byte of it has changed since.`,
   );
   const runs = run ? "before its first run" : "used by no run";
@@ -196,27 +192,22 @@ function stillPrivate(book, commit, proved) {
 }
 
 /**
- * Say what a commitment stands before.
- * @param {History} history
+ * Say what a commitment stands before; that it does is a rule of the log.
+ * @param {LogState} state
  * @param {Entry} commit
- * @returns {{run: Entry | undefined, stands: string[]}} the first run that was served the task, and sentences
+ * @returns {{run: LoggedRun | undefined, stands: string[]}} the first run that was served the task, and sentences
  */
-function standing(history, { name: id, index }) {
-  const set = history.of("set").find(({ says }) => says.cohorts.some((one) => one.tasks.includes(id)));
-  const refill = history.of("withdraw").find(({ says }) => says.replacement === id);
-  const serves = ({ index: at, says }) => says.cohorts.some((cohort) => history.members(cohort, at).includes(id));
-  const run = history.of("run-open").find(serves);
+function standing(state, { name: id }) {
+  const set = state.sets.find(({ says }) => says.cohorts.some((item) => item.tasks.includes(id)));
+  const refill = state.of("withdraw").find(({ says }) => says.replacement === id);
+  const run = [...state.runs.values()].find(({ served }) => [...served.values()].flat().includes(id));
   const stands = [];
   if (set) stands.push(`The first set with it is that of ${monthInWords(set.says.month)}, at leaf ${set.index}`);
   if (refill) stands.push(`It took a withdrawn task's place at leaf ${refill.index}`);
-  if (run)
-    stands.push(
-      `The first run that was served it is run ${run.says.run} of ${monthInWords(run.says.month)}, ` +
-        `opened at leaf ${run.index}`,
-    );
-  for (const later of [set, refill, run]) {
-    if (later?.index < index)
-      throw new No(`${id} was used at leaf ${later.index} and committed to only at leaf ${index}`);
+  if (run) {
+    const { index, says } = run.open;
+    const which = `run ${says.run} of ${monthInWords(says.month)}`;
+    stands.push(`The first run that was served it is ${which}, opened at leaf ${index}`);
   }
   if (!stands.length) return { run, stands: ["No set and no run had it yet."] };
   return { run, stands: stands.map((sentence) => `${sentence}: after the commitment.`) };

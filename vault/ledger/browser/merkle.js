@@ -11,19 +11,25 @@ const nodeHash = (left, right) => sha256(joined(NODE, left, right));
 
 /** A tree with all its nodes: `levels[l][i]` is the root of the perfect subtree over [i 2^l, (i + 1) 2^l). */
 class Tree {
-  /** @param {Uint8Array[][]} levels */
-  constructor(levels) {
-    this.levels = levels;
-  }
+  levels = [[]];
 
   /** @param {Uint8Array[]} leaves their hashes @returns {Promise<Tree>} */
   static async over(leaves) {
-    const levels = [leaves];
-    for (let row = leaves; row.length > 1; levels.push(row)) {
-      const pairs = Array.from({ length: row.length >> 1 }, (_, place) => [row[2 * place], row[2 * place + 1]]);
-      row = await Promise.all(pairs.map(([left, right]) => nodeHash(left, right)));
+    const tree = new Tree();
+    await tree.extend(leaves);
+    return tree;
+  }
+
+  /** Append leaf hashes. @param {Uint8Array[]} hashes */
+  async extend(hashes) {
+    for (let [fresh, level] = [hashes, 0]; fresh.length; level += 1) {
+      const row = (this.levels[level] ??= []);
+      for (const hash of fresh) row.push(hash);
+      const pairs = [];
+      for (let at = 2 * (this.levels[level + 1]?.length ?? 0); at + 1 < row.length; at += 2)
+        pairs.push(nodeHash(row[at], row[at + 1]));
+      fresh = await Promise.all(pairs);
     }
-    return new Tree(levels);
   }
 
   /**
@@ -43,7 +49,7 @@ class Tree {
 }
 
 /**
- * Check that a leaf is in a tree.
+ * Check that a leaf is in a tree (of less than 2^31 leaves).
  * @param {Uint8Array} leaf its hash
  * @param {number} index
  * @param {number} size
@@ -51,22 +57,20 @@ class Tree {
  * @param {Uint8Array} root
  */
 async function verifyInclusion(leaf, index, size, proof, root) {
-  const what = `the inclusion proof of leaf ${index} in a tree of ${size}`;
-  if (!(index >= 0 && index < size)) throw new No(`there is no leaf ${index} in a tree of ${size}`);
-  if (proof.some((part) => part.length !== HASH_BYTES)) throw new No(`${what} has a hash of another length`);
-  let [place, last, found] = [index, size - 1, leaf];
-  for (const part of proof) {
-    if (last === 0) throw new No(`${what} is too long`);
-    if (place % 2 === 1 || place === last) {
-      found = await nodeHash(part, found);
-      while (place % 2 === 0 && place !== 0) [place, last] = [place >> 1, last >> 1];
-    } else {
-      found = await nodeHash(found, part);
-    }
-    [place, last] = [place >> 1, last >> 1];
+  const inner = 32 - Math.clz32(index ^ (size - 1)); // below it the paths of this leaf and of the last one differ
+  let wanted = inner;
+  for (let rest = index >> inner; rest; rest >>= 1) wanted += rest & 1;
+  const what = `the inclusion proof of leaf ${index} of ${size}`;
+  if (proof.some((part) => part.length !== HASH_BYTES)) throw new No(`a hash in ${what} has not ${HASH_BYTES} bytes`);
+  if (!(index >= 0 && index < size) || proof.length !== wanted)
+    throw new No(`${what} has ${wanted} hashes, not ${proof.length}, and there are leaves 0 to ${size - 1}`);
+  let computed = leaf;
+  for (const [level, part] of proof.entries()) {
+    const isLeft = level < inner && ((index >> level) & 1) === 0;
+    computed = await (isLeft ? nodeHash(computed, part) : nodeHash(part, computed));
   }
-  if (last !== 0) throw new No(`${what} is too short`);
-  if (!same(found, root)) throw new No(`${what} gives the root ${hex(found)} instead`);
+  if (!same(computed, root))
+    throw new No(`${what} gives the root ${hex(computed)}, so the leaf is not in the tree`);
 }
 
 /**
@@ -75,6 +79,8 @@ async function verifyInclusion(leaf, index, size, proof, root) {
  * @returns {Promise<string>}
  */
 async function setRoot(commitments) {
+  if (new Set(commitments).size !== commitments.length)
+    throw new No("the same commitment stands twice in one set");
   const leaves = await Promise.all([...commitments].sort().map((item) => leafHash(fromHex(item))));
   return hex(await (await Tree.over(leaves)).root());
 }

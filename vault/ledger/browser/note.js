@@ -4,7 +4,8 @@
 
 const ED25519 = 1;
 const ID_BYTES = 4;
-const MAX_SIZE = 2 ** 31 - 1; // leaves; far more than a browser could read
+const MAX_SIZE = 2n ** 63n - 1n; // leaves
+const EMPTY_ROOT = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 const MAX_SIGNATURES = 100;
 const MAX_NOTE = 1 << 20;
 const DASH = "\u2014 ";
@@ -39,7 +40,7 @@ async function parseKey(text) {
   if (why) throw new No(`the public key of ${name} ${why}`);
   const found = hex((await sha256(joined(utf8(`${name}\n`), data))).subarray(0, ID_BYTES));
   if (found !== id) throw new No(`the key of ${name} says id ${id.slice(0, 16)}, it has id ${found}`);
-  return { name, id, key: data.subarray(1), vkey: text.trim() };
+  return { name, id, key: data.subarray(1), vkey: `${name}+${id}+${encoded}` };
 }
 
 /** Read keys that are set apart by spaces or line ends. @param {string} text @returns {Promise<Verifier[]>} */
@@ -54,26 +55,29 @@ const parseKeys = (text) => Promise.all(text.trim().split(/\s+/).map(parseKey));
  */
 async function openCheckpoint(note, keys, what) {
   const { text, lines } = takeApart(note, what);
-  const [ignored, signed] = [[], []];
+  const [ignored, signed, all] = [[], [], []];
   for (const line of lines) {
     const { name, id, signature } = parseSignature(line, what);
-    const key = keys.find((one) => one.name === name && one.id === id);
+    all.push(`${name}+${id}`);
+    const key = keys.find((given) => given.name === name && given.id === id);
     if (!key) ignored.push(name);
     else if (await accepts(key, utf8(text), signature)) signed.push(key);
-    else throw new No(`the signature of ${name}+${id} under ${what} does not verify`);
+    else throw wrongSigner(`the signature of ${name}+${id} under ${what} does not verify`, what, key.vkey, signature);
   }
-  if (!signed.length) {
-    const given = keys.map((one) => `${one.name}+${one.id}`).join(", ");
-    throw new No(`${what} is not signed by the given key ${given}, but by ${ignored.join(", ")}`);
-  }
-  const found = parseCheckpoint(text, what);
-  const own = signed.filter((one) => one.name === found.origin);
-  if (!own.length) throw new No(`${what} is of ${found.origin}, and signed by a key of another name`);
-  return { ...found, by: `${own[0].name}+${own[0].id}`, signers: own.map((one) => one.vkey), ignored };
+  const given = keys.map((key) => key.vkey);
+  if (!signed.length) throw wrongSigner(`${what} is not signed by a given key`, what, given, all);
+  const checkpoint = parseCheckpoint(text, what);
+  const own = signed.filter((key) => key.name === checkpoint.origin);
+  const { origin } = checkpoint;
+  if (!own.length) throw wrongSigner(`${what} is not signed by a given key of its name`, what, given, origin);
+  return { ...checkpoint, by: `${own[0].name}+${own[0].id}`, signers: own.map((key) => key.vkey), ignored };
 }
+
+const wrongSigner = (message, what, expected, found) => new No(message, { where: what, expected, found });
 
 /** @param {Uint8Array} note @param {string} what @returns {{text: string, lines: string[]}} */
 function takeApart(note, what) {
+  if (note.length > MAX_NOTE) throw new No(`${what} has more than ${MAX_NOTE} bytes`);
   const whole = textOf(note, what);
   const at = whole.lastIndexOf("\n\n");
   const [text, signatures] = [whole.slice(0, at + 1), whole.slice(at + 2)];
@@ -102,10 +106,11 @@ function parseCheckpoint(text, what) {
   const lines = text.slice(0, -1).split("\n");
   if (lines.length < 3 || lines.includes("")) throw new No(`${what} has not three lines, or an empty one`);
   const [origin, digits, encoded] = lines;
-  if (!/^(?:0|[1-9][0-9]{0,18})$/.test(digits)) throw new No(`line 2 of ${what} is no size in decimal`);
-  if (Number(digits) > MAX_SIZE) throw new No(`${what} is of a log that is larger than a browser can read`);
+  if (!/^(?:0|[1-9][0-9]{0,18})$/.test(digits) || BigInt(digits) > MAX_SIZE)
+    throw new No(`line 2 of ${what} is no size in decimal`);
   const root = fromBase64(encoded, `line 3 of ${what}`);
   if (root.length !== HASH_BYTES) throw new No(`line 3 of ${what} is no root of ${HASH_BYTES} bytes`);
+  if (digits === "0" && hex(root) !== EMPTY_ROOT) throw new No(`${what} of size 0 has not the root of an empty tree`);
   return { origin, size: Number(digits), root };
 }
 

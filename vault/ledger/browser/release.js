@@ -1,232 +1,218 @@
-// A release, `Historical-YYYY-MM`, checked as the command line's audit does it, with the same numbers and names. Left
-// out is one comparison: that the README says what a release's README says.
+// A release, `Historical-YYYY-MM`, checked as `quarterturn audit` does it: the same steps and rules. Left out are the
+// witnesses' cosignatures, for which the audit takes a policy; so there are no doubts about times.
 
-const MANIFEST = "manifest.json";
-const OWN_PAGE = "verify.html";
-const WITHDRAWN = "withdrawn.jsonl"; // only where tasks left early
-const EVIDENCE = "evidence.jsonl"; // only where evidence of findings was published
-const BROKEN = "broken.jsonl"; // only where some of them were broken
-const MAX_FILE = 2 ** 30; // bytes of a file of results
-const CONTENT = [
-  "README.md",
-  "tasks.jsonl",
-  "openings.jsonl",
-  "runs.jsonl",
-  "results.jsonl",
-  "aggregate.json",
-  "attestation.json",
-];
-
-const fileShape = record({ bytes: natural, sha256: digest });
-const MANIFEST_SHAPE = record({
-  format: oneOf("urn:quarterturn:bundle:v1"),
-  month: monthName,
-  cohort: cohortName,
-  origin: anyText,
-  canary: guid,
-  first: natural,
-  files: record(Object.fromEntries(CONTENT.map((name) => [name, fileShape])), {
-    [OWN_PAGE]: fileShape,
-    [WITHDRAWN]: fileShape,
-    [EVIDENCE]: fileShape,
-    [BROKEN]: fileShape,
-  }),
-});
+const [MANIFEST, HEAD, KEPT] = ["manifest.json", "log/checkpoint", "log/checkpoints/"];
 
 /**
- * @typedef {object} Task a task that opens its commitment
- * @property {string} id
- * @property {Uint8Array} line its bytes
- * @property {any} opening
- * @property {string} category
- * @property {number} maxSteps
- * @property {string} stratum
- *
- * @typedef {object} Case what the steps hand to each other
- * @property {string[]} names the files of the release
+ * @typedef {object} Release what the steps hand to each other
+ * @property {string[]} names its files
  * @property {Read} read reads one of them
  * @property {(name: string) => number} size gives the number of bytes of one of them, which is not read for that
  * @property {string} key the log's key, or its keys, from whoever asks
  * @property {Uint8Array?} previous a checkpoint that they kept
+ * @property {Doubt[]} doubts
+ * @property {any} manifest and its digest in `manifestDigest`
+ * @property {Log} log
+ * @property {LogState} state
+ * @property {Retirement} retired
+ * @property {Map<string, AuditedTask>} tasks and `withdrawn`
+ * @property {Set<string>} broken tasks that were shown to be
+ * @property {OpenedRun[]} runs
+ *
+ * @typedef {{sentence: string, rule: string, where: string?, expected: any, found: any}} Doubt
+ * @typedef {{number: number, name: string, state: string, proved: string, error: No | null}} Step
+ * @typedef {{answer: "yes" | "yes with doubts" | "no" | "cannot tell", steps: Step[], doubts: Doubt[]}} Report
  */
 
-/** The steps, by their numbers in the audit. Each gives the sentence that says what it proved. */
-const STEPS = [
-  [1, "files", files],
-  [2, "checkpoint", checkpoint],
-  [3, "root", root],
-  [4, "statements", statements],
-  [5, "named checkpoints", namedCheckpoints],
-  [6, "retirement", retirement],
-  [7, "commitments", commitments],
-  [8, "promise", promise],
-  [9, "order", order],
-  [10, "runs", runs],
-  [11, "results", results],
-  [12, "figures", figures],
-  [13, "consistency", consistency],
-  [14, "full score", fullScore],
-  [15, "spot check", spotCheck],
-];
+/** The steps of the audit, in its order. Each gives the sentence that says what it proved, perhaps after a state. */
+const STEPS = {
+  files,
+  checkpoint,
+  root,
+  statements,
+  checkpoints,
+  retirement,
+  tasks,
+  runs,
+  results,
+  figures,
+  "spot check": spotCheck,
+  consistency,
+  "full score": fullScore,
+};
 
 /**
  * Make every step, up to the first that fails.
- * @param {Case} found
- * @returns {Promise<{number: number, name: string, state: string, told: string}[]>}
+ * @param {Release} release
+ * @returns {Promise<Report>}
  */
-async function checkRelease(found) {
+async function checkRelease(release) {
   const steps = [];
-  let state = "proved";
-  for (const [number, name, step] of STEPS) {
-    if (state === "failed" || state === "cannot tell" || state === "not reached") {
-      steps.push({ number, name, state: (state = "not reached"), told: "" });
-      continue;
-    }
-    const said = await attempt(() => step(found));
-    state = said.state;
-    steps.push({ number, name, ...said });
+  release.doubts = [];
+  let answer = "yes";
+  for (const [name, step] of Object.entries(STEPS)) {
+    const outcome = answer === "yes" ? await attempt(() => step(release)) : { state: "not reached" };
+    steps.push({ number: steps.length + 1, name, proved: "", error: null, ...outcome });
+    answer = { failed: "no", "cannot tell": "cannot tell" }[outcome.state] ?? answer;
   }
-  return steps;
+  if (answer === "yes" && release.doubts.length) answer = "yes with doubts";
+  return { answer, steps, doubts: release.doubts };
 }
 
-/** What cannot be known yet. */
-class Pending extends Error {}
-/** What nobody asked for, or promised. */
-class NotAsked extends Error {}
-
-/** @param {() => Promise<string>} step @returns {Promise<{state: string, told: string}>} */
 async function attempt(step) {
   try {
-    return { state: "proved", told: await step() };
+    const [proved, state] = [await step()].flat();
+    return { state: state ?? "proved", proved };
   } catch (error) {
-    if (error instanceof NotAsked) return { state: "not asked", told: error.message };
-    if (error instanceof Pending) return { state: "pending", told: error.message };
-    if (error instanceof Cannot) return { state: "cannot tell", told: error.message };
-    if (error instanceof No) return { state: "failed", told: error.message };
+    if (error instanceof Cannot) return { state: "cannot tell", error: new No(error.message) };
+    if (error instanceof No) return { state: "failed", error };
     throw error;
   }
 }
 
-async function files(found) {
-  if (!found.names.includes(MANIFEST)) throw new No(`there is no ${MANIFEST}: give the whole folder of a release`);
-  for (const name of found.names) requireCap(name, found.size(name));
-  const data = await found.read(MANIFEST);
-  found.manifest = parseCanonical(data, MANIFEST);
-  MANIFEST_SHAPE(found.manifest, MANIFEST);
-  found.manifestDigest = hex(await sha256(data));
-  const listed = Object.keys(found.manifest.files);
-  const strange = found.names.find((name) => name !== MANIFEST && !listed.includes(name) && !name.startsWith("log/"));
-  if (strange) throw new No(`the release holds ${JSON.stringify(strange)}, which its manifest does not list`);
-  for (const name of listed) {
-    if (!found.names.includes(name)) throw new No(`${name} is missing`);
-    requireSize(name, found.size(name), found.manifest.files[name].bytes);
+/** Note a rule that was not kept, though everything follows from what was logged. @param {Release} release */
+function doubt(release, rule, where, expected, found) {
+  const evidence = { where, expected: asJson(expected), found: asJson(found) };
+  release.doubts.push({ rule, sentence: TABLES.rules[rule], ...evidence });
+}
+
+async function files(release) {
+  const { names, size } = release;
+  for (const name of names) {
+    const [, cap] = TABLES.caps.find(([beginning]) => name.startsWith(beginning));
+    if (size(name) <= cap) continue;
+    const message = `${name} has ${size(name)} bytes; such a file has at most ${cap}`;
+    throw new No(message, { where: name, expected: `0 to ${cap}`, found: size(name) });
   }
-  for (const name of listed) await readListed(found, name);
-  return `${listed.length} files have the digests of the manifest ${found.manifestDigest}`;
+  const data = await release.read(MANIFEST);
+  readManifest(release, data, await sha256(data));
+  const [all, contents] = [Object.entries(release.manifest.files), names.filter((name) => !name.startsWith("log/"))];
+  const listed = [MANIFEST, ...all.map(([name]) => name)].sort();
+  const [odd] = symmetricDifference(contents, listed);
+  if (odd) throw disagreement("file.listed", odd, listed, names.includes(odd) ? odd : null);
+  for (const [name, says] of all) agree("file.digest", `${name}: number of bytes`, says.bytes, size(name));
+  for (const [name] of all) await readListed(release, name);
+  return `${all.length} content files have the digests of the manifest ${release.manifestDigest}`;
 }
 
-/** Refuse a file that is too large to be of a release, before it is read. @param {string} name @param {number} size */
-function requireCap(name, size) {
-  const caps = [
-    ["log/tile/entries/", WIDTH * (2 + MAX_LEAF)],
-    ["log/tile/", WIDTH * HASH_BYTES],
-    ["log/", MAX_NOTE],
-    [MANIFEST, MAX_LINE],
-    ["", MAX_FILE],
-  ];
-  const [, cap] = caps.find(([beginning]) => name.startsWith(beginning));
-  if (size > cap) throw new No(`${name} has ${size} bytes; such a file has at most ${cap}`);
+/** @param {Release} release @param {Uint8Array} data @param {Uint8Array} digest */
+function readManifest(release, data, digest) {
+  release.manifest = parseCanonical(data, MANIFEST);
+  requireForm(TABLES.forms[MANIFEST], release.manifest, MANIFEST);
+  release.manifestDigest = hex(digest);
 }
 
-/** @param {string} name @param {number} size @param {number} listed */
-function requireSize(name, size, listed) {
-  if (size !== listed) throw new No(`${name} has ${size} bytes, the manifest lists ${listed}`);
-}
+/** @param {string[]} some @param {string[]} others @returns {string[]} what is in one of them only, sorted */
+const symmetricDifference = (some, others) => {
+  const [left, right] = [new Set(some), new Set(others)];
+  return [...some.filter((name) => !right.has(name)), ...others.filter((name) => !left.has(name))].sort();
+};
 
-/** Read a file that the manifest lists, if its bytes are those. @param {Case} found @param {string} name */
-async function readListed(found, name) {
-  const [data, says] = [await found.read(name), found.manifest.files[name]];
-  requireSize(name, data.length, says.bytes);
-  const is = hex(await sha256(data));
-  if (is !== says.sha256) throw new No(`${name} has the SHA-256 ${is}, the manifest lists ${says.sha256}`);
+/** Read a file that the manifest lists, if its bytes are those. @param {Release} release @param {string} name */
+async function readListed({ read, manifest }, name) {
+  const [data, says] = [await read(name), manifest.files[name]];
+  agree("file.digest", `${name}: number of bytes`, says.bytes, data.length);
+  agree("file.digest", `${name}: sha256`, says.sha256, await sha256(data));
   return data;
 }
 
-async function checkpoint(found) {
-  if (!found.key.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
-  found.verifiers = await parseKeys(found.key);
-  const { origin } = found.manifest;
-  found.head = await openCheckpoint(await found.read("log/checkpoint"), found.verifiers, "log/checkpoint");
-  if (found.head.origin !== origin) throw new No(`the manifest is of the log ${origin}, not of ${found.head.origin}`);
-  return `${found.head.by} signed a tree of ${found.head.size} leaves`;
+/** Read the lines of a file, if the manifest lists it. @param {Release} release @param {string} name */
+const listedLines = async (release, name) => readLines(await readListed(release, name), name, TABLES.forms[name]);
+
+async function checkpoint(release) {
+  if (!release.key.trim()) throw new No("no key was given; nothing is believed but what the log's key signed");
+  release.verifiers = await parseKeys(release.key);
+  release.head = await openCheckpoint(await release.read(HEAD), release.verifiers, HEAD);
+  const { origin, size, ignored } = release.head;
+  agree("head.origin", `${MANIFEST}: $.origin`, origin, release.manifest.origin);
+  const others = ignored.map((name) => `'${name}'`).join(", ");
+  return `${origin} signed a tree of ${size} leaves${others && `; signatures by ${others} were not checked`}`;
 }
 
-async function root(found) {
-  const { first } = found.manifest;
-  if (first !== 0) throw new No(`the manifest begins at leaf ${first}: what stands before it could not be judged`);
-  const { size } = found.head;
-  if (size > WIDTH * found.names.length) throw new No(`a log of ${size} leaves has more files than are here`);
-  const wanted = new Set(["checkpoint", ...hashTiles(size).map((tile) => tilePath(...tile))]);
-  for (const [index, width] of tilesOver(size)) wanted.add(entriesPath(index, width));
-  const there = logFiles(found).filter((name) => !name.startsWith("checkpoints/"));
-  const strange = there.find((name) => !wanted.has(name));
-  if (strange) throw new No(`log/${strange} is no file of a log of ${size} leaves`);
-  const read = (path) => found.read(`log/${path}`);
-  found.log = await readLog(found.head, read);
-  await requireTiles(found.log, read);
-  return `${size} leaves give the signed root ${hex(found.head.root)}`;
+async function root(release) {
+  const [{ size }, read] = [release.head, (path) => release.read(`log/${path}`)];
+  agree("log.whole", `${MANIFEST}: $.first`, 0, release.manifest.first);
+  const present = release.names.filter((name) => name.startsWith("log/"));
+  if (size > WIDTH * present.length)
+    throw disagreement("log.tiles", "log/", `the tiles of ${size} leaves`, `${present.length} files`);
+  const paths = hashTiles(size).map((tile) => tilePath(...tile));
+  paths.push(...tilesOver(size).map((bundle) => entriesPath(...bundle)));
+  const wanted = [HEAD, ...paths.map((path) => `log/${path}`)];
+  const unnamed = present.filter((name) => !name.startsWith(KEPT));
+  const [odd] = symmetricDifference(unnamed, wanted);
+  if (odd) throw disagreement("file.listed", odd, `the files of ${size} leaves`, present.includes(odd) ? odd : null);
+  if (release.previous) parseCheckpoint(takeApart(release.previous, OLDER).text, OLDER);
+  release.log = await readLog(release.head, read, (...tile) => requireTile(read, ...tile));
+  return `${size} leaves give the signed root ${hex(release.head.root)}`;
 }
 
-async function statements(found) {
-  found.history = new History(found.log.leaves.map(parseLeaf));
-  found.reigns = await Reigns.read(found.history, found.head);
-  found.reigns.require(found.head, "log/checkpoint");
-  return `${found.log.leaves.length} statements were read, in canonical bytes, and none contradicts another`;
+async function statements(release) {
+  const state = (release.state = await replay(release.log, HEAD));
+  const kinds = new Map();
+  for (const { kind } of state.entries) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  const counts = [...kinds].map(([kind, count]) => `${count} ${kind}`).join(", ");
+  const changes = state.keys.slice(1).map(([at, key]) => `; leaf ${at} hands the log over to ${key}`);
+  return `${state.entries.length} statements follow from one another: ${counts}${changes.join("")}`;
 }
 
-async function namedCheckpoints(found) {
-  const sizes = new Set();
-  for (const { index, says } of found.history.of("run-open")) {
-    const { size, root: stated } = says.checkpoint;
-    if (size > index) throw new No(`the run at leaf ${index} names a checkpoint of size ${size}, which is not earlier`);
-    await requireRoot(found.log, size, stated, `the run at leaf ${index}`);
-    sizes.add(size);
+async function checkpoints(release) {
+  const { names, state } = release;
+  const named = new Map([...state.runs.values()].map(({ open }) => [open.says.checkpoint.size, open.name]));
+  const missing = [...named.keys()].sort((a, b) => a - b).find((size) => !names.includes(`${KEPT}${size}`));
+  if (missing) throw disagreement("checkpoint.named", `${KEPT}${missing}`, `checkpoint of ${named.get(missing)}`);
+  const kept = names.filter((name) => name.startsWith(KEPT)).sort();
+  for (const name of kept.sort((a, b) => a.length - b.length)) {
+    const older = await openOlder(release, await release.read(name), name);
+    agree("head.origin", `${name}: the origin`, release.head.origin, older.origin);
+    agree("checkpoint.root", `${name}: the size`, name.slice(KEPT.length), String(older.size));
+    await requireRoot(release, older, name);
+    state.requireKey(older, name);
   }
-  const kept = logFiles(found).filter((name) => name.startsWith("checkpoints/"));
-  const strange = kept.find((name) => ![...sizes].some((size) => name === `checkpoints/${size}`));
-  if (strange) throw new No(`log/${strange} is named by no run`);
-  for (const size of sizes) {
-    const what = `log/checkpoints/${size}`;
-    const one = await openCheckpoint(await found.read(what), found.verifiers, what);
-    if (one.size !== size) throw new No(`${what} is a checkpoint of size ${one.size}`);
-    found.reigns.require(one, what);
-    await requireRoot(found.log, size, hex(one.root), what);
+  for (const { open } of state.runs.values()) {
+    const { size, root: stated } = open.says.checkpoint;
+    agree("checkpoint.root", `leaf ${open.index}: $.predicate.checkpoint.root`, await rootAt(release, size), stated);
   }
-  return `${sizes.size} checkpoints that runs name are signed, and each is the beginning of this tree`;
+  return `${kept.length} checkpoints are signed, and begin this tree`;
 }
 
-async function retirement(found) {
-  const { cohort, month } = found.manifest;
-  const all = found.history.of("retire").filter(({ says }) => says.cohort === cohort || says.month === month);
-  const where = all.map((entry) => entry.index).join(", ") || "nowhere";
-  if (all.length !== 1) throw new No(`${cohort} and ${month} retire once; the log says so at leaves ${where}`);
-  const [{ index, digest: names, says }] = [(found.retired = all[0])];
-  if (says.cohort !== cohort || says.month !== month) {
-    throw new No(`leaf ${index} retires ${says.cohort} in ${says.month}, the manifest says ${cohort} in ${month}`);
-  }
-  if (names !== found.manifestDigest) {
-    throw new No(`leaf ${index} names the manifest ${names}, this one has ${found.manifestDigest}`);
-  }
-  return `leaf ${index} retires ${cohort} with exactly this manifest`;
+async function retirement(release) {
+  const { cohort, month } = release.manifest;
+  const wanted = [month, cohort, release.manifestDigest];
+  const rows = release.state.retirements.map(({ leaf: { says, digest } }) => [says.month, says.cohort, digest]);
+  const at = rows.findIndex((row) => row.join() === wanted.join());
+  const near = rows.filter((row) => row.includes(month) || row.includes(cohort));
+  if (at < 0) throw disagreement("retirement.one", `${MANIFEST}: month, cohort and sha256`, near, wanted);
+  release.retired = release.state.retirements[at];
+  return `leaf ${release.retired.leaf.index} retires ${cohort} with exactly this manifest`;
 }
 
-async function consistency(found) {
-  if (!found.previous) throw new NotAsked("no older checkpoint was given");
-  const kept = await openCheckpoint(found.previous, found.verifiers, "the older checkpoint");
-  found.reigns.require(kept, "the older checkpoint");
-  await requireRoot(found.log, kept.size, hex(kept.root), "the older checkpoint");
-  return `the tree of ${found.head.size} leaves extends the older checkpoint of size ${kept.size}`;
+const OLDER = "the older checkpoint";
+
+async function consistency(release) {
+  const { head, previous, state } = release;
+  if (!previous) return ["no older checkpoint was given to compare with", "not asked"];
+  const older = await openOlder(release, previous, OLDER);
+  agree("previous.origin", `${OLDER}: the origin`, head.origin, older.origin);
+  const sizes = `0 to ${head.size}`;
+  if (older.size > head.size) throw disagreement("previous.size", `${OLDER}: the size`, sizes, older.size);
+  state.requireKey(older, OLDER);
+  if (older.size) await requireRoot(release, older, OLDER);
+  return `the tree of ${head.size} leaves extends the older one of ${older.size}`;
 }
 
-/** @param {Case} found @returns {string[]} the files of the log, without its folder */
-const logFiles = (found) => found.names.filter((name) => name.startsWith("log/")).map((name) => name.slice(4));
+/** Open a checkpoint that is older than the head; name the key of its size if it was not given. */
+async function openOlder({ verifiers, state }, note, where) {
+  try {
+    return await openCheckpoint(note, verifiers, where);
+  } catch (error) {
+    const wanted = error instanceof No && state.keyAt(parseCheckpoint(takeApart(note, where).text, where).size);
+    if (!wanted || verifiers.some(({ vkey }) => vkey === wanted)) throw error;
+    throw reworded(error, `${error.message}; at its size the log's key was ${wanted}: give it too`, null);
+  }
+}
+
+/** Give the root of the first leaves, null where there is no such tree. @param {Release} release */
+const rootAt = async ({ log }, size) => (size && size <= log.head.size ? log.tree.root(size) : null);
+
+const requireRoot = async (release, { size, root: stated }, where) =>
+  agree("checkpoint.root", `${where}: the root at size ${size}`, await rootAt(release, size), stated);

@@ -1,251 +1,126 @@
-// Steps 10 to 12 and 14 of a release: runs are closed and opened, and the figures follow from results that were bound.
+// Steps 8 to 11 and 13 of a release: runs are opened, and all figures follow from results that were bound in time.
 
-const RESULT = record({
-  run: positive,
-  task: taskId,
-  cohort: cohortName,
-  category: oneOf("single-tool", "composition", "recovery"),
-  verdict: oneOf("true", "false", "unknown"),
-  passed: boolean,
-  calls: natural,
-  max_steps: positive,
-  unlisted: natural,
-  saw_error: boolean,
-  skeleton: matching(/^[0-9a-f]{1,128}$/, "an opaque tag in lower-case hexadecimal digits"),
-  transcript: orNull(digest),
-});
-const TOTALS = record({
-  run: positive,
-  cohort: cohortName,
-  attempted: natural,
-  passed: natural,
-  unknown: natural,
-  efficiency_sum: matching(/^(?:0|[1-9][0-9]{0,499})\/[1-9][0-9]{0,499}$/, "an exact fraction such as 7/12"),
-  calls: natural,
-  unlisted: natural,
-  recovery_seen: natural,
-  recovery_passed: natural,
-});
-const RUN_LINE = record({
-  run: positive,
-  open: natural,
-  close: natural,
-  opening: record({ submitter: anyText, submission: anyText, attempt: positive }),
-  salt: digest,
-  totals: orNull(TOTALS),
-  totals_salt: orNull(digest),
-});
-const RESULT_LINE = record({ run: positive, position: natural, result: RESULT, salt: digest, proof: listOf(digest) });
-
+const [README, RUNS, RESULTS] = ["README.md", "runs.jsonl", "results.jsonl"];
+const [AGGREGATE, ATTESTATION] = ["aggregate.json", "attestation.json"];
 const PLACES = 10_000n;
+const ONE_IN = 20n; // results that a spot check chooses
 
-/** Read the lines of a file as canonical JSON of a shape. */
-async function readLines(found, name, shape) {
-  return linesOf(await readListed(found, name), name).map((line, place) => {
-    const what = `line ${place + 1} of ${name}`;
-    const value = parseCanonical(line, what);
-    shape(value, what);
-    return value;
-  });
-}
+/** @typedef {{line: any, run: LoggedRun, counted: any}} OpenedRun a line of runs.jsonl, and its totals as they count */
 
-/** Whether a commitment in hex opens to a document. */
-const opens = async (label, document, salt, expected) =>
-  hex(await commitment(label, utf8(canonical(document)), fromHex(salt))) === expected;
+/** Name the month at which the last of a run's cohorts retires. @param {LoggedRun} run @returns {string} */
+const lastMonth = ({ served }) => [...served.keys()].sort().at(-1).slice("cohort-".length);
 
-async function runs(found) {
-  const { history, retired, manifest } = found;
-  for (const [number, open] of history.opened) {
-    requireServed(history, number, open);
-    requireClosed(history, number, open, retired.index);
-  }
-  const lines = await readLines(found, "runs.jsonl", RUN_LINE);
-  const used = [...history.opened]
-    .filter(([, { says }]) => says.cohorts.includes(manifest.cohort))
-    .map(([number]) => number);
-  used.sort((one, other) => one - other);
-  const opened = lines.map((line) => line.run);
-  if (opened.join() !== used.join()) {
-    throw new No(
-      `runs.jsonl opens the runs ${opened.join(", ")}, ` +
-        `the log says that ${used.join(", ")} were served ${manifest.cohort}`,
-    );
-  }
-  found.runs = [];
-  for (const line of lines) found.runs.push(await openRun(history, line));
-  requireAttempts(manifest.month, found.runs);
-  const scored = found.runs.filter((run) => run.scored).length;
+async function runs(release) {
+  const { state, manifest } = release;
+  const used = [...state.runs].filter(([, { served }]) => served.has(manifest.cohort)).map(([number]) => number);
+  const lines = [...(await listedLines(release, RUNS))];
+  const opened = lines.map(({ value }) => value.run);
+  agree("opened.runs", `${RUNS}: $.run of all lines`, [...used].sort((a, b) => a - b), opened);
+  release.runs = [];
+  for (const line of lines) release.runs.push(await openRun(state, line));
+  requireAttempts(release);
+  const scored = release.runs.filter(({ run }) => isScored(run)).length;
   return `${lines.length} runs used the cohort: ${scored} scored, ${lines.length - scored} aborted`;
 }
 
-/** Check a run's track, month and cohorts against the set that it was opened on. */
-function requireServed(history, number, { index, says }) {
-  const all = ["docker", "docker-model-gateway", "unofficial"].includes(says.track);
-  const who = `run ${number} at leaf ${index} is of`;
-  if (!all && says.track !== "endpoint")
-    throw new No(`${who} the track ${says.track}, which the log has no runs of`);
-  const live = history.live(index).sort();
-  if (!live.length) return; // the set before it is not in this release
-  const { month } = history.lastSet(index).says;
-  if (says.month !== month) throw new No(`${who} ${says.month}, the set before it of ${month}`);
-  const served = all ? live : live.slice(0, 1); // by the month in which each retires
-  if ([...says.cohorts].sort().join() !== served.join()) {
-    throw new No(
-      `${who} the track ${says.track}, which was served ${served.join(", ")} then; ` +
-        `it names ${says.cohorts.join(", ") || "none"}`,
-    );
-  }
+async function openRun(state, { where, value: line }) {
+  const run = state.runs.get(line.run);
+  agree("opened.leaves", `${where}: $.open and $.close`, [run.open.index, run.close?.index], [line.open, line.close]);
+  const opening = asBytes(line.opening);
+  await requireOpens("opened.commitment", "run-open", opening, line.salt, run.open.digest, where);
+  const has = [line.totals !== null, line.totals_salt !== null];
+  agree("opened.totals", `${where}: $.totals and $.totals_salt`, [isScored(run), isScored(run)], has);
+  return { line, run, counted: null };
 }
 
 /**
  * Check that each submitter's runs of a month are numbered as they were opened. All runs of the released month are
  * opened with it: theirs have no gap. Of an earlier month those that were served this cohort are opened: theirs rise.
  */
-function requireAttempts(released, runs) {
-  const last = new Map();
-  for (const { line, open } of runs) {
+function requireAttempts({ manifest, runs }) {
+  const before = new Map();
+  for (const { line, run } of runs) {
     const { submitter, attempt } = line.opening;
-    const key = JSON.stringify([open.says.month, submitter]);
-    const before = last.get(key) ?? 0;
-    if (open.says.month === released ? attempt !== before + 1 : attempt <= before) {
-      throw new No(
-        `run ${line.run} is attempt ${attempt} of ${submitter} in ${open.says.month}, after attempt ${before}`,
-      );
+    const key = JSON.stringify([run.open.says.month, submitter]);
+    const [last, isOwn] = [before.get(key) ?? 0, run.open.says.month === manifest.month];
+    if (isOwn ? attempt !== last + 1 : attempt <= last) {
+      const where = `${RUNS}: $.opening.attempt of run ${line.run}`;
+      throw disagreement("opened.attempt", where, isOwn ? last + 1 : `${last + 1} or more`, attempt);
     }
-    last.set(key, attempt);
+    before.set(key, attempt);
   }
 }
 
-function requireClosed(history, number, open, retiredAt) {
-  const close = history.closed.get(number);
-  if (!close || close.index > retiredAt) {
-    if (open.index > retiredAt) return;
-    throw new No(`run ${number}, opened at leaf ${open.index}, has neither score nor abort before leaf ${retiredAt}`);
+async function results(release) {
+  const rows = await listedLines(release, RESULTS);
+  const scored = release.runs.filter(({ run }) => isScored(run));
+  let [row, count] = [rows.next().value, 0];
+  for (const opened of scored) {
+    const [number, own] = [row?.value.run, []];
+    agree("result.lines", `${RESULTS}: $.run after ${count} lines`, opened.line.run, number);
+    for (; row?.value.run === number; row = rows.next().value) own.push(row);
+    await requireResults(release, opened, own);
+    const kept = own.map(({ value }) => value.result).filter(({ task }) => !release.broken.has(task));
+    opened.counted = totalsOf(number, release.manifest.cohort, kept);
+    count += own.length;
+    doubtWithdrawn(release, opened);
   }
-  if (close.says.month !== open.says.month || (close.says.track ?? open.says.track) !== open.says.track) {
-    throw new No(`run ${number} opens and closes in another month or track: leaves ${open.index}, ${close.index}`);
-  }
-  if (close.kind === "abort" && close.digest !== open.digest) {
-    throw new No(`the abort of run ${number} at leaf ${close.index} is not of the run at ${open.index}`);
-  }
+  const numbers = scored.map(({ line }) => line.run);
+  if (row) throw disagreement("result.lines", `${RESULTS}: $.run`, numbers, row.value.run);
+  return `${count} results of ${scored.length} runs were bound in time, and are all there`;
 }
 
-async function openRun(history, line) {
-  const [open, close] = [history.opened.get(line.run), history.closed.get(line.run)];
-  if (!close || line.open !== open.index || line.close !== close.index) {
-    throw new No(`the opening of run ${line.run} names the leaves ${line.open} and ${line.close}, not its own`);
+async function requireResults(release, { line, run }, rows) {
+  const [{ state, manifest }, score] = [release, run.close.says];
+  const digests = new Map(run.served.get(manifest.cohort).map((task) => [state.commits.get(task).digest, task]));
+  const ordered = [...digests.keys()].sort().map((digest) => digests.get(digest));
+  const opened = rows.map(({ value }) => value.result.task);
+  agree("result.lines", `${RESULTS}: the tasks of run ${line.run}`, ordered, opened);
+  let last = -1;
+  for (const { where, value } of rows) {
+    requireResult(release, where, value);
+    if (value.position <= last)
+      throw disagreement("result.lines", `${where}: $.position`, `above ${last}`, value.position);
+    last = value.position;
+    const bound = await leafHash(await commitment("result", asBytes(value.result), fromHex(value.salt)));
+    const top = fromHex(score.results_root);
+    try {
+      await verifyInclusion(bound, value.position, score.count, value.proof.map(fromHex), top);
+    } catch (error) {
+      throw error instanceof No ? disagreement("result.bound", where, top, error.message) : error;
+    }
   }
-  if (!(await opens("run-open", line.opening, line.salt, open.digest))) {
-    throw new No(`the opening of run ${line.run} does not open ${open.digest} at leaf ${open.index}`);
-  }
-  const scored = close.kind === "score";
-  if ((line.totals !== null) !== scored || (line.totals_salt !== null) !== scored) {
-    throw new No(`run ${line.run} must open totals exactly if it was scored`);
-  }
-  return { line, open, close, scored };
+  const results = rows.map(({ value }) => value.result);
+  const totals = totalsOf(line.run, manifest.cohort, results);
+  agree("result.totals", `${RUNS}: $.totals of run ${line.run}`, totals, line.totals);
+  const stated = score.totals.find(({ cohort }) => cohort === manifest.cohort).commitment;
+  const where = `${RUNS}: run ${line.run}`;
+  await requireOpens("result.totals", "totals", asBytes(totals), line.totals_salt, stated, where);
 }
 
-async function results(found) {
-  const rows = await readLines(found, "results.jsonl", RESULT_LINE);
-  const scored = found.runs.filter((run) => run.scored);
-  const broken = new Set(
-    found.history.of("withdraw").flatMap(({ name, says }) => (says.cause === "broken" ? [name] : [])),
-  );
-  let at = 0;
-  for (const run of scored) {
-    const end = rows.findIndex((row, place) => place >= at && row.run !== run.line.run);
-    const own = rows.slice(at, end < 0 ? rows.length : end);
-    await requireResults(found, run, own);
-    const left = own.map((row) => row.result).filter((result) => !broken.has(result.task));
-    run.counted = totalsOf(run.line.run, found.manifest.cohort, left); // without what was broken
-    at += own.length;
+function requireResult({ manifest, tasks, withdrawn }, where, { run, result }) {
+  agree("result.of", `${where}: $.result.run`, run, result.run);
+  agree("result.of", `${where}: $.result.cohort`, manifest.cohort, result.cohort);
+  const task = tasks.get(result.task) ?? withdrawn.get(result.task);
+  const fields = [result.category, result.max_steps];
+  if (task)
+    agree("result.of", `${where}: $.result.category and $.result.max_steps`, [task.category, task.maxSteps], fields);
+  if (result.passed) {
+    agree("result.passed", `${where}: $.result.verdict`, "true", result.verdict);
+    if (result.calls > result.max_steps)
+      throw disagreement("result.passed", `${where}: $.result.calls`, `0 to ${result.max_steps}`, result.calls);
   }
-  if (at < rows.length)
-    throw new No(
-      `line ${at + 1} of results.jsonl is of run ${rows[at].run}, which has no score here or stands elsewhere`,
-    );
-  return `${rows.length} results of ${scored.length} runs were bound in time, are all there, and give the totals`;
+  if (result.unlisted > result.calls)
+    throw disagreement("result.calls", `${where}: $.result.unlisted`, `0 to ${result.calls}`, result.unlisted);
 }
 
-async function requireResults(found, run, rows) {
-  const { history, manifest } = found;
-  const {
-    line: { run: number },
-    open,
-    close,
-  } = run;
-  const cohorts = open.says.cohorts;
-  const served = cohorts.reduce((sum, name) => sum + history.members(name, open.index).length, 0);
-  if (close.says.count !== served)
-    throw new No(`run ${number} was served ${served} tasks, its score binds ${close.says.count} results`);
-  const totals = close.says.totals
-    .map((item) => item.cohort)
-    .sort()
-    .join();
-  if (totals !== [...cohorts].sort().join())
-    throw new No(`the score of run ${number} has not one total for each of its cohorts`);
-  const [got, wanted] = [
-    rows.map((row) => row.result.task).sort(),
-    [...history.members(manifest.cohort, open.index)].sort(),
-  ];
-  if (got.join() !== wanted.join()) {
-    const odd =
-      wanted.find((task) => !got.includes(task)) ?? got.find((task) => !wanted.includes(task)) ?? "a task twice";
-    throw new No(`run ${number} must open one result for each task of ${manifest.cohort}: see ${odd}`);
-  }
-  requireTreeOrder(history, number, rows);
-  for (const row of rows) await requireResult(found, row, close.says);
-  await requireTotals(manifest.cohort, run, rows);
-}
-
-function requireTreeOrder(history, number, rows) {
-  const places = rows.map((row) => [history.commits.get(row.result.task).digest, row.position]);
-  const rising = places.every(
-    ([key, at], place) => place === 0 || (places[place - 1][0] < key && places[place - 1][1] < at),
-  );
-  if (!rising) throw new No(`the results of run ${number} are not in the order of their tasks' commitments`);
-}
-
-async function requireResult(
-  { tasks, withdrawn, manifest },
-  { run, position, result, salt, proof },
-  { count, results_root: root },
-) {
-  const who = `the result of run ${run} on ${result.task}`;
-  if (result.run !== run || result.cohort !== manifest.cohort)
-    throw new No(`${who} says that it is of run ${result.run} on ${result.cohort}`);
-  const task = [...tasks, ...withdrawn].find((one) => one.id === result.task);
-  if (task && (result.category !== task.category || result.max_steps !== task.maxSteps)) {
-    throw new No(`${who} says ${result.category} with ${result.max_steps} steps, the task says otherwise`);
-  }
-  if (result.passed && result.verdict !== "true") throw new No(`${who} is passed with the verdict ${result.verdict}`);
-  if (result.calls < result.unlisted || (result.passed && result.calls > result.max_steps)) {
-    throw new No(
-      `${who} is ${result.passed ? "passed" : "failed"} with ${result.calls} calls, ` +
-        `${result.unlisted} of them unlisted, of at most ${result.max_steps}`,
-    );
-  }
-  const bound = await commitment("result", utf8(canonical(result)), fromHex(salt));
-  try {
-    await verifyInclusion(await leafHash(bound), position, count, proof.map(fromHex), fromHex(root));
-  } catch (error) {
-    throw error instanceof No ? new No(`${who} is not under the results root ${root}: ${error.message}`) : error;
-  }
-}
-
-async function requireTotals(cohort, { line, close }, rows) {
-  const sums = totalsOf(
-    line.run,
-    cohort,
-    rows.map((row) => row.result),
-  );
-  const odd = Object.keys(sums).find((key) => sums[key] !== line.totals[key]);
-  if (odd)
-    throw new No(`the results of run ${line.run} give ${odd} = ${sums[odd]}, its totals say ${line.totals[odd]}`);
-  const promised = close.says.totals.find((item) => item.cohort === cohort).commitment;
-  if (!(await opens("totals", line.totals, line.totals_salt, promised))) {
-    throw new No(`the totals of run ${line.run} do not open ${promised} at leaf ${close.index}`);
-  }
+/** Show the figures of a run with and without what was withdrawn as broken after its score. */
+function doubtWithdrawn(release, { line, run, counted }) {
+  const served = run.served.get(release.manifest.cohort);
+  const after = release.retired.withdrawals.filter(({ leaf }) => leaf.index > run.close.index);
+  if (!after.some(({ leaf }) => release.broken.has(leaf.name) && served.includes(leaf.name))) return;
+  const where = `the figures of run ${line.run}; the effect on ranks is pending until ${lastMonth(run)}`;
+  doubt(release, "doubt.withdrawn", where, { with: figuresOf(line.totals) }, { without: figuresOf(counted) });
 }
 
 /** Sum up the results of one run on one cohort; the sum of calls / max_steps over passed tasks is exact. */
@@ -282,8 +157,8 @@ function rate([top, bottom], whole) {
   if (whole === 0) return null;
   const [part, by] = [top * PLACES, bottom * BigInt(whole)];
   const [down, twice] = [part / by, (part % by) * 2n];
-  const found = twice > by || (twice === by && down % 2n === 1n) ? down + 1n : down;
-  return `${found / PLACES}.${String(found % PLACES).padStart(4, "0")}`;
+  const rounded = twice > by || (twice === by && down % 2n === 1n) ? down + 1n : down;
+  return `${rounded / PLACES}.${String(rounded % PLACES).padStart(4, "0")}`;
 }
 
 function figuresOf(totals) {
@@ -296,42 +171,76 @@ function figuresOf(totals) {
   };
 }
 
-async function figures(found) {
-  const { month, cohort } = found.manifest;
-  const rows = found.runs
-    .filter((run) => run.scored)
-    .map(({ line: { run, opening }, counted }) => ({
-      run,
-      submitter: opening.submitter,
-      attempt: opening.attempt,
-      totals: counted,
-      figures: figuresOf(counted),
-    }));
-  await requireSame(found, "aggregate.json", { month, cohort, runs: rows });
-  const stated = found.retired.says.tasks;
-  await requireSame(found, "attestation.json", {
-    _type: TYPE,
-    subject: stated.map((task) => ({ name: task.id, digest: { sha256: task.sha256 } })),
-    predicateType: "urn:quarterturn:tasks:v1",
-    predicate: { month, cohort },
+async function figures(release) {
+  const { month, cohort } = release.manifest;
+  const scored = release.runs.filter(({ counted }) => counted);
+  const rows = scored.map(({ line: { run, opening: { submitter, attempt } }, counted }) => {
+    return { run, submitter, attempt, totals: counted, figures: figuresOf(counted) };
   });
-  return `the figures of ${rows.length} runs on ${cohort} are those that follow from the results`;
+  const subject = [...release.tasks].map(([name, task]) => ({ name, digest: { sha256: task.sha256 } }));
+  const statement = { _type: TABLES.type, subject, predicateType: TABLES.attested, predicate: { month, cohort } };
+  await requireSame(release, AGGREGATE, asBytes({ month, cohort, runs: rows }));
+  await requireSame(release, ATTESTATION, asBytes(statement));
+  await requireSame(release, README, utf8(readme(release.manifest)));
+  const without = release.broken.size ? `, without ${release.broken.size} broken tasks` : "";
+  return `the figures of ${rows.length} runs on ${cohort} follow from the results${without}`;
 }
 
-async function requireSame(found, name, document) {
-  const [is, expected] = [await readListed(found, name), utf8(canonical(document))];
-  if (same(is, expected)) return;
-  const at = expected.findIndex((byte, place) => byte !== is[place]);
-  throw new No(`${name} differs at byte ${at < 0 ? expected.length : at} from what was opened`);
+/** Write the README that a manifest asks for. */
+function readme(manifest) {
+  const { text, rows, hint } = TABLES.readme;
+  const names = [...Object.keys(manifest.files), MANIFEST, "log/"];
+  const table = rows.filter(([name]) => names.includes(name)).map(([name, what]) => `| \`${name}\` | ${what} |\n`);
+  const fields = { ...manifest, rows: table.join(""), hint: names.includes("verify.html") ? hint : "" };
+  return text.replace(/\{\{|\}\}|\{([a-z]+)\}/g, (match, name) => (name ? fields[name] : match[0]));
 }
 
-/** A full score needs every cohort of its run. */
-async function fullScore(found) {
-  const months = found.runs.filter((run) => run.scored).flatMap((run) => run.open.says.cohorts);
-  const last = months
-    .map((name) => name.slice("cohort-".length))
-    .sort()
-    .at(-1);
-  if (last === undefined || last <= found.manifest.month) return "no cohort of these runs is still private";
-  throw new Pending(`full scores need cohorts that are still private, until ${last}`);
+async function requireSame(release, name, expected) {
+  const found = await readListed(release, name);
+  if (same(found, expected)) return;
+  const at = firstDifference(expected, found);
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const [wanted, rest] = [expected, found].map((bytes) => decoder.decode(bytes.subarray(at)));
+  throw disagreement("figures.files", `${name}: from byte ${at} on`, wanted, rest);
+}
+
+/** Check that as many results were chosen to be judged again as the promised seed chooses. */
+async function spotCheck(release) {
+  const { state, retired, log, manifest } = release;
+  const [at, says] = [retired.leaf.index, retired.leaf.says.spot_check];
+  if (!says) return [`the set of ${manifest.month} promises no spot check`, "not asked"];
+  const isBound = (run) => run.set === retired.set && isScored(run) && run.close.index < at;
+  const bound = [...state.runs.values()].filter(isBound);
+  const top = await log.tree.root(1 + Math.max(0, ...bound.map(({ close }) => close.index)));
+  const tasksOf = ({ served }) => [...served.values()].flat();
+  const results = bound.flatMap((run) => tasksOf(run).map((task) => [run.open.says.run, task]));
+  let count = 0;
+  for (const [run, task] of results) if (await isChosen(fromHex(says.seed), top, run, task)) count += 1;
+  const { chosen, judged, differed } = says;
+  agree("spot_check.chosen", `leaf ${at}: $.predicate.spot_check.chosen`, count, chosen);
+  if (differed) doubt(release, "doubt.differed", `leaf ${at}: $.predicate.spot_check.differed`, 0, differed);
+  const left = judged < chosen ? ` and ${chosen - judged} could not be` : "";
+  return (
+    `the promised seed chooses ${chosen} of the month's ${results.length} results; the operator says ` +
+    `that ${judged} were judged again${left}, and that ${differed} came out otherwise`
+  );
+}
+
+/** Say whether a result is judged again: see `spot_check.py`. */
+async function isChosen(seed, top, run, task) {
+  const mark = await commitment("spot-check", joined(top, utf8(`\n${run}/${task}`)), seed);
+  return BigInt(`0x${hex(mark.subarray(0, 8))}`) * ONE_IN < 1n << 64n;
+}
+
+/** Say until when a full score is pending: it needs every cohort of its run. */
+async function fullScore({ runs, manifest }) {
+  const last = new Map();
+  for (const { run } of runs.filter((opened) => isScored(opened.run))) {
+    const { month } = run.open.says;
+    last.set(month, [lastMonth(run), last.get(month) ?? ""].sort()[1]);
+  }
+  const waiting = [...last].filter(([, until]) => until > manifest.month).sort();
+  if (!waiting.length) return "no cohort of these runs is private: with earlier releases all is open";
+  const months = waiting.map(([month, until]) => `${month} pending until ${until}`).join(", ");
+  return [`full scores need cohorts that are still private: ${months}`, "pending"];
 }

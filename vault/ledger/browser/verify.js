@@ -1,6 +1,7 @@
 // verify.html: a release from a disk, checked without asking anybody anything.
 
-const YES = "Yes: this release opens what was promised, fixed before it was used, and its figures follow from it.";
+const HOLDS = "this release opens what was promised, fixed before it was used, and its figures follow from it.";
+const TITLES = { yes: `Yes: ${HOLDS}`, "yes with doubts": `Yes, with doubts: ${HOLDS}` };
 const OTHER_LOG = "That everybody was shown this log: compare its size and its root with what others were shown.";
 const YOUR_KEY = "That the key is the operator's: it is the one that you gave.";
 
@@ -10,7 +11,7 @@ const YOUR_KEY = "That the key is the operator's: it is the one that you gave.";
  * @returns {Map<string, File>}
  */
 function filesOfRelease(found) {
-  const manifests = found.map(([path]) => path).filter((path) => path === MANIFEST || path.endsWith(`/${MANIFEST}`));
+  const manifests = found.map(([path]) => path).filter((path) => `/${path}`.endsWith(`/${MANIFEST}`));
   if (manifests.length !== 1) {
     throw new No(
       `there are ${manifests.length} manifests in what was given: give the folder of one release, Historical-YYYY-MM`,
@@ -34,48 +35,46 @@ async function verifyFiles(files, key, previous) {
     return bytesOf(files.get(name), name);
   };
   const size = (name) => files.get(name).size;
-  const found = { names: [...files.keys()].sort(), read, size, key, previous };
-  const steps = await checkRelease(found);
-  return { steps, found };
+  const release = { names: [...files.keys()].sort(), read, size, key, previous };
+  return { report: await checkRelease(release), release };
 }
 
-/** @param {Case} found @returns {Book} */
-function bookOf(found) {
+/** @param {Release} release @returns {Book} */
+function bookOf(release) {
   return {
-    log: found.log,
-    history: found.history,
+    log: release.log,
+    state: release.state,
     unproved: [OTHER_LOG, YOUR_KEY],
     prove: async (index) => `Leaf ${index} is in it: the whole tree was rebuilt from its leaves.`,
-    release: async (entry) => (entry.index === found.retired.index ? found : null),
+    release: async (retired) => (retired === release.retired ? release : null),
   };
 }
 
-/** @param {{number: number, name: string, state: string, told: string}[]} steps @returns {HTMLElement} */
-function stepsElement(steps) {
-  const bad = steps.find((step) => step.state === "failed" || step.state === "cannot tell");
-  const [verdict, word] = { failed: ["no", "No"], "cannot tell": ["cannot-tell", "Cannot tell"] }[bad?.state] ?? [
-    "yes",
-  ];
-  const title = bad ? `${word}, at step ${bad.number}, ${bad.name}` : YES;
-  return element(
-    "div",
-    { class: `answer ${verdict}` },
-    element("h2", {}, title),
-    element("ol", {}, ...steps.map(stepElement)),
-    element("h3", {}, "What this does not prove"),
-    listing([BEFORE_ANY_EYES, MEASURED, NO_CLOCK, OTHER_LOG, YOUR_KEY]),
-  );
+/** @param {Report} report @returns {HTMLElement} */
+function reportElement({ answer, steps, doubts }) {
+  const bad = steps.find(({ error }) => error);
+  const title = TITLES[answer] ?? `${answer === "no" ? "No" : "Cannot tell"}, at step ${bad.number}, ${bad.name}`;
+  const parts = [element("h2", {}, title), element("ol", {}, ...steps.map(stepElement))];
+  const listed = element("ol", { id: "doubts" }, ...doubts.map(doubtElement));
+  if (doubts.length) parts.push(element("h3", {}, "Doubts"), listed);
+  const unproved = listing([BEFORE_ANY_EYES, MEASURED, NO_CLOCK, OTHER_LOG, YOUR_KEY]);
+  const attributes = { class: `answer ${answer.replaceAll(" ", "-")}` };
+  return element("div", attributes, ...parts, element("h3", {}, "What this does not prove"), unproved);
 }
 
-function stepElement({ number, name, state, told }) {
-  const sentence = told ? `: ${told}` : "";
-  return element(
-    "li",
-    { value: String(number), class: state.replaceAll(" ", "-") },
-    element("strong", {}, name),
-    ` \u2013 ${state}${sentence}`,
-  );
+/** @param {Step} step @returns {HTMLElement} */
+function stepElement({ number, name, state, proved, error }) {
+  const [sentence, lines] = error ? [error.message, evidenceLines(error)] : [proved, []];
+  const text = ` \u2013 ${state}${sentence && `: ${sentence}`}`;
+  const attributes = { value: String(number), class: state.replaceAll(" ", "-") };
+  return element("li", attributes, element("strong", {}, name), text, ...lines.map(evidenceElement));
 }
+
+/** @param {Doubt} doubt @returns {HTMLElement} */
+const doubtElement = (doubt) => element("li", {}, doubt.sentence, ...evidenceLines(doubt).map(evidenceElement));
+
+/** @param {string} line @returns {HTMLElement} */
+const evidenceElement = (line) => element("div", { class: "evidence" }, line);
 
 /**
  * Read what was dropped, folders included. Chromium refuses its older interface to pages from a disk, and others have
@@ -155,8 +154,8 @@ async function attemptFiles(given, key, older) {
     return null;
   });
   if (!outcome) return { shown: answerElement(answer), book: null };
-  const whole = outcome.steps.every(({ state }) => ["proved", "pending", "not asked"].includes(state));
-  return { shown: stepsElement(outcome.steps), book: whole ? bookOf(outcome.found) : null };
+  const { report, release } = outcome;
+  return { shown: reportElement(report), book: TITLES[report.answer] ? bookOf(release) : null };
 }
 
 startVerifier();
