@@ -189,7 +189,7 @@ class Month:
         self.publish()
 
     def reserve(self, live: set[str]) -> dict[str, list[str]]:
-        rest = [task for task in self.spares if task not in live | self.left]
+        rest = sorted((task for task in self.spares if task not in live | self.left), key=self.promised)
         strata = {"/".join(words): [t for t in rest if self.places[t] == at] for at, words in enumerate(STRATA)}
         spare = {self.places[task] for task in self.spares} | {0}
         return {
@@ -453,12 +453,12 @@ class Month:
         self.open_run(8)
         self.score(7)
         self.abort(8)
-        self.withdraw_broken(second, self.spares[3])
+        self.withdraw_broken(second, self.spares[4])
         self.open_run(9, judge=JUDGE_DIGEST)
         self.score(9)
         self.open_run(10, track="endpoint", cohorts=["cohort-2027-02"])
         self.score(10)
-        self.withdraw(self.spares[4], None)
+        self.withdraw(self.spares[3], None)
         self.check_month()
         self.keys = [key.vkey for key in self.writer.verifiers]
         return self

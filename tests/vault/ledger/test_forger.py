@@ -1,13 +1,154 @@
-"""Tests of the audit against an operator who holds all keys: no lie passes in silence."""
+"""Tests of the audit against an operator who holds all keys: no lie passes in silence, and no change of a field.
+
+A change of an honest history that no release's audit refuses or doubts is the operator's word, and `OPERATORS_WORD`
+says why; a change that becomes one, or that is one no more, fails the test.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from vault.ledger.audit.report import AuditReport
 from vault.ledger.audit.verify import audit
+from vault.ledger.statements.rules import RULES
 
+from .conftest import Month
+from .forger import CHANGES, Forger, History
 from .lies import DECEMBER, LIES, WITNESSED
 
 pytestmark = pytest.mark.slow
+
+ORDER = "order within a month, as long as nothing that follows from it changes, where no witness cosigns"
+EARLY = "when a commitment was made, as long as it was before its set"
+PRIVATE = "what was committed to is opened when its cohort retires"
+MEASURED = "what was measured; it was fixed before the task was opened, and adds up"
+GRAMMARS = "which grammars are public"
+TEXT = "what a task says, as long as it was committed to before a run"
+FUTURE = "which tasks are kept in reserve, as long as the next one is used"
+
+OPERATORS_WORD = {
+    "commit": {
+        "commit $.predicate.provenance: change": "opened where it tells nothing of other tasks",
+        "commit $.predicate.public_grammar: change": GRAMMARS,
+        "commit $.predicate.public_grammar: exchange": GRAMMARS,
+        "commit of a private task $.subject[].digest.hmac-sha256: change": PRIVATE,
+        "commit of a private task $.predicate.provenance: change": PRIVATE,
+        "commit of a private task $.predicate.public_grammar: change": GRAMMARS,
+        "commit of a private task $.predicate.public_grammar: exchange": GRAMMARS,
+        **{f"commit: move {place}": EARLY for place in (
+            "after commit", "before commit", "before run-open", "before score", "before abort", "before retire",
+        )},
+        **{f"commit of a private task: move {place}": EARLY for place in (
+            "before commit", "before run-open", "before score", "before retire", "before withdraw", "before key",
+        )},
+    },
+    "set": {
+        "set $.predicate.cohorts[]: exchange": "the order of a set's cohorts, which says nothing: they retire by month",
+        "set $.predicate.cohorts[].tasks[]: exchange": "the order in which a cohort is first promised",
+        "set $.predicate.reserve.*: drop": FUTURE,
+        "set $.predicate.reserve.*: rename": PRIVATE,
+        "set $.predicate.reserve.*[]: drop": FUTURE,
+        "set $.predicate.reserve.*[]: exchange": FUTURE,
+        "set $.predicate.counts.unseen: change": "which skeletons were seen: tags of private tasks are sealed",
+        "set $.predicate.servers.*: change": "which servers tasks run on; a release carries no server",
+        "set $.predicate.next_draw: change": "the seed of a draw whose tasks are still private",
+        "set $.predicate.month_key: drop": "the key of the month's files, which stand beside the release",
+        "set $.predicate.month_key: change": "the key of the month's files, which stand beside the release",
+        "set $.predicate.access_log: drop": "the access log, until a set states how long it is",
+        "set $.predicate.access_log.entries: change": "how long the access log is, as long as it does not shrink",
+        "set $.predicate.access_log.commitment: change": "the access log is opened to whom the operator chooses",
+        "set $.predicate.access_log.commitment: exchange": "the access log is opened to whom the operator chooses",
+    },
+    "run-open": {
+        "run-open $.predicate.cohorts[]: exchange": "the order of an aborted run's cohorts, which says nothing",
+        "run-open $.predicate.checkpoint.size: change": "which head of the set a run names, of those before it",
+        "run-open $.predicate.judge: drop": "whether a run is judged by a model",
+        "run-open $.predicate.judge: add": "whether a run is judged by a model",
+        **{f"run-open: move {place}": ORDER for place in (
+            "after run-open", "before run-open", "before score", "before withdraw",
+        )},
+    },
+    "score": {
+        "score $.predicate.totals[].commitment: change": PRIVATE,
+        **{f"score: move {place}": ORDER for place in (
+            "after run-open", "after score", "after abort", "after withdraw", "after key", "before withdraw",
+        )},
+    },
+    "abort": {
+        "abort $.predicate.reason: change": "why a run was aborted; its results would count nowhere",
+        **{f"abort: move {place}": ORDER for place in (
+            "after run-open", "before score", "after score", "after withdraw",
+        )},
+    },
+    "retire": {
+        "retire $.predicate.spot_check.judged: exchange": "how many of the chosen results could be judged again",
+        "retire: move after commit": ORDER,
+    },
+    "withdraw": {
+        "withdraw $.predicate.reason: change": "free text",
+        "withdraw $.predicate.reason: exchange": "free text",
+        **{f"withdraw: move {place}": ORDER for place in (
+            "before run-open", "after run-open", "before score", "after score", "before abort", "after key",
+            "before withdraw", "before key",
+        )},
+    },
+    "key": {
+        "key $.predicate.new: change": "which key is the new one; an auditor takes it from elsewhere",
+        "key: drop": "whether the key was changed; an auditor takes the keys from elsewhere",
+        **{f"key: move {place}": "when the key was changed: each head is signed by the key of its size" for place in (
+            "before commit", "after commit", "before set", "after set", "before run-open", "after run-open",
+            "before score", "after score", "before abort", "after abort", "before retire", "after retire",
+            "before withdraw", "after withdraw",
+        )},
+    },
+    "tasks.jsonl": {"tasks.jsonl $.goal: change, bound": TEXT},
+    "withdrawn.jsonl": {
+        "withdrawn.jsonl $.goal: change, bound": TEXT,
+        "withdrawn.jsonl $.goal: exchange, bound": TEXT,
+        "withdrawn.jsonl $.max_steps: change, bound": "the limit of a task that was never served",
+    },
+    "openings.jsonl": {"openings.jsonl $.provenance: change, bound": "where a task comes from, if it was bound"},
+    "runs.jsonl": {
+        "runs.jsonl $.opening.submitter: change, bound": "whose a run is, as long as the numbers of attempts fit",
+        "runs.jsonl $.opening.submission: change, bound": "what was run; a release carries no submission",
+    },
+    "results.jsonl": {
+        **{f"results.jsonl $.result.{name}: change, bound": MEASURED for name in (
+            "verdict", "passed", "calls", "unlisted", "saw_error", "skeleton", "transcript",
+        )},
+        **{f"results.jsonl $.result.{name}: exchange, bound": MEASURED for name in (
+            "saw_error", "skeleton", "transcript",
+        )},
+    },
+    "broken.jsonl": {
+        "broken.jsonl $.answer: change": "what shows a task to be broken; whoever has the software can replay it",
+        "broken.jsonl $.state: change": "what shows a task to be broken; whoever has the software can replay it",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def forger() -> Iterator[Forger]:
+    """Give a forger of three honest months; its releases are written thousands of times, in memory if there is any."""
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        month = Month(Path(folder)).play_turns()
+        month.retire()
+        forger = Forger(History(month), Path(folder) / "forged")
+        chosen = forger.history.releases[-1].retire["predicate"]["spot_check"]["chosen"]
+        assert chosen, "the spot check chooses something, so that each of its counts can be told falsely"
+        yield forger
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_each_change_of_a_field_is_refused_or_doubted_or_the_operators_word(forger, what):
+    outcomes = [(change, forger.outcome(change)) for change in CHANGES[what](forger.history)]
+    assert {outcome for _, outcome in outcomes} <= {"yes", "the form", *RULES}
+    words = {f"{change.field}: {change.operation}" for change, outcome in outcomes if outcome == "yes"}
+    assert words == OPERATORS_WORD.get(what, {}).keys()
+    assert len(outcomes) > len(words)
 
 
 def shown(report: AuditReport) -> dict[str | None, str]:
@@ -34,9 +175,7 @@ def test_an_honest_month_that_a_witness_saw_is_believed(month):
 
 
 def test_honest_months_are_believed_with_the_doubts_that_withdrawals_raise(month):
-    chosen = month.play_turns().retirement["spot_check"]["chosen"]
-    assert chosen == 1, "so that each count of the spot check can be told falsely"
-    month.retire()
+    month.play_turns().retire()
     answers = {
         folder.name: (report.answer, [doubt.rule for doubt in report.doubts], report.failed)
         for folder in sorted(month.folder.glob("Historical-*"))
