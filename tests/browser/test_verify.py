@@ -20,7 +20,10 @@ from vault.ledger.statements import jcs
 from vault.ledger.statements.results import figures, totals_of
 
 from ..vault.builders import edwards
+from ..vault.ledger.bad_releases import BAD, bad_release
 from ..vault.ledger.conftest import Month
+from ..vault.ledger.freeze import GOOD as PLAYED
+from ..vault.ledger.freeze import key_file
 from ..vault.ledger.lies import LIES
 from ..vault.weak_points import AGAIN, SECOND, SMALL, encoded, vkeys, weak
 
@@ -28,7 +31,6 @@ pytestmark = pytest.mark.slow
 
 VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
 GOOD, CHANGED, LEFT = (VECTORS / name / "Historical-2026-12" for name in ("good", "key-changed", "withdrawn"))
-BAD = json.loads((VECTORS / "bad.json").read_text())
 KEY, KEYS = (VECTORS / "log.vkey").read_text().strip(), (VECTORS / "key-changed" / "log.vkey").read_text()
 
 
@@ -74,7 +76,7 @@ def test_a_release_across_a_change_of_the_key_needs_both_keys(check_in_page):
 
 def test_a_folder_may_be_dropped(check_in_page, drop, tmp_path):
     page = check_in_page(GOOD)
-    folder = put_together("unlisted-file", tmp_path / "release")
+    folder, _ = bad_release("unlisted-file", tmp_path / "release")
     drop(page, "#release", folder)
     page.wait_for_selector("#steps .answer.no")
     assert page.locator("#steps h2").inner_text() == "No, at step 1, files"
@@ -92,21 +94,13 @@ def test_a_folder_may_be_dropped_where_a_browser_has_the_older_interface_alone(p
     page.wait_for_selector("#steps .answer.yes")
 
 
-def put_together(name, folder):
-    """Write a bad release into a folder."""
-    shutil.copytree(VECTORS / BAD[name].get("of", "good") / GOOD.name, folder)
-    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
-    for path in BAD[name]["without"]:
-        (folder / path).unlink()
-    return folder
-
-
 def test_a_bad_release_is_refused_and_not_asked_about(check_in_page, tmp_path):
     for name in ("flipped-bit", "altered-figures"):
-        page = check_in_page(put_together(name, tmp_path / name))
+        folder, keys = bad_release(name, tmp_path / name)
+        page = check_in_page(folder)
         title = page.locator("#steps h2").inner_text()
         assert title.startswith("No, at step")
-        assert title.endswith(f", {BAD[name]['step']}")
+        assert title.endswith(f", {audit(folder, keys.read_text().split()).failed.name}")
         assert page.locator("li.failed").count() == 1
         assert page.locator("#ask").is_hidden()
         assert "not-reached" in states(page).values()
@@ -224,12 +218,12 @@ def in_base64(data):
 
 
 def test_every_release_is_refused_at_the_step_of_the_audit(parts, tmp_path):
-    keys = {"good": KEY, "key-changed": KEYS, "variants": KEY, "withdrawn": KEY, "spot-checked": KEY}
-    releases = [(VECTORS / base / GOOD.name, base, None) for base in keys]
-    releases += [(put_together(name, tmp_path / name), bad.get("of", "good"), bad["step"]) for name, bad in BAD.items()]
-    for folder, base, refused_at in releases:
-        ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], keys[base]])
-        assert step == refused_at, (folder.name, told)
+    releases = [(VECTORS / name / GOOD.name, key_file(name)) for name in PLAYED]
+    releases += [bad_release(name, tmp_path / name) for name in BAD]
+    for folder, keys in releases:
+        failed = audit(folder, keys.read_text().split()).failed
+        ((*_, step, told),) = parts(CHECK, [in_base64(bytes_of(folder)), [], keys.read_text()])
+        assert step == (failed and failed.name), (folder.name, told)
 
 
 def test_every_lie_is_refused_in_the_words_of_the_audit(parts, tmp_path):

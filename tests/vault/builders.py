@@ -1,7 +1,6 @@
 """Builders that the vault's tests share: keys, changed files, flipped bits and frozen releases."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +21,6 @@ from vault.ledger.signatures.note import Signer, line
 ORIGIN = "bench.example/log"
 VECTORS = Path(__file__).parents[1] / "vectors" / "ledger"
 RELEASE = "Historical-2026-12"
-BAD = json.loads((VECTORS / "bad.json").read_text())
 
 RESULT_ROW = {
     "run": 1,
@@ -119,13 +117,3 @@ def refused(report: AuditReport, why: str, *words: str) -> None:
     text = f"{failed.detail} {json.dumps(failed.evidence.as_json()) if failed.evidence else ''}"
     for word in words:
         assert word in text, (word, text)
-
-
-def bad_release(name: str, to: Path) -> tuple[Path, Path]:
-    """Copy one of the frozen bad releases; give its folder and the file of the keys for its audit."""
-    base = VECTORS / BAD[name].get("of", "good")
-    folder, keys = shutil.copytree(base / RELEASE, to), base / "log.vkey"
-    shutil.copytree(VECTORS / "bad" / name, folder, dirs_exist_ok=True)
-    for path in BAD[name]["without"]:
-        (folder / path).unlink()
-    return folder, keys if keys.exists() else VECTORS / "log.vkey"

@@ -11,7 +11,8 @@ import pytest
 from vault.ledger.audit.single_file import write
 from vault.ledger.audit.verify import audit
 
-from ..builders import BAD, RELEASE, VECTORS, bad_release
+from ..builders import RELEASE, VECTORS
+from .bad_releases import BAD, bad_release
 from .lies import LIES
 
 pytestmark = pytest.mark.slow
