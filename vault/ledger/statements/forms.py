@@ -98,5 +98,5 @@ def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: s
             require_form(inner, value[name.rstrip("?")], f"{path}.{name.rstrip('?')}")
         elif name[-1] != "?":
             raise Malformed(f"{path}.{name} is missing", where=f"{path}.{name}")
-    if strange := sorted(value.keys() - form.keys() - {name.rstrip("?") for name in form}):
+    if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
         raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
