@@ -4,6 +4,7 @@ import pytest
 
 from vault.errors import Malformed
 from vault.ledger.statements import results
+from vault.ledger.statements.forms import require_form
 
 from ..builders import RESULT_ROW
 
@@ -20,7 +21,7 @@ def test_totals_add_up_exactly():
         "run": 1, "cohort": "cohort-2026-12", "attempted": 4, "passed": 2, "unknown": 1, "efficiency_sum": "49/36",
         "calls": 28, "unlisted": 4, "recovery_seen": 2, "recovery_passed": 1,
     }  # fmt: skip
-    results.TOTALS(totals, "$")
+    require_form(results.TOTALS, totals, "$")
     assert results.figures(totals) == {
         "success_rate": "0.5000",
         "efficiency": "0.6806",
@@ -41,7 +42,7 @@ def test_results_are_ordered_by_their_tasks_commitments():
 
 
 @pytest.mark.parametrize("change", [{"passed": 1}, {"calls": -1}, {"calls": True}, {"verdict": "maybe"}, {"more": 1}])
-def test_results_of_another_shape(change):
-    results.RESULT(RESULT_ROW, "$")
+def test_results_of_another_form(change):
+    require_form(results.RESULT, RESULT_ROW, "$")
     with pytest.raises(Malformed):
-        results.RESULT(RESULT_ROW | change, "$")
+        require_form(results.RESULT, RESULT_ROW | change, "$")
