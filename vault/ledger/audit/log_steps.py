@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.audit.audit_state import AuditState, Outcome
@@ -82,8 +83,8 @@ def check_leaves(case: AuditState) -> Outcome:
         there = name if name in present else None
         raise disagreement("file.listed", f"{LOG}/{name}", f"the files of {size} leaves", there)
     sizes = {int(name[len(KEPT) + 1 :]) for name in kept if name[len(KEPT) + 1 :].isdecimal()}
-    if case.previous:
-        sizes.add(Checkpoint.parse(take_apart(case.previous)[0]).size)
+    with suppress(VaultError):  # what is no checkpoint is refused where it is compared
+        sizes.add(Checkpoint.parse(take_apart(case.previous or "")[0]).size)
     case.log, case.roots, frontier = LogState(case.head.origin), {}, Frontier()
     for index, width in bundles_of(size):
         path = entries_path(index, width)
