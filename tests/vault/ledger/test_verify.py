@@ -11,9 +11,9 @@ from vault.ledger.audit.verify import STEPS, audit
 from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.note import Signer
-from vault.ledger.statements.jcs import canonical
 
 from ..builders import refused, signer, turned
+from .bad_releases import edited
 
 pytestmark = pytest.mark.slow
 
@@ -37,16 +37,6 @@ def without_reserve(month):
     return month.begin()
 
 
-def rewrite(name, change):
-    """Edit each line of a file, and let the operator bind the result as if it were true."""
-
-    def edit(files):
-        rows = [json.loads(line) for line in files[name].splitlines()]
-        files[name] = b"".join(canonical(row) + b"\n" for row in change(rows) or rows)
-
-    return edit
-
-
 # -- the honest month -------------------------------------------------------------------------------------------------
 
 
@@ -57,7 +47,8 @@ def test_an_honest_month_is_proved_and_its_full_score_is_pending(played):
     assert report.pending == "2027-03"
     states = {step.name: step.state for step in report.steps if step.state != "proved"}
     assert states == {"consistency": "not asked", "full score": "pending", "spot check": "not asked"}
-    assert len(report.caveats) == 4
+    assert (report.answer, report.doubts) == ("yes", [])
+    assert len(report.caveats) == 5
     assert json.loads(json.dumps(report.as_json()))["failed"] is None
 
 
@@ -73,7 +64,7 @@ def test_a_checkpoint_that_was_kept_from_any_moment_is_extended(played):
     for kept in sorted((played.folder / "log/checkpoints").iterdir()):
         report = audit(folder, played.keys, kept.read_text())
         assert report.ok
-        assert f"older checkpoint of size {kept.name}" in report.steps[12].proved
+        assert report.steps[11].proved == f"the tree of 16 leaves extends the older one of {kept.name}"
 
 
 def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(live):
@@ -84,14 +75,18 @@ def test_a_withdrawn_task_is_refilled_with_the_next_of_its_reserve(live):
     live.score(1, served_before)
     live.open_run(2)
     live.score(2)
-    report = audit(live.retire(), live.keys)
-    assert report.ok, report.failed
-    promise = report.steps[list(STEPS).index("promise")]
-    assert "1 were withdrawn" in promise.proved
-    assert "review" in promise.proved
+    folder = live.retire()
+    report = audit(folder, live.keys)
+    assert not report.failed, report.failed
+    assert "3 tasks open their commitments, byte for byte; 1 of them were withdrawn" in report.steps[6].proved
+    assert (report.answer, report.ok) == ("yes with doubts", False)
+    (doubt,) = report.doubts
+    assert (doubt.rule, doubt.evidence.expected, doubt.evidence.found) == ("doubt.share", "0 to 0", {gone: "leak"})
+    assert audit(folder, live.keys, accepted=[1]).ok
+    assert not audit(folder, live.keys, accepted=[2]).ok
 
 
-def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
+def test_a_leaked_task_that_was_withdrawn_is_opened_and_counts(month):
     without_reserve(month)
     month.open_run(1)
     served_before = {name: list(tasks) for name, tasks in month.cohorts.items()}
@@ -100,14 +95,70 @@ def test_a_withdrawn_task_is_opened_and_counts_in_no_figure(month):
     month.score(1, served_before)
     folder = month.retire()
     report = audit(folder, month.keys)
-    assert report.ok, report.failed
+    assert not report.failed, report.failed
     assert json.loads((folder / contents.WITHDRAWN).read_text())["id"] == gone
     assert json.loads((folder / contents.TASKS).read_text())["id"] == stays
     (run,) = json.loads((folder / contents.AGGREGATE).read_text())["runs"]
     bound = json.loads((folder / contents.RUNS).read_text())["totals"]
     assert (bound["attempted"], bound["passed"]) == (2, 1)
-    assert (run["totals"]["attempted"], run["totals"]["passed"]) == (1, 0), "what passed was the withdrawn one"
+    assert run["totals"] == bound
     assert contents.WITHDRAWN in (folder / contents.README).read_text()
+
+
+@pytest.fixture
+def broken(month):
+    """Give a month in which a task was withdrawn as broken after it was scored, with what shows that."""
+    month.begin().open_run(1)
+    before = {name: list(tasks) for name, tasks in month.cohorts.items()}
+    gone = month.cohorts[RETIRED][0]
+    month.score(1, before)
+    month.withdraw(gone, month.spares[0], cause="broken", reason="its reference solution fails")
+    return month
+
+
+def shown(month, **other):
+    """Open what shows that the task was broken."""
+    gone = next(iter(month.gone))
+    line = {"task": gone, "solution": "reference", "calls": [], "answer": None, "state": {}, "verdict": False}
+    return lambda content: replace(content, broken=[line | other])
+
+
+def test_a_task_that_was_withdrawn_as_broken_counts_in_no_figure_and_the_effect_is_a_doubt(broken):
+    folder = broken.retire(shown(broken))
+    report = audit(folder, broken.keys)
+    assert not report.failed, report.failed
+    assert "1 of them were withdrawn, 1 as broken, as is shown" in report.steps[6].proved
+    assert "without 1 broken tasks" in report.steps[9].proved
+    (run,) = json.loads((folder / contents.AGGREGATE).read_text())["runs"]
+    bound = json.loads((folder / contents.RUNS).read_text())["totals"]
+    assert (bound["attempted"], bound["passed"]) == (2, 1)
+    assert (run["totals"]["attempted"], run["totals"]["passed"]) == (1, 0), "what passed was the withdrawn one"
+    share, effect = report.doubts
+    assert (share.rule, effect.rule) == ("doubt.share", "doubt.withdrawn")
+    assert "the effect on ranks is pending until 2027-03" in effect.evidence.where
+    assert effect.evidence.expected["with"]["success_rate"] == "0.5000"
+    assert effect.evidence.found["without"]["success_rate"] == "0.0000"
+    assert audit(folder, broken.keys, accepted=[1, 2]).ok
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda month: lambda content: content, "broken.jsonl"),
+        (lambda month: shown(month, verdict=True), "$.verdict"),
+        (lambda month: shown(month, solution="mutant"), "$.verdict"),
+        (lambda month: shown(month, task=month.spares[0]), "$.task of all lines"),
+    ],
+    ids=["nothing", "a reference that passes", "a mutant that fails", "another task"],
+)
+def test_a_broken_task_that_is_not_shown_to_be_is_refused(broken, change, words):
+    why = "task.lines" if words == "broken.jsonl" else "task.broken"
+    refused(audit(broken.retire(change(broken)), broken.keys), why, words)
+
+
+def test_what_shows_that_a_leaked_task_was_broken_is_refused(live):
+    live.withdraw(live.cohorts[RETIRED][0], live.spares[0])
+    refused(audit(live.retire(shown(live)), live.keys), "task.lines", "broken.jsonl")
 
 
 def test_gaps_are_counted_as_what_was_promised(month):
@@ -117,8 +168,9 @@ def test_gaps_are_counted_as_what_was_promised(month):
     for gone in month.cohorts[RETIRED][:3]:
         month.withdraw(gone, None)
     report = audit(month.retire(), month.keys)
-    assert report.ok, report.failed
-    assert "3 were withdrawn; more than 5 % were withdrawn: review" in report.steps[7].proved
+    assert not report.failed, report.failed
+    assert "3 of cohort-2026-12 were withdrawn: see the doubts" in report.steps[6].proved
+    assert [doubt.rule for doubt in report.doubts] == ["doubt.share"]
 
 
 def test_tasks_that_left_the_reserve_are_opened_with_the_next_cohort_and_skipped_in_its_order(live):
@@ -126,9 +178,8 @@ def test_tasks_that_left_the_reserve_are_opened_with_the_next_cohort_and_skipped
     live.withdraw(spare, None)
     live.withdraw(live.cohorts[RETIRED][0], after)
     report = audit(live.retire(), live.keys)
-    assert report.ok, report.failed
-    assert "2 of them left early" in report.steps[6].proved
-    assert "1 were withdrawn" in report.steps[7].proved
+    assert not report.failed, report.failed
+    assert "2 of them were withdrawn; 1 of cohort-2026-12 were" in report.steps[6].proved
 
 
 def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(live):
@@ -162,7 +213,8 @@ def test_unlisted_file(played, name):
     (folder / name).write_text(played.keys[0])
     report = audit(folder, played.keys)
     assert report.failed
-    assert name.removeprefix("log/") in report.failed.detail
+    assert report.failed.name == "checkpoints" if "checkpoints" in name else report.failed.rule == "file.listed"
+    assert name in report.failed.evidence.where
 
 
 def test_link_in_place_of_a_file(played):
@@ -206,7 +258,7 @@ def test_no_truncation_and_no_flipped_bit_of_any_file_goes_unnoticed(played):
 
 def test_leaf_in_other_bytes_of_the_same_json(played):
     played.log("strange", json.dumps(json.loads(played.leaves[0])).encode())
-    refused(audit(played.retire(by_hand=True), played.keys), "statements", "not canonical")
+    refused(audit(played.retire(by_hand=True), played.keys), "statements", "leaf 15 is not canonical")
 
 
 @pytest.mark.parametrize("bytes_", [b"", b"{}", b"\xff", b"[" * 4000, b'{"a":NaN}', b'{"a":1,"a":1}', b'"\\ud800"'])
@@ -223,13 +275,13 @@ def test_task_committed_to_in_two_versions(month):
     month.commit(task)
     month.tasks[task] = kept
     month.state_set()
-    refused(audit(month.retire(), month.keys), "statements", task, "twice")
+    refused(audit(month.retire(), month.keys), "commit.once", f"leaf 10: {task}", "leaf 0")
 
 
 def test_cohort_that_is_quietly_forgotten(live):
     live.cohorts.pop("cohort-2027-02")
     live.state_set()
-    refused(audit(live.retire(), live.keys), "statements", "cohort-2027-02")
+    refused(audit(live.retire(), live.keys), "statements", "leaf 11")
 
 
 def test_checkpoint_of_a_fork_beside_the_log(month, new_month):
@@ -241,14 +293,14 @@ def test_checkpoint_of_a_fork_beside_the_log(month, new_month):
     folder = month.retire()
     mine = next((folder / "log/checkpoints").iterdir())
     shutil.copy(fork.folder / "log/checkpoints" / mine.name, mine)
-    refused(audit(folder, month.keys), "named checkpoints", "states the root")
+    refused(audit(folder, month.keys), "checkpoint.root", f"log/checkpoints/{mine.name}")
 
 
 def test_retirement_of_another_manifest(played):
     content = played.content()
     played.log_retirement(content, content.files(), manifest="00" * 32)
     played.write(played.folder / "bundle", content.files())
-    refused(audit(played.folder / "bundle", played.keys), "retirement", "00" * 32)
+    refused(audit(played.folder / "bundle", played.keys), "retirement.one", "00" * 32)
 
 
 def test_cohort_that_retires_twice(played):
@@ -256,7 +308,7 @@ def test_cohort_that_retires_twice(played):
     played.log_retirement(content, content.files())
     played.log_retirement(content, content.files())
     played.write(played.folder / "bundle", content.files())
-    refused(audit(played.folder / "bundle", played.keys), "statements", "not live")
+    refused(audit(played.folder / "bundle", played.keys), "retire.cohort", RETIRED)
 
 
 def test_history_that_was_rewritten_since(played, new_month):
@@ -265,67 +317,93 @@ def test_history_that_was_rewritten_since(played, new_month):
     fork.spares.reverse()
     fork.play().retire()
     kept = (fork.folder / "log/checkpoints/11").read_text()
-    refused(audit(folder, played.keys, kept), "consistency", "older checkpoint")
+    refused(audit(folder, played.keys, kept), "consistency", "the older checkpoint: the root at size 11")
 
 
 def test_bundle_that_is_older_than_what_was_kept(played):
     folder = played.retire()
     played.open_run(3)
-    refused(audit(folder, played.keys, played.writer.note()), "consistency", "newer bundle")
-    refused(audit(folder, played.keys, "no note"), "consistency")
+    refused(audit(folder, played.keys, played.writer.note()), "previous.size", "0 to 16", "17")
+    refused(audit(folder, played.keys, "no note"), "consistency", "the older checkpoint")
 
 
 def test_a_signed_head_of_absurd_size_is_refused_at_once(played):
     folder = played.retire()
     (folder / "log/checkpoint").write_text(Checkpoint("bench.example/log", 2**62, bytes(32)).sign(played.signer))
-    refused(audit(folder, played.keys), "root", "more files")
+    refused(audit(folder, played.keys), "root", "the tiles of 4611686018427387904 leaves")
 
 
 def test_names_that_could_write_to_a_terminal_are_escaped(played):
     folder = played.retire()
     (folder / "log" / "\x1b[2J\udcff").write_text("x")
-    detail = audit(folder, played.keys).failed.detail
-    assert "\x1b" not in detail
-    assert detail.encode()
+    report = audit(folder, played.keys)
+    refused(report, "file.listed")
+    text = "\n".join(report.lines())
+    assert "\x1b" not in text
+    assert "\\x1b[2J" in text
+    assert text.encode()
 
 
 # -- the tasks --------------------------------------------------------------------------------------------------------
 
 
 def result(**fields):
-    return rewrite(contents.RESULTS, lambda rows: rows[0]["result"].update(fields))
+    return edited(contents.RESULTS, lambda rows: rows[0]["result"].update(fields))
 
 
 def opening(**fields):
-    return rewrite(contents.OPENINGS, lambda rows: rows[0].update(fields))
+    return edited(contents.OPENINGS, lambda rows: rows[0].update(fields))
 
 
 def run(part=None, **fields):
-    return rewrite(contents.RUNS, lambda rows: (rows[0][part] if part else rows[0]).update(fields))
+    return edited(contents.RUNS, lambda rows: (rows[0][part] if part else rows[0]).update(fields))
 
 
 EDITED = {
-    "another salt": (opening(salt="11" * 32), "commitments", "do not open"),
-    "another provenance": (opening(provenance={"grammar": "kinder"}), "commitments", "provenance"),
-    "a provenance opened by half": (opening(provenance_salt=None), "commitments", "by half"),
-    "a run opened to somebody else": (run("opening", submitter="a-friend"), "runs", "does not open"),
-    "fewer calls": (result(calls=1), "results", "not under the results root"),
-    "a pass that was none": (result(passed=True, verdict="false"), "results", "verdict"),
-    "a result of another cohort": (result(cohort="cohort-2027-01"), "results", "cohort-2027-01"),
-    "a result of another run": (result(run=2), "results", "run 2"),
-    "more steps": (result(max_steps=14), "results", "14 steps"),
-    "a result of another task": (result(task="t-" + "a" * 16), "results", "one result for each task"),
-    "a result left out": (rewrite(contents.RESULTS, lambda rows: rows[:1]), "results", "one result for each task"),
-    "another position": (rewrite(contents.RESULTS, lambda rows: rows[0].update(position=7)), "results", ""),
-    "totals that do not follow": (run("totals", passed=2), "results", "passed = 1"),
-    "totals that were not bound": (run(totals_salt="22" * 32), "results", "totals of run 1 do not open"),
+    "another salt": (opening(salt="11" * 32), "task.commitment"),
+    "another commitment": (opening(commitment="11" * 32), "task.commitment"),
+    "another leaf": (opening(commit=1), "task.lines"),
+    "another canary": (opening(canary="0" * 8 + "-0000" * 3 + "-" + "0" * 12), "task.canary"),
+    "a variant key of no task": (opening(variant_key="11" * 32), "task.variant"),
+    "another provenance": (opening(provenance={"grammar": "kinder"}), "task.provenance"),
+    "a provenance opened by half": (opening(provenance_salt=None), "task.provenance"),
+    "an opening too many": (edited(contents.OPENINGS, lambda rows: [*rows, rows[0]]), "task.lines"),
+    "an opening too few": (edited(contents.OPENINGS, lambda rows: rows[:1]), "task.lines"),
+    "a run opened to somebody else": (run("opening", submitter="a-friend"), "opened.commitment"),
+    "a run of other leaves": (run(close=14), "opened.leaves"),
+    "a run opened twice": (edited(contents.RUNS, lambda rows: [rows[0], *rows]), "opened.runs"),
+    "totals opened by half": (run(totals_salt=None), "opened.totals"),
+    "fewer calls": (result(calls=1), "result.bound"),
+    "a pass that was none": (result(passed=True, verdict="false"), "result.passed"),
+    "a pass with a call too many": (result(passed=True, verdict="true", calls=13), "result.passed"),
+    "more unlisted calls than calls": (result(unlisted=8), "result.calls"),
+    "a result of another cohort": (result(cohort="cohort-2027-01"), "result.of"),
+    "a result of another run": (result(run=2), "result.of"),
+    "a result of another category": (result(category="composition"), "result.of"),
+    "more steps": (result(max_steps=14), "result.of"),
+    "a result of another task": (result(task="t-" + "a" * 16), "result.lines"),
+    "a result left out": (edited(contents.RESULTS, lambda rows: rows[:1]), "result.lines"),
+    "all results left out": (edited(contents.RESULTS, lambda rows: rows.clear()), "result.lines"),
+    "a result of a run without a score": (
+        edited(contents.RESULTS, lambda rows: rows.append(rows[0] | {"run": 2})),
+        "result.lines",
+    ),
+    "results in another order": (edited(contents.RESULTS, lambda rows: rows[::-1]), "result.lines"),
+    "a proof that is cut": (
+        edited(contents.RESULTS, lambda rows: rows[0].update(proof=rows[0]["proof"][1:])),
+        "result.bound",
+    ),
+    "another position": (edited(contents.RESULTS, lambda rows: rows[1].update(position=6)), "result.bound"),
+    "a position twice": (edited(contents.RESULTS, lambda rows: rows[1].update(position=0)), "result.lines"),
+    "totals that do not follow": (run("totals", passed=2), "result.totals"),
+    "totals that were not bound": (run(totals_salt="22" * 32), "result.totals"),
 }
 
 
 @pytest.mark.parametrize("what", EDITED)
 def test_file_that_was_edited_before_it_was_bound(played, what):
-    edit, step, words = EDITED[what]
-    refused(audit(played.retire(edit=edit), played.keys), step, words)
+    edit, why = EDITED[what]
+    refused(audit(played.retire(edit=edit), played.keys), why)
 
 
 def test_task_swapped_after_the_scores(played):
@@ -333,14 +411,14 @@ def test_task_swapped_after_the_scores(played):
         first, *rest = content.tasks
         return replace(content, tasks=[replace(first, document=first.document | {"max_steps": 14}), *rest])
 
-    refused(audit(played.retire(swap), played.keys), "commitments", played.cohorts[RETIRED][0])
+    refused(audit(played.retire(swap), played.keys), "task.commitment", "line 1 of openings.jsonl: $.commitment")
 
 
 def test_task_that_counts_and_is_opened_as_withdrawn(played):
     def moved(content):
         return replace(content, tasks=content.tasks[:1], withdrawn=content.tasks[1:])
 
-    refused(audit(played.retire(moved), played.keys), "commitments", "by the log that is none")
+    refused(audit(played.retire(moved), played.keys), "retire.tasks")
 
 
 def test_withdrawn_task_that_is_swapped(month):
@@ -348,32 +426,32 @@ def test_withdrawn_task_that_is_swapped(month):
         return replace(content, withdrawn=[replace(content.withdrawn[0], salt=bytes(32))])
 
     without_reserve(month).withdraw(month.cohorts[RETIRED][0], None)
-    refused(audit(month.retire(swapped), month.keys), "commitments", month.gone[0])
+    refused(audit(month.retire(swapped), month.keys), "task.commitment", "openings.jsonl: $.commitment")
 
 
 @pytest.mark.parametrize(
-    ("place", "refill", "words"),
+    ("place", "refill", "why"),
     [
-        (0, lambda month: month.cohorts["cohort-2027-02"][0], "not next"),  # from nowhere
-        (1, lambda month: month.spares[0], "not next in the reserve of git/recovery/hard"),  # from another reserve
+        (0, lambda month: month.cohorts["cohort-2027-02"][0], "withdraw.refill"),  # from nowhere
+        (1, lambda month: month.spares[0], "task.refill"),  # from another reserve
     ],
 )
-def test_withdrawn_task_that_is_refilled_falsely(live, place, refill, words):
+def test_withdrawn_task_that_is_refilled_falsely(live, place, refill, why):
     live.withdraw(live.cohorts[RETIRED][place], refill(live))
-    refused(audit(live.retire(), live.keys), "promise", words)
+    refused(audit(live.retire(), live.keys), why, "$.predicate.replacement")
 
 
 def test_set_root_over_other_tasks(month):
     month.commit_all()
     month.state_set(root=bytes(32))
-    refused(audit(month.retire(), month.keys), "promise", "00" * 32)
+    refused(audit(month.retire(), month.keys), "set.root", "leaf 10: $.subject[0].digest", "00" * 32)
 
 
-@pytest.mark.parametrize(("field", "step"), [("set_root", "order"), ("root", "named checkpoints")])
-def test_run_that_names_another_set_or_a_head_that_nobody_published(live, field, step):
+@pytest.mark.parametrize(("field", "why"), [("set_root", "run.root"), ("root", "checkpoint.root")])
+def test_run_that_names_another_set_or_a_head_that_nobody_published(live, field, why):
     live.open_run(1, **{field: bytes(32)})
     live.score(1)
-    refused(audit(live.retire(), live.keys), step, "00" * 32)
+    refused(audit(live.retire(), live.keys), why, "00" * 32)
 
 
 @pytest.mark.parametrize(
@@ -393,7 +471,7 @@ def test_twins_of_a_task_in_other_bytes(played, old, new):
         assert old in files[contents.TASKS]
         files[contents.TASKS] = files[contents.TASKS].replace(old, new, 1)
 
-    refused(audit(played.retire(edit=edit), played.keys), "commitments")
+    refused(audit(played.retire(edit=edit), played.keys), "tasks")
 
 
 @pytest.mark.parametrize("left", [1, 2])
@@ -402,7 +480,7 @@ def test_withdrawn_task_whose_place_stays_empty_though_somebody_is_next(month, l
     month.commit_all()
     month.state_set()
     month.withdraw(month.cohorts[RETIRED][0], None)
-    refused(audit(month.retire(), month.keys), "promise", "with nobody", f"{left} left")
+    refused(audit(month.retire(), month.keys), "task.refill", month.promised(month.spares[0]).hex())
 
 
 def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
@@ -410,7 +488,7 @@ def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
     live.commit(stranger)
     live.withdraw(stranger, live.spares[0])
     live.withdraw(live.cohorts[RETIRED][0], live.spares[1])
-    refused(audit(live.retire(), live.keys), "promise", stranger, "not being served")
+    refused(audit(live.retire(), live.keys), "withdraw.refill", live.spares[0])
 
 
 def test_refill_of_another_kind_than_its_reserve(month):
@@ -418,14 +496,14 @@ def test_refill_of_another_kind_than_its_reserve(month):
     month.commit_all()
     month.state_set()
     month.withdraw(month.cohorts[RETIRED][0], month.spares[0])
-    refused(audit(month.retire(), month.keys), "promise", "filesystem/single-tool/hard")
+    refused(audit(month.retire(), month.keys), "task.reserve", "filesystem/single-tool/hard")
 
 
-def test_cohort_that_is_no_quarter(month):
+def test_cohort_that_is_larger_than_the_others(month):
     month.cohorts["cohort-2027-03"] += [month.invent(f"x{n}", 0) for n in range(5)]
     month.commit_all()
     month.state_set()
-    refused(audit(month.retire(), month.keys), "promise", "quarter")
+    refused(audit(month.retire(), month.keys), "set.share", "cohort-2027-03")
 
 
 def test_task_committed_to_after_the_run_that_used_it(month):
@@ -438,7 +516,7 @@ def test_task_committed_to_after_the_run_that_used_it(month):
     month.state_set()
     month.open_run(1, size=head.size, root=head.root)
     month.score(1)
-    refused(audit(month.retire(), month.keys), "order", "run 1")
+    refused(audit(month.retire(), month.keys), "run.checkpoint", "11 to 11")
 
 
 def test_run_under_a_checkpoint_that_ends_right_before_its_set(month):
@@ -447,7 +525,7 @@ def test_run_under_a_checkpoint_that_ends_right_before_its_set(month):
     month.state_set()
     month.open_run(1, size=head.size, root=head.root)
     month.score(1)
-    refused(audit(month.retire(), month.keys), "order", f"size {head.size}, which does not cover its set")
+    refused(audit(month.retire(), month.keys), "run.checkpoint", str(head.size))
 
 
 # -- the runs ---------------------------------------------------------------------------------------------------------
@@ -458,14 +536,14 @@ def test_run_that_is_scored_twice(live):
     live.score(1)
     live.score(1)
     live.runs.pop()
-    refused(audit(live.retire(), live.keys), "statements", "run 1", "twice")
+    refused(audit(live.retire(), live.keys), "close.run", "leaf 12")
 
 
 def test_score_over_fewer_tasks_than_were_served(live):
     live.open_run(1)
     fewer = live.cohorts | {"cohort-2027-03": live.cohorts["cohort-2027-03"][:1]}
     live.score(1, fewer)
-    refused(audit(live.retire(), live.keys), "results", "8 tasks", "7 results")
+    refused(audit(live.retire(), live.keys), "score.count", "8", "7")
 
 
 @pytest.mark.parametrize("name", [contents.ATTESTATION, contents.README])
@@ -473,4 +551,4 @@ def test_figures_that_nobody_measured(played, name):
     def edit(files):
         files[name] = files[name].replace(b"0.5000", b"0.9000").replace(b"sha256", b"sha512").replace(b"6f1f", b"6f1e")
 
-    refused(audit(played.retire(edit=edit), played.keys), "figures", name)
+    refused(audit(played.retire(edit=edit), played.keys), "figures.files", name)
