@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from vault.errors import Broken, Disagreement
+from vault.errors import Broken, Disagreement, VaultError
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, take_apart
 from vault.ledger.statements.log_state import LogState, introduced
@@ -158,11 +158,18 @@ def _forked(read: Read, before: Checkpoint, head: Checkpoint) -> Broken | None:
 def _replayed(read: Read, head: Checkpoint) -> LogState:
     """Read every statement, and hold them against the head."""
     frontier, log = Frontier(), LogState(head.origin)
+    contradiction: VaultError | None = None  # of two leaves, if they are those that were signed
     for _, leaf in _leaves(read, head.size):
         for _ in frontier.extend([leaf_hash(leaf)]):
             pass
-        log.take(leaf)
+        if contradiction is None:
+            try:
+                log.take(leaf)
+            except VaultError as error:
+                contradiction = error
     agree("log.root", f"the root of the {head.size} leaves", head.root, frontier.root())
+    if contradiction:
+        raise contradiction
     return log
 
 
