@@ -67,7 +67,9 @@ def test_withdrawn_tasks_are_news_once(begun):
     gone = begun.cohorts["cohort-2027-01"][0]
     begun.withdraw(gone, None)
     second = glance(begun, first.seen)
-    assert [line.split(":")[0] for line in second.news] == [f"{gone} was withdrawn at leaf {len(begun.leaves) - 1}"]
+    assert [line.split(":")[0] for line in second.news] == [
+        f"{gone} was withdrawn at leaf {len(begun.leaves) - 1} (leak)"
+    ]
     assert glance(begun, second.seen).news == []
 
 
@@ -105,6 +107,15 @@ def test_leaves_that_are_not_what_was_signed_are_refused(begun):
     bundle.write_bytes(bundle.read_bytes().replace(b"docker", b"dorker"))
     with pytest.raises(Broken, match="the leaves give the root") as caught:
         glance(begun)
+    assert caught.value.rule == "log.root"
+    assert carries_evidence(caught.value)
+
+
+def test_leaves_that_were_signed_and_contradict_one_another_are_refused(begun):
+    begun.open_run(1)
+    with pytest.raises(Broken, match="a run is opened once") as caught:
+        glance(begun)
+    assert caught.value.rule == "run.once"
     assert carries_evidence(caught.value)
 
 

@@ -46,37 +46,43 @@ def checked(month, **other):
     return audit(month.retire(), month.keys)
 
 
+def spot_check(report):
+    return next(step for step in report.steps if step.name == "spot check")
+
+
 def test_what_was_judged_again_is_reported(month):
-    step = checked(month).steps[-1]
-    assert (step.number, step.name, step.state) == (15, "spot check", "proved")
-    assert "chooses 1 of the month's 8 results" in step.proved
-    assert "1 were judged again: none came out otherwise" in step.proved
+    report = checked(month)
+    assert (report.answer, spot_check(report).state) == ("yes", "proved")
+    assert "chooses 1 of the month's 8 results" in spot_check(report).proved
+    assert "1 were judged again, and that 0 came out otherwise" in spot_check(report).proved
 
 
-def test_a_differing_verdict_is_reported_and_fails_no_audit(month):
+def test_a_differing_verdict_is_a_doubt_and_fails_no_audit(month):
     report = checked(month, differed=1)
-    assert report.ok
-    assert "1 CAME OUT OTHERWISE" in report.steps[-1].proved
-    assert "judged by the operator's own machine" in "".join(report.caveats)
+    assert (report.answer, [doubt.rule for doubt in report.doubts]) == ("yes with doubts", ["doubt.differed"])
+    assert "that 1 came out otherwise" in spot_check(report).proved
+    assert "the operator's own machine says" in "".join(report.caveats)
 
 
 def test_what_could_not_be_judged_again_is_reported(month):
-    assert "0 were judged again and 1 could not be" in checked(month, judged=0).steps[-1].proved
+    assert "0 were judged again and 1 could not be" in spot_check(checked(month, judged=0)).proved
 
 
 @pytest.mark.parametrize(
-    ("other", "words"),
-    {
-        "more differed": ({"judged": 0, "differed": 1}, "0 were judged again, and 1 differed"),
-        "more judged": ({"judged": 2}, "of 1 chosen results 2 were judged again"),
-        "more chosen": ({"chosen": 2, "judged": 2}, "chooses 1 results of 2026-12, the leaf says 2"),
-        "another salt": ({"salt": "00" * 32}, "does not open"),
-    }.values(),
+    ("other", "rule"),
+    [
+        ({"judged": 0, "differed": 1}, "retire.counts"),
+        ({"judged": 2}, "retire.counts"),
+        ({"chosen": 2, "judged": 2}, "spot_check.chosen"),
+        ({"chosen": 0, "judged": 0}, "spot_check.chosen"),
+        ({"salt": "00" * 32}, "retire.spot_check"),
+        ({"seed": "00" * 32}, "retire.spot_check"),
+    ],
 )
-def test_counts_that_cannot_be_are_refused(month, other, words):
-    refused(checked(month, **other), "spot check", words)
+def test_counts_that_cannot_be_are_refused(month, other, rule):
+    refused(checked(month, **other), rule, "leaf 15: $.predicate.spot_check")
 
 
 def test_a_seed_that_nobody_promised_is_refused(month):
     month.play().check()
-    refused(audit(month.retire(), month.keys), "spot check", "promises none")
+    refused(audit(month.retire(), month.keys), "retire.spot_check")
