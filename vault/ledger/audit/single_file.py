@@ -4,7 +4,8 @@
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the sentences before
-`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`.
+`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
+for ML-DSA-44 alone.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
-It needs Python 3.11 and nothing else. It trusts nobody but the keys that you give it, which must
-come from anywhere but the release. The argument, and the lie that each step finds out:
+It needs Python 3.11 and nothing else; a policy with a witness of ML-DSA-44 needs cryptography too.
+It trusts nobody but the keys that you give it, which must come from anywhere but the release. The
+argument, and the lie that each step finds out:
 
 {steps}
 
@@ -175,6 +177,8 @@ def _module(name: str) -> Module:
 def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return [node.name]
+    if isinstance(node, ast.Try):  # of an import, whose handler gives the same names
+        return [alias.name for item in node.body if isinstance(item, ast.ImportFrom) for alias in item.names]
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [item.id for target in targets for item in ast.walk(target) if isinstance(item, ast.Name)]
 

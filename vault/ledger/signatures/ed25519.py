@@ -3,11 +3,22 @@
 It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
 `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
 key that is not the one encoding of its point. Which other keys are refused is the rule of `strict_ed25519.py`.
+ML-DSA-44 has no verifier here: where the package `cryptography` is installed, it is asked for that alone.
 """
 
 from __future__ import annotations
 
 import hashlib
+
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+except ImportError:
+    MLDSA44PublicKey = None  # type: ignore[assignment,misc]
+
+    class InvalidSignature(Exception):  # type: ignore[no-redef]
+        """The signature is not this key's over this message."""
+
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -16,10 +27,6 @@ _ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
 _BITS, _SIZE, _SIGNATURE = 255, 32, 64
 
 Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
-
-
-class InvalidSignature(Exception):
-    """The signature is not this key's over this message."""
 
 
 class Ed25519PublicKey:
