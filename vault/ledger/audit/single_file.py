@@ -138,14 +138,15 @@ def _needed(modules: Mapping[str, Module]) -> tuple[set[str], set[str]]:
     """Give the names that `main` reaches, and the names of all attributes in what it reaches."""
     known = {name: item for module in modules.values() for name, item in module.definitions.items()}
     foreign = {name for module in modules.values() for name in module.foreign}
-    needed, attributes, size = {"main"}, set[str](), (0, 0)
+    special = {name for item in known.values() for name in item.methods if name.startswith("__")}
+    needed, attributes, size = {"main"}, special, (0, 0)
     while size != (size := (len(needed), len(attributes))):
         for name in needed & known.keys():
             methods = [method for called, method in known[name].methods.items() if called in attributes]
             for part in (known[name], *methods):
                 needed = needed | part.uses & (known.keys() | foreign)
                 attributes |= part.attributes
-    return needed, attributes | {name for item in known.values() for name in item.methods if name.startswith("__")}
+    return needed, attributes
 
 
 def _in_order(name: str, seen: list[str]) -> Iterator[str]:
