@@ -1093,8 +1093,10 @@ class LogState:
             if says.get(name) in self._seeds:
                 raise disagreement("set.seeds", entry.at(name), None, says[name])
             self._seeds.update([says[name]] if name in says else [])
-        before = last.says.get("access_log", {}).get("entries", 0) if last else 0
-        entries = says.get("access_log", {}).get("entries", before)
+        before, entries = (
+            facts.get("access_log", {}).get("entries", 0)
+            for facts in (last.says if last else {}, says)
+        )
         if entries < before:
             raise disagreement(
                 "set.access_log", entry.at("access_log"), f"{before} or more", entries
