@@ -539,7 +539,10 @@ def check_head(case: AuditState) -> Outcome:
     where = f"{MANIFEST}: $.origin"
     agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
     case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    known = [*case.verifiers, *(member.key for member in _policy(case).witnesses.values())]
+    witnesses = [
+        member.key for member in _policy(case).witnesses.values() if verifiable(member.key)
+    ]
+    known = [*case.verifiers, *witnesses]
     case.unchecked = open_note(note, known).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
@@ -2315,15 +2318,12 @@ def aggregate(
 
 def readme(manifest: Mapping[str, Any]) -> bytes:
     """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
-    rows = "".join(
-        f"| `{name}` | {what} |\n"
-        for name, what in _ROWS
-        if name in {*manifest["files"], MANIFEST, "log/"}
-    )
-    hint = _PAGE_HINT if PAGE in manifest["files"] else ""
-    return _README.format(**manifest, rows=rows, hint=hint).encode()
+    names = {*manifest["files"], MANIFEST, "log/"}
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
+    hint = PAGE_HINT if PAGE in manifest["files"] else ""
+    return README_TEXT.format(**manifest, rows=rows, hint=hint).encode()
 
-_ROWS = (
+README_ROWS = (
     (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
     (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
     (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
@@ -2338,13 +2338,13 @@ _ROWS = (
     ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
 )
 
-_PAGE_HINT = """\
+PAGE_HINT = """\
 Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
 it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
 
 """
 
-_README = """\
+README_TEXT = """\
 # Historical-{month}
 
 The tasks of {cohort}, which were private until {month} and count no more. Each was committed to in

@@ -25,6 +25,7 @@ from vault.ledger.statements.log_state import LogState
 from vault.ledger.statements.results import figures, totals_of
 
 from ..vault.builders import edwards
+from ..vault.ledger.bad_releases import BAD, bad_release
 from ..vault.ledger.conftest import ORIGIN, Month
 from ..vault.ledger.lies import LIES
 from ..vault.weak_points import AGAIN, SECOND, SMALL, encoded, vkeys, weak
@@ -33,7 +34,6 @@ from .releases import DOUBTS, RELEASES, Edit, Mutator, Played, log_of, nothing, 
 pytestmark = pytest.mark.slow
 
 VECTORS = next(parent for parent in Path(__file__).parents if parent.name == "tests") / "vectors" / "ledger"
-BAD = json.loads((VECTORS / "bad.json").read_text())
 YES = "Yes: this release"
 
 
@@ -322,16 +322,12 @@ def test_an_older_checkpoint_is_compared_as_by_the_audit(check, releases, good, 
 def test_every_release_of_the_vectors_is_reported_as_by_the_audit(check, tmp_path):
     keys = {path.parent.name: path.read_text().split() for path in VECTORS.glob("*/log.vkey")}
     bases = {path.parent.name: path for path in VECTORS.glob("*/Historical-*")}
-    folders = dict(bases)
-    for name, bad in BAD.items():
-        folders[name] = tmp_path / name
-        base = bases[bad.get("of", "good")]
-        shutil.copytree(base, folders[name])
-        shutil.copytree(VECTORS / "bad" / name, folders[name], dirs_exist_ok=True)
-        for path in bad["without"]:
-            (folders[name] / path).unlink()
-    for name, folder in folders.items():
-        own = keys.get(BAD.get(name, {}).get("of", name), [(VECTORS / "log.vkey").read_text().strip()])
+    for name, folder in bases.items():
+        own = keys.get(name, [(VECTORS / "log.vkey").read_text().strip()])
+        assert outcome_in_page(check(folder, own)) == outcome(audit(folder, own)), name
+    for name in BAD:
+        folder, file = bad_release(name, tmp_path / name)
+        own = file.read_text().split()
         assert outcome_in_page(check(folder, own)) == outcome(audit(folder, own)), name
 
 
@@ -340,7 +336,7 @@ def test_every_lie_is_refused_as_by_the_audit(check, tmp_path):
         operator = Month(tmp_path / str(place))
         folder = lie.play(operator)
         report = audit(folder, operator.keys)
-        assert report.answer == "no", name
+        assert report.answer != "yes" or lie.policy, name
         assert outcome_in_page(check(folder, operator.keys)) == outcome(report), name
 
 

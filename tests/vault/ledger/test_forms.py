@@ -27,6 +27,7 @@ CASES = {  # form: (values that have it, values that have not)
     "vkey": ([VKEY], ["bench.example/log", VKEY.replace("+1cab3be0", "+1CAB3BE0"), "a b+1cab3be0+AA=="]),
     "signature": (["A" * 85 + "A=="], ["A" * 86, "A" * 85 + "B==", "-" * 85 + "A=="]),
     "text": (["x", "é" * TEXT_LIMIT], ["", "x" * (TEXT_LIMIT + 1), 1, None]),
+    "string": (["", "x" * 2000], [1, None, []]),
     "boolean": ([True, False], [1, 0, "true", None]),
     "natural": ([0, 2**53 - 1], [-1, 1.5, True, "1", None]),
     "positive": ([1, 2**53 - 1], [0, -1, 1.5, True, "1", None]),
