@@ -10,16 +10,16 @@ import pytest
 from .mutants import ROOT, read_list
 
 MUTANTS = read_list()
-SPREAD = {"vault": 45, "verifiers": 25, "sandbox": 30, "rotation": 31, "quarterturn": 19}
+SPREAD = {"vault": 46, "verifiers": 25, "sandbox": 30, "rotation": 34, "quarterturn": 19, "grammars": 1}
 
 
 def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def test_the_list_has_150_mutants_spread_over_the_packages():
+def test_the_mutants_are_spread_over_the_packages():
     assert Counter(one.package for one in MUTANTS) == SPREAD
-    assert len({one.id for one in MUTANTS}) == len(MUTANTS) == 150
+    assert len({one.id for one in MUTANTS}) == len(MUTANTS)
 
 
 def test_the_text_that_a_mutant_replaces_stands_in_its_file_exactly_once():

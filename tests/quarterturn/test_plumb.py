@@ -108,7 +108,7 @@ YES = [
 NO = [
     ("note-verify", {"note": NOTE, "keys": []}, "no given key signed the note"),
     ("cosign-verify", {"checkpoint": HEAD.sign(LOG), "policy": POLICY}, "the quorum 'W' needs more"),
-    ("proof-verify", {"proof": PROOF, "leaf": b64(LEAVES[8]), "policy": POLICY}, "leaf 7 is not in the tree"),
+    ("proof-verify", {"proof": PROOF, "leaf": b64(LEAVES[8]), "policy": POLICY}, "the leaf is not in the tree"),
 ]
 WHAT = [
     ("cosign-verify", {"checkpoint": NOTE, "policy": "quorum\n"}, "line 1 of the policy"),

@@ -42,9 +42,10 @@ def audit(
     evidence: EvidenceFiles = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a release offline, without trusting anybody: yes, yes with doubts, or no.
+    """Audit a release offline, without trusting anybody.
 
-    Each step says what it proved. A doubt is what an honest operator can have a reason for; accept it by its number.
+    Each step says what it proved. The answer is yes, yes with doubts, or no. A doubt is what an honest operator can
+    have a reason for; accept it by its number.
     """
     from vault.ledger.audit.command import require_release
 

@@ -39,4 +39,4 @@ def test_steps_that_did_not_fail_have_the_fields_that_they_always_had(say, chang
     good = say("audit", GOOD, "--key", VECTORS / "log.vkey", "--json").data["steps"]
     bad = say("audit", changed, "--key", VECTORS / "log.vkey", "--json").data["steps"]
     assert [set(step) for step in good] == [fields] * len(good)
-    assert [set(step) for step in bad] == [fields | {"evidence"}, *[fields] * (len(bad) - 1)]
+    assert [set(step) for step in bad] == [fields | {"evidence", "rule"}, *[fields] * (len(bad) - 1)]

@@ -10,8 +10,8 @@ from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track
 from rotation.runs.run_tasks import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
-from vault.ledger.audit import run_rules
 from vault.ledger.audit.verify import audit
+from vault.ledger.statements import log_state
 
 from ..conftest import FIRST, Benchmark, NamedBox
 
@@ -126,5 +126,5 @@ def test_a_full_score_of_a_hosted_run_can_be_recomputed_at_once(begun_home):
 
 
 def test_the_audit_knows_the_same_tracks_and_what_each_is_served():
-    assert set(run_rules.ALL) == {name for name, track in TRACKS.items() if not track.read}
-    assert set(run_rules.SUNSET) == {name for name, track in TRACKS.items() if track.read}
+    assert set(log_state.ALL_COHORTS) == {name for name, track in TRACKS.items() if not track.read}
+    assert set(log_state.NEXT_COHORT) == {name for name, track in TRACKS.items() if track.read}

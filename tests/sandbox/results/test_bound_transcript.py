@@ -14,6 +14,8 @@ from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.run import run_set
 from sandbox.transcript import CallRecord, Transcript
 from vault.canonical import canonical
+from vault.ledger.statements.forms import require_form
+from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.results import TRANSCRIPT
 from verifiers.language.verdict import Evidence, Verdict
 
@@ -33,6 +35,12 @@ PLAYED = TaskRun(
 LOST = replace(PLAYED, transcript=Transcript((), None, "gateway-lost"), goal="", served="", failure="ours")
 
 
+def parsed(data):
+    document = parse_canonical(data, "the transcript")
+    require_form(TRANSCRIPT, document, "the transcript")
+    return document
+
+
 def sealed(outcome):
     """Give an outcome as it comes back out of its seal."""
     return TaskRun.from_json(json.loads(json.dumps(outcome.as_json())))
@@ -40,7 +48,7 @@ def sealed(outcome):
 
 def test_the_document_says_what_was_served_done_and_answered():
     data = transcript_bytes(PLAYED)
-    assert TRANSCRIPT.parse(data, "the transcript") == {
+    assert parsed(data) == {
         "goal": "Find it",
         "served": "ab" * 32,
         "attempts": [
@@ -82,7 +90,7 @@ def test_what_has_no_canonical_form_is_text_and_survives_its_seal(arguments, tex
     outcome = replace(PLAYED, transcript=Transcript((call,), "y\udc00", "answered"))
     data = transcript_bytes(outcome)
     assert data == transcript_bytes(sealed(outcome)) == canonical(json.loads(data))
-    (attempt,) = TRANSCRIPT.parse(data, "the transcript")["attempts"]
+    (attempt,) = parsed(data)["attempts"]
     assert (attempt["calls"][0]["arguments"], attempt["calls"][0]["result"]) == (text, "x\\udfff")
     assert attempt["answer"] == "y\\udc00"
 

@@ -270,7 +270,7 @@ class Month:
         plain = {name: part for name, part in document.items() if name not in ("free", "variant_key")}
         return variant.filled(plain, values)
 
-    def evidence(self, number: int, task: str) -> dict:
+    def evidence_against(self, number: int, task: str) -> dict:
         """Give the evidence against a run's submitter: the result on a task, opened, and its transcript."""
         run = next(run for run in self.runs if run.run == number).opened(RETIRED)
         line = next(line for line in map(json.loads, result_lines(run)) if line["result"]["task"] == task)

@@ -38,7 +38,7 @@ class Case:
             Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score")
         )
         self.recipients = {("agent-1", "2026-12"), ("agent-2", "2026-12")}
-        self.evidence = json.loads(json.dumps(month.evidence(1, self.task)))
+        self.evidence = json.loads(json.dumps(month.evidence_against(1, self.task)))
 
     def check(self, evidence=None, **other):
         given = {"task": self.document, "opened": self.opened, "score": self.score, "recipients": self.recipients}
@@ -115,7 +115,7 @@ def test_evidence_of_another_run_is_refused(varied):
     opened, score = (Statement.parse(month.leaves[month.index[f"{kind}/2"]]) for kind in ("open", "score"))
     with pytest.raises(Broken, match="its run differs"):
         varied.check(opened=opened, score=score)
-    assert varied.check(month.evidence(2, varied.task), opened=opened, score=score)
+    assert varied.check(month.evidence_against(2, varied.task), opened=opened, score=score)
 
 
 def test_a_transcript_that_nobody_bound_accuses_nobody(varied):
@@ -145,7 +145,7 @@ def test_a_variant_that_two_recipients_share_is_said_to_be(month):
     task = month.cohorts[RETIRED][0]
     month.vary()
     month.tasks[task] |= {"free": {"name": {"from": ["amber", "birch"]}}, "goal": "Write {{name}}"}
-    shown = {number: month.served(number, task)["goal"] for number in range(1, 20)}
+    shown = {number: month.task_served(number, task)["goal"] for number in range(1, 20)}
     twin = next(number for number in shown if number > 1 and shown[number] == shown[1])
     month.begin()
     for number in (1, twin):
@@ -153,7 +153,7 @@ def test_a_variant_that_two_recipients_share_is_said_to_be(month):
         month.score(number)
     opened, score = (Statement.parse(month.leaves[month.index[f"{kind}/1"]]) for kind in ("open", "score"))
     recipients = {("agent-1", "2026-12"), (f"agent-{twin}", "2026-12")}
-    proved = check(month.evidence(1, task), month.tasks[task], opened, score, recipients)
+    proved = check(month.evidence_against(1, task), month.tasks[task], opened, score, recipients)
     assert proved[-1].endswith("which is that of 1 other recipients")
 
 

@@ -67,5 +67,5 @@ def test_the_ledger_needs_only_the_standard_library_and_cryptography():
     third_party, ours = run(sys.executable, "-c", program).splitlines()
     assert [name for name in json.loads(third_party.replace("'", '"')) if not name.startswith(("_", "distutils"))] == []
     assert json.loads(ours.replace("'", '"')) == [
-        "vault.commitment", "vault.errors", "vault.file_lock", "vault.files",
+        "vault.commitment", "vault.errors", "vault.file_lock", "vault.files", "vault.task", "vault.task.variant",
     ]  # fmt: skip

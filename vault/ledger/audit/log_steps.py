@@ -16,7 +16,6 @@ from vault.ledger.audit.audit_state import AuditState, Outcome
 from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.signatures.cosignature import verifiable
 from vault.ledger.signatures.note import Note, Verifier, open_note, take_apart
 from vault.ledger.signatures.policy import Policy, PolicyMember
 from vault.ledger.statements.log_state import LogState, introduced, month_number, month_text
@@ -60,9 +59,7 @@ def check_head(case: AuditState) -> Outcome:
     where = f"{MANIFEST}: $.origin"
     agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
     case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    witnesses = [member.key for member in _policy(case).witnesses.values() if verifiable(member.key)]
-    known = [*case.verifiers, *witnesses]
-    case.unchecked = open_note(note, known).ignored
+    case.unchecked = open_note(note, [*case.verifiers, *_policy(case).verifiable().values()]).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"

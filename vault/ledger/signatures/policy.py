@@ -80,6 +80,11 @@ class Policy:
         """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
+    def verifiable(self) -> dict[str, Witness]:
+        """Give the witnesses whose cosignatures can be verified here, by name."""
+        named = {name: member.key for name, member in self.witnesses.items()}
+        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+
     def open(self, note: str | bytes) -> Cosigned:
         """Verify a checkpoint against the policy.
 
@@ -87,8 +92,7 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        named = {name: member.key for name, member in self.witnesses.items()}
-        able = {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+        able = self.verifiable()
         opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
         checkpoint = Checkpoint.parse(opened.text)
         signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
