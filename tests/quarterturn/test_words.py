@@ -45,7 +45,13 @@ EXCEPTIONS = {
 """Where a form that is not permitted stands as a name, the word as it stands there in lower case, and why."""
 
 GENERATED = {
-    *("attacks.md", "cli.md", "failures.md", "ledger-rules.md", "model-gateway.md", "predicates.md", "worked-example.md")
+    "attacks.md",
+    "cli.md",
+    "failures.md",
+    "ledger-rules.md",
+    "model-gateway.md",
+    "predicates.md",
+    "worked-example.md",
 }
 """Reference pages that are written by programs: their words are those of the programs."""
 GUIDES = [
