@@ -362,6 +362,8 @@ def others(form: Form, value: Any) -> list[Any]:
     found: list[Any] = [None] if null and value is not None else []
     if name[0] == "=":
         return found + [word for word in name[1:].split(",") if word != value]
+    if name in {"natural", "positive"} and value is not None and value > (name == "positive"):
+        found.append(value - 1)
     return [*found, _SAMPLES[name] if value is None else _other(name, value)]
 
 

@@ -353,6 +353,7 @@ def _other_stratum(operator: Month) -> Path:
 def _mislabelled(operator: Month) -> Path:
     """Replace a task by a harder one that stood in its reserve."""
     operator.tasks[operator.spares[0]]["difficulty"] = "hard"
+    operator.spares[1:] = []
     _play(operator.begin(), 1)
     operator.withdraw(operator.cohorts[RETIRED][0], operator.spares[0])
     return operator.retire()

@@ -83,7 +83,7 @@ OPERATORS_WORD = {
         )},
     },
     "retire": {
-        "retire $.predicate.spot_check.judged: exchange": "how many of the chosen results could be judged again",
+        "retire $.predicate.spot_check.judged: change": "how many of the chosen results could be judged again",
         "retire: move after commit": ORDER,
     },
     "withdraw": {
