@@ -1111,6 +1111,8 @@ class LogState:
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
         if number in self.runs:
             raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
+        if number < (newest := next(reversed(self.runs), 0)):
+            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
         agree("run.month", entry.at("month"), last.says["month"], says["month"])
         agree("run.root", entry.at("set"), last.digest, says["set"])
         if says["track"] not in ALL_COHORTS + NEXT_COHORT:
@@ -2184,6 +2186,7 @@ RULES: Mapping[str, str] = {
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
+    "run.number": "runs are numbered in the order in which they are opened",
     "run.month": "a run and a withdrawal are of the month of the last set",
     "run.root": "a run names the root of the last set",
     "run.track": "a run in the log is of a track of the log",

@@ -50,7 +50,7 @@ CHECKED: Mapping[str, str] = {
     "set spot_check": "set.seeds retire.spot_check",
     "run-open subject": "statement.subject",
     "run-open digest": "opened.commitment",
-    "run-open run": "run.once opened.runs",
+    "run-open run": "run.once run.number opened.runs",
     "run-open month": "run.month doubt.time",
     "run-open track": f"run.track run.cohorts; {WORD}which of the tracks that are served all cohorts it was",
     "run-open set": "run.root",

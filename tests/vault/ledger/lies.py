@@ -118,6 +118,15 @@ def _attempts(*attempts: int) -> Play:
     return play
 
 
+def _numbered(operator: Month) -> Path:
+    """Number the second run of a submitter as its first one, which counts."""
+    operator.submitters = {1: ("favourite", 1), 2: ("favourite", 2)}
+    _play(operator.begin(), 2)
+    _play(operator, 1)
+    operator.runs.reverse()
+    return operator.retire()
+
+
 def _results(**fields: object) -> Play:
     """Bind results with these fields."""
 
@@ -629,6 +638,7 @@ LIES: dict[str, Lie] = {
     "a run under a head that nobody published": Lie(_run(root=ZERO), "checkpoint.root", "00" * 32),
     "a run under a checkpoint that ends before its set": Lie(_early_checkpoint, "run.checkpoint", "found 10"),
     "a run that is opened twice": Lie(_after(lambda operator: operator.open_run(1)), "run.once"),
+    "a good run that is numbered before the bad one": Lie(_numbered, "run.number", "found 1"),
     "a run that is closed twice": Lie(_after(_closed_twice), "close.run"),
     "a run that is closed without being opened": Lie(_after(_closed_unopened), "close.run"),
     "a run that is closed in another month": Lie(_scored(month="2027-01"), "close.same", "2027-01"),

@@ -67,7 +67,7 @@ OPERATORS_WORD = {
         "run-open $.predicate.judge: drop": "whether a run is judged by a model",
         "run-open $.predicate.judge: add": "whether a run is judged by a model",
         **{f"run-open: move {place}": ORDER for place in (
-            "after run-open", "before run-open", "before score", "before withdraw",
+            "before score", "before withdraw",
         )},
     },
     "score": {

@@ -34,6 +34,7 @@ RULES: Mapping[str, str] = {
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
+    "run.number": "runs are numbered in the order in which they are opened",
     "run.month": "a run and a withdrawal are of the month of the last set",
     "run.root": "a run names the root of the last set",
     "run.track": "a run in the log is of a track of the log",
