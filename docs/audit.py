@@ -472,9 +472,18 @@ def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
         raise disagreement("task.lines", name, wanted, name if found else None)
 
 def _require_reserves(case: AuditState) -> None:
-    """Check that each refill came from the stratum of the task that it replaced, if any was left."""
+    """Check that each refill came from the stratum of the task that it replaced, if any was left.
+
+    Also that each set in which an opened task was live names its server.
+    """
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
+        live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
+        for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
+            if server not in entry.says["servers"]:
+                raise disagreement(
+                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
+                )
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)
@@ -2180,7 +2189,7 @@ RULES: Mapping[str, str] = {
     "set.share": "all cohorts of a set have the same number of tasks, within one",
     "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
     "set.reserve": "a reserve names commitments before the set, to tasks never served, each once",
-    "set.servers": "a set names the digest of each server that its reserve has tasks of",
+    "set.servers": "a set names the digest of each server that a live task or one of its reserve is of",
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
@@ -2941,10 +2950,7 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order += (
-            ": no witness cosigned these checkpoints, so when they were made is the operator's word; "
-            f"{_KEPT}"
-        )
+        order += f": no witness cosigned these checkpoints, so when they were made is the operator's word; {_KEPT}"
     return (*_MEASURED, order)
 
 @dataclass(frozen=True)

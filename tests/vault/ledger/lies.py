@@ -709,6 +709,9 @@ LIES: dict[str, Lie] = {
     "a reserve of tasks that were not committed to": Lie(_uncommitted, "set.reserve"),
     "a spare of another kind than its reserve": Lie(_mislabelled, "task.reserve", "filesystem/single-tool/hard"),
     "a set without a server's digest": Lie(_first_set(servers={"git": ONES}), "set.servers", "filesystem"),
+    "a set without the digest of a live task's server": Lie(
+        _first_set(servers={"filesystem": ONES}), "set.servers", "expected git"
+    ),
     "an access log that shrinks": Lie(_log_entries(5, 4), "set.access_log", "found 4"),
     "an access log that shrinks while nobody looks": Lie(_log_entries(5, None, 4), "set.access_log"),
     "a seed that draws twice": Lie(_same_seed, "set.seeds"),
