@@ -1262,6 +1262,7 @@ class LogState:
                     where = f"{entry.at('reserve')}: {stratum}"
                     raise disagreement("set.reserve", where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
+            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
 
     def _next_in_reserve(self) -> dict[str, str]:
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
@@ -2188,7 +2189,7 @@ RULES: Mapping[str, str] = {
     "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
     "set.share": "all cohorts of a set have the same number of tasks, within one",
     "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
-    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once",
+    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once, in order",
     "set.servers": "a set names the digest of each server that a live task or one of its reserve is of",
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",

@@ -703,6 +703,7 @@ LIES: dict[str, Lie] = {
     "a reserve with a live task": Lie(
         _reserved(lambda o: {STRATUM: [o.cohorts[RETIRED][0], *o.spares]}), "set.reserve"
     ),
+    "a reserve in an order that was chosen": Lie(_reserved(lambda o: {STRATUM: o.spares[::-1]}), "set.reserve"),
     "a reserve with one task twice": Lie(_reserved(lambda o: {STRATUM: [*o.spares, o.spares[0]]}), "set.reserve"),
     "a task in two reserves": Lie(_reserved(lambda o: {STRATUM: o.spares, OTHER_STRATUM: o.spares[:1]}), "set.reserve"),
     "a reserve with a withdrawn task": Lie(_reserved_after_withdrawal, "set.reserve"),

@@ -50,7 +50,6 @@ OPERATORS_WORD = {
         "set $.predicate.reserve.*: drop": FUTURE,
         "set $.predicate.reserve.*: rename": PRIVATE,
         "set $.predicate.reserve.*[]: drop": FUTURE,
-        "set $.predicate.reserve.*[]: exchange": FUTURE,
         "set $.predicate.counts.unseen: change": "which skeletons were seen: tags of private tasks are sealed",
         "set $.predicate.servers.*: change": "which servers tasks run on; a release carries no server",
         "set $.predicate.next_draw: change": "the seed of a draw whose tasks are still private",

@@ -308,6 +308,7 @@ class LogState:
                     where = f"{entry.at('reserve')}: {stratum}"
                     raise disagreement("set.reserve", where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
+            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
 
     def _next_in_reserve(self) -> dict[str, str]:
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]

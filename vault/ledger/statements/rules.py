@@ -27,7 +27,7 @@ RULES: Mapping[str, str] = {
     "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
     "set.share": "all cohorts of a set have the same number of tasks, within one",
     "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
-    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once",
+    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once, in order",
     "set.servers": "a set names the digest of each server that a live task or one of its reserve is of",
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
