@@ -320,7 +320,9 @@ class History:
         before, digest["hmac-sha256"] = digest["hmac-sha256"], _committed("commit", row, opening["salt"])
         for leaf in self.leaves:
             for reserve in leaf.get("predicate", {}).get("reserve", {}).values():
-                reserve[:] = [digest["hmac-sha256"] if item == before else item for item in reserve]
+                reserve[:] = sorted(digest["hmac-sha256"] if item == before else item for item in reserve)
+        commits = self._commits()
+        release.rows[RESULTS].sort(key=lambda line: (line["run"], commits.get(line["result"]["task"], "")))
         for item in release.retire["predicate"]["tasks"]:
             if item["id"] == row["id"]:
                 item |= {"commitment": digest["hmac-sha256"], "sha256": sha256(_text(row)).hexdigest()}
