@@ -472,9 +472,18 @@ def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
         raise disagreement("task.lines", name, wanted, name if found else None)
 
 def _require_reserves(case: AuditState) -> None:
-    """Check that each refill came from the stratum of the task that it replaced, if any was left."""
+    """Check that each refill came from the stratum of the task that it replaced, if any was left.
+
+    Also that each set in which an opened task was live names its server.
+    """
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
+        live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
+        for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
+            if server not in entry.says["servers"]:
+                raise disagreement(
+                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
+                )
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)
@@ -1111,6 +1120,8 @@ class LogState:
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
         if number in self.runs:
             raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
+        if number < (newest := next(reversed(self.runs), 0)):
+            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
         agree("run.month", entry.at("month"), last.says["month"], says["month"])
         agree("run.root", entry.at("set"), last.digest, says["set"])
         if says["track"] not in ALL_COHORTS + NEXT_COHORT:
@@ -1251,6 +1262,7 @@ class LogState:
                     where = f"{entry.at('reserve')}: {stratum}"
                     raise disagreement("set.reserve", where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
+            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
 
     def _next_in_reserve(self) -> dict[str, str]:
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
@@ -2177,13 +2189,14 @@ RULES: Mapping[str, str] = {
     "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
     "set.share": "all cohorts of a set have the same number of tasks, within one",
     "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
-    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once",
-    "set.servers": "a set names the digest of each server that its reserve has tasks of",
+    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once, in order",
+    "set.servers": "a set names the digest of each server that a live task or one of its reserve is of",
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
+    "run.number": "runs are numbered in the order in which they are opened",
     "run.month": "a run and a withdrawal are of the month of the last set",
     "run.root": "a run names the root of the last set",
     "run.track": "a run in the log is of a track of the log",
@@ -2938,10 +2951,7 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order += (
-            ": no witness cosigned these checkpoints, so when they were made is the operator's word; "
-            f"{_KEPT}"
-        )
+        order += f": no witness cosigned these checkpoints, so when they were made is the operator's word; {_KEPT}"
     return (*_MEASURED, order)
 
 @dataclass(frozen=True)

@@ -447,7 +447,7 @@ class Month:
         self.score(6)
         self.withdraw(self.spares[2], None)
         self.check_month()
-        self.turn(**self.promises(9))
+        self.turn(**self.promises(14))
 
         self.open_run(7)
         self.open_run(8)

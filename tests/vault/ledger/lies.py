@@ -118,6 +118,15 @@ def _attempts(*attempts: int) -> Play:
     return play
 
 
+def _numbered(operator: Month) -> Path:
+    """Number the second run of a submitter as its first one, which counts."""
+    operator.submitters = {1: ("favourite", 1), 2: ("favourite", 2)}
+    _play(operator.begin(), 2)
+    _play(operator, 1)
+    operator.runs.reverse()
+    return operator.retire()
+
+
 def _results(**fields: object) -> Play:
     """Bind results with these fields."""
 
@@ -353,6 +362,7 @@ def _other_stratum(operator: Month) -> Path:
 def _mislabelled(operator: Month) -> Path:
     """Replace a task by a harder one that stood in its reserve."""
     operator.tasks[operator.spares[0]]["difficulty"] = "hard"
+    operator.spares[1:] = []
     _play(operator.begin(), 1)
     operator.withdraw(operator.cohorts[RETIRED][0], operator.spares[0])
     return operator.retire()
@@ -628,6 +638,7 @@ LIES: dict[str, Lie] = {
     "a run under a head that nobody published": Lie(_run(root=ZERO), "checkpoint.root", "00" * 32),
     "a run under a checkpoint that ends before its set": Lie(_early_checkpoint, "run.checkpoint", "found 10"),
     "a run that is opened twice": Lie(_after(lambda operator: operator.open_run(1)), "run.once"),
+    "a good run that is numbered before the bad one": Lie(_numbered, "run.number", "found 1"),
     "a run that is closed twice": Lie(_after(_closed_twice), "close.run"),
     "a run that is closed without being opened": Lie(_after(_closed_unopened), "close.run"),
     "a run that is closed in another month": Lie(_scored(month="2027-01"), "close.same", "2027-01"),
@@ -692,12 +703,16 @@ LIES: dict[str, Lie] = {
     "a reserve with a live task": Lie(
         _reserved(lambda o: {STRATUM: [o.cohorts[RETIRED][0], *o.spares]}), "set.reserve"
     ),
+    "a reserve in an order that was chosen": Lie(_reserved(lambda o: {STRATUM: o.spares[::-1]}), "set.reserve"),
     "a reserve with one task twice": Lie(_reserved(lambda o: {STRATUM: [*o.spares, o.spares[0]]}), "set.reserve"),
     "a task in two reserves": Lie(_reserved(lambda o: {STRATUM: o.spares, OTHER_STRATUM: o.spares[:1]}), "set.reserve"),
     "a reserve with a withdrawn task": Lie(_reserved_after_withdrawal, "set.reserve"),
     "a reserve of tasks that were not committed to": Lie(_uncommitted, "set.reserve"),
     "a spare of another kind than its reserve": Lie(_mislabelled, "task.reserve", "filesystem/single-tool/hard"),
     "a set without a server's digest": Lie(_first_set(servers={"git": ONES}), "set.servers", "filesystem"),
+    "a set without the digest of a live task's server": Lie(
+        _first_set(servers={"filesystem": ONES}), "set.servers", "expected git"
+    ),
     "an access log that shrinks": Lie(_log_entries(5, 4), "set.access_log", "found 4"),
     "an access log that shrinks while nobody looks": Lie(_log_entries(5, None, 4), "set.access_log"),
     "a seed that draws twice": Lie(_same_seed, "set.seeds"),

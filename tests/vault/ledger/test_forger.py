@@ -4,6 +4,7 @@ A change of an honest history that no release's audit refuses or doubts is the o
 says why; a change that becomes one, or that is one no more, fails the test.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,9 @@ import pytest
 
 from vault.ledger.audit.report import AuditReport
 from vault.ledger.audit.verify import audit
+from vault.ledger.fields import CHECKED, WORD
 from vault.ledger.statements.rules import RULES
+from vault.ledger.statements.statement import STATEMENTS
 
 from .conftest import Month
 from .forger import CHANGES, Forger, History
@@ -22,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 ORDER = "order within a month, as long as nothing that follows from it changes, where no witness cosigns"
 EARLY = "when a commitment was made, as long as it was before its set"
-PRIVATE = "what was committed to is opened when its cohort retires"
+PRIVATE = "what was committed to is opened when its tasks retire"
 MEASURED = "what was measured; it was fixed before the task was opened, and adds up"
 GRAMMARS = "which grammars are public"
 TEXT = "what a task says, as long as it was committed to before a run"
@@ -50,10 +53,9 @@ OPERATORS_WORD = {
         "set $.predicate.reserve.*: drop": FUTURE,
         "set $.predicate.reserve.*: rename": PRIVATE,
         "set $.predicate.reserve.*[]: drop": FUTURE,
-        "set $.predicate.reserve.*[]: exchange": FUTURE,
         "set $.predicate.counts.unseen: change": "which skeletons were seen: tags of private tasks are sealed",
         "set $.predicate.servers.*: change": "which servers tasks run on; a release carries no server",
-        "set $.predicate.next_draw: change": "the seed of a draw whose tasks are still private",
+        "set $.predicate.next_draw: change": PRIVATE,
         "set $.predicate.month_key: drop": "the key of the month's files, which stand beside the release",
         "set $.predicate.month_key: change": "the key of the month's files, which stand beside the release",
         "set $.predicate.access_log: drop": "the access log, until a set states how long it is",
@@ -67,7 +69,7 @@ OPERATORS_WORD = {
         "run-open $.predicate.judge: drop": "whether a run is judged by a model",
         "run-open $.predicate.judge: add": "whether a run is judged by a model",
         **{f"run-open: move {place}": ORDER for place in (
-            "after run-open", "before run-open", "before score", "before withdraw",
+            "before score", "before withdraw",
         )},
     },
     "score": {
@@ -83,7 +85,7 @@ OPERATORS_WORD = {
         )},
     },
     "retire": {
-        "retire $.predicate.spot_check.judged: exchange": "how many of the chosen results could be judged again",
+        "retire $.predicate.spot_check.judged: change": "how many of the chosen results could be judged again",
         "retire: move after commit": ORDER,
     },
     "withdraw": {
@@ -127,6 +129,15 @@ OPERATORS_WORD = {
         "broken.jsonl $.state: change": "what shows a task to be broken; whoever has the software can replay it",
     },
 }  # fmt: skip
+
+
+def test_each_field_that_can_be_changed_unseen_is_listed_as_the_operators_word():
+    for kind in STATEMENTS:
+        known = {name for name, entry in CHECKED.items() if WORD in entry}
+        for key, reason in OPERATORS_WORD.get(kind, {}).items():
+            found = re.search(r"\$\.predicate\.([a-z_.]+?)(?:\.\*)?: (change|drop|add)", key)
+            if found and reason != PRIVATE:
+                assert any(f"{name}.".startswith(f"{kind} {found[1]}.") for name in known), key
 
 
 @pytest.fixture(scope="module")

@@ -40,10 +40,7 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order += (
-            ": no witness cosigned these checkpoints, so when they were made is the operator's word; "
-            f"{_KEPT}"
-        )
+        order += f": no witness cosigned these checkpoints, so when they were made is the operator's word; {_KEPT}"
     return (*_MEASURED, order)
 
 

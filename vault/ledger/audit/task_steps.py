@@ -96,9 +96,16 @@ def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
 
 
 def _require_reserves(case: AuditState) -> None:
-    """Check that each refill came from the stratum of the task that it replaced, if any was left."""
+    """Check that each refill came from the stratum of the task that it replaced, if any was left.
+
+    Also that each set in which an opened task was live names its server.
+    """
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
+        live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
+        for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
+            if server not in entry.says["servers"]:
+                raise disagreement("set.servers", f"leaf {entry.index}: $.predicate.servers", server)
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)

@@ -175,6 +175,8 @@ class LogState:
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
         if number in self.runs:
             raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
+        if number < (newest := next(reversed(self.runs), 0)):
+            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
         agree("run.month", entry.at("month"), last.says["month"], says["month"])
         agree("run.root", entry.at("set"), last.digest, says["set"])
         if says["track"] not in ALL_COHORTS + NEXT_COHORT:
@@ -306,6 +308,7 @@ class LogState:
                     where = f"{entry.at('reserve')}: {stratum}"
                     raise disagreement("set.reserve", where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
+            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
 
     def _next_in_reserve(self) -> dict[str, str]:
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
