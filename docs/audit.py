@@ -19,9 +19,10 @@ argument, and the lie that each step finds out:
  12. consistency  history was rewritten since you kept a checkpoint
  13. full score   a part of a score is taken for the whole
 
-A step takes what those before it proved, and either says what it proves or shows what disagrees; the
-first failure ends the argument. A doubt does not: it is what an honest operator can have a reason
-for, and you accept it by its number (--accept). The formats are in docs/reference/ledger-formats.md.
+A step takes what those before it proved, and either says what it proves or shows what disagrees;
+the first failure ends the argument. A doubt does not: it is what an honest operator can have a
+reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
+the formats.
 
 Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`,
 from the steps down to the bytes.
@@ -54,8 +55,6 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 
 # --------------------------------------------------------------------------------------------------
 # Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
-#
-# Exit codes: 0 yes, 1 no or a doubt that was not accepted, 2 malformed input, 3 a file is missing.
 
 CODES = {"malformed": 2, "not-found": 3}
 
@@ -69,16 +68,19 @@ def read_text(path: Path) -> str:
         raise Malformed(f"{path} is not text") from error
 
 def require_release(folder: Path) -> None:
-    """Refuse a folder that was never a release; one that lacks some of its files is for the audit to refuse."""
+    """Refuse a folder that was never a release; one that lacks some of its files is for the
+    audit to refuse.
+    """
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
     if not (folder / "manifest.json").exists() and not (folder / "log").exists():
-        raise NotFound(
-            f"{folder} is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
-        )
+        what = "there is no manifest.json in it; name one Historical-YYYY-MM"
+        raise NotFound(f"{folder} is no release folder: {what}")
 
 def read_keys(path: Path) -> list[str]:
-    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its present one."""
+    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then
+    its present one.
+    """
     try:
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
     except Malformed as error:
@@ -149,10 +151,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 # --------------------------------------------------------------------------------------------------
 # The audit of a release, which trusts nobody but the keys that its caller gives.
-#
-# Each step takes what those before it proved, and either says what it proves or shows what disagrees.
-# The first failure ends the argument. A doubt does not: it is what an honest operator can have a
-# reason for, and whoever asks must accept it by its number.
 
 def audit(
     folder: Path,
@@ -178,349 +176,7 @@ def audit(
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)
 
 # --------------------------------------------------------------------------------------------------
-# Audit steps about runs: they are opened, and all figures follow from results bound in time.
-
-Line = tuple[str, bytes, Any]
-
-def check_runs(case: AuditState) -> Outcome:
-    """Check that each run that was served the cohort is opened to its submitter, and no other."""
-    served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
-    lines = list(case.bundle.lines(RUNS))
-    agree("opened.runs", f"{RUNS}: $.run of all lines", served, [line["run"] for *_, line in lines])
-    case.runs = [_opened(case, where, line) for where, _, line in lines]
-    _require_attempts(case)
-    scored = sum(run.run.scored for run in case.runs)
-    aborted = len(lines) - scored
-    return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
-
-def check_results(case: AuditState) -> Outcome:
-    """Check that the cohort's results are bound by each score, complete, and give the totals."""
-    groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
-    scored = [run.line["run"] for run in case.runs if run.run.scored]
-    count = 0
-    for place, opened in enumerate(case.runs):
-        if not opened.run.scored:
-            continue
-        number, lines = next(groups, (None, ()))
-        agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
-        rows = list(lines)
-        _require_results(case, opened, rows)
-        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
-        totals = totals_of(opened.line["run"], case.cohort, kept)
-        case.runs[place] = replace(opened, counted=totals)
-        count += len(rows)
-        _doubt_withdrawn(case, opened, totals)
-    if stranger := next(groups, None):
-        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
-    return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
-
-def check_figures(case: AuditState) -> Outcome:
-    """Check that aggregate, attestation and README follow from what was opened."""
-    rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
-    subjects = [(name, task.sha256) for name, task in case.tasks.items()]
-    _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
-    _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
-    _require_same(case, README, readme(case.bundle.manifest))
-    without = f", without {len(case.broken)} broken tasks" if case.broken else ""
-    return (
-        "proved",
-        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}",
-    )
-
-def check_spot_check(case: AuditState) -> Outcome:
-    """Check that as many results were chosen to be judged again as the promised seed chooses."""
-    says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
-    if says is None:
-        return "not asked", f"the set of {case.month} promises no spot check"
-    bound = [run for run in case.log.runs.values() if run.set is case.retired.set and run.scored]
-    bound = [run for run in bound if run.close and run.close.index < at]
-    last = max((run.close.index for run in bound if run.close), default=0)
-    seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
-    marks = [
-        is_chosen(seed, log_root, run.open.says["run"], task)
-        for run in bound
-        for tasks in run.served.values()
-        for task in tasks
-    ]
-    agree(
-        "spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"]
-    )
-    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
-    if differed:
-        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
-    left = f" and {chosen - judged} could not be" if judged < chosen else ""
-    return "proved", (
-        f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator says "
-        f"that {judged} were judged again{left}, and that {differed} came out otherwise"
-    )
-
-def check_full_score(case: AuditState) -> Outcome:
-    """Say until when a full score is pending: it needs every cohort of its run."""
-    last: dict[str, str] = {}
-    for run in case.runs:
-        if run.run.scored:
-            month, until = run.run.open.says["month"], max(run.run.served).removeprefix("cohort-")
-            last[month] = max(until, last.get(month, ""))
-    waiting = {month: until for month, until in sorted(last.items()) if until > case.month}
-    if not waiting:
-        return "proved", "no cohort of these runs is private: with earlier releases all is open"
-    case.pending = max(waiting.values())
-    months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
-    return "pending", f"full scores need cohorts that are still private: {months}"
-
-def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
-    run = case.log.runs[line["run"]]
-    leaves = [run.open.index, run.close.index if run.close else None]
-    agree("opened.leaves", f"{where}: $.open and $.close", leaves, [line["open"], line["close"]])
-    opening = canonical(line["opening"]), line["salt"]
-    require_opens("opened.commitment", "run-open", opening, run.open.digest, where)
-    has = [line["totals"] is not None, line["totals_salt"] is not None]
-    agree("opened.totals", f"{where}: $.totals and $.totals_salt", [run.scored] * 2, has)
-    return OpenedRun(line, run)
-
-def _require_attempts(case: AuditState) -> None:
-    """Check the numbers of each submitter's runs in a month, aborted ones and all tracks included.
-
-    All runs of the released month are opened with it: theirs go from 1 on without a gap. Of an
-    earlier month those that were served this cohort are opened: theirs rise.
-    """
-    before: defaultdict[tuple[str, str], int] = defaultdict(int)
-    for run in case.runs:
-        opening, month = run.line["opening"], run.run.open.says["month"]
-        attempt, last = opening["attempt"], before[month, opening["submitter"]]
-        if attempt != last + 1 if month == case.month else attempt <= last:
-            where = f"{RUNS}: $.opening.attempt of run {run.line['run']}"
-            wanted = last + 1 if month == case.month else f"{last + 1} or more"
-            raise disagreement("opened.attempt", where, wanted, attempt)
-        before[month, opening["submitter"]] = attempt
-
-def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) -> None:
-    run, number = opened.run, opened.line["run"]
-    assert run.close is not None  # noqa: S101 - it is scored
-    score, members = run.close.says, run.served[case.cohort]
-    ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
-    where = f"{RESULTS}: the tasks of run {number}"
-    agree("result.lines", where, ordered, [line["result"]["task"] for *_, line in rows])
-    last = -1
-    for where, data, line in rows:
-        _require_result(case, where, line)
-        if line["position"] <= last:
-            raise disagreement(
-                "result.lines", f"{where}: $.position", f"above {last}", line["position"]
-            )
-        last = line["position"]
-        # the result's own bytes stand between two names of the line that are no part of it
-        result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
-        bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
-        proof, root = map(bytes.fromhex, line["proof"]), bytes.fromhex(score["results_root"])
-        try:
-            verify_inclusion(bound, line["position"], score["count"], list(proof), root)
-        except Broken as error:
-            raise disagreement("result.bound", where, root, str(error)) from None
-    totals = totals_of(number, case.cohort, [line["result"] for *_, line in rows])
-    agree("result.totals", f"{RUNS}: $.totals of run {number}", totals, opened.line["totals"])
-    stated = next(t["commitment"] for t in score["totals"] if t["cohort"] == case.cohort)
-    opening = canonical(totals), opened.line["totals_salt"]
-    require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
-
-def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
-    result = line["result"]
-    agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
-    agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
-    if task := case.tasks.get(result["task"]) or case.withdrawn.get(result["task"]):
-        wanted = [task.category, task.max_steps]
-        found = [result["category"], result["max_steps"]]
-        agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
-    if result["passed"]:
-        agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        if result["calls"] > result["max_steps"]:
-            most = f"0 to {result['max_steps']}"
-            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
-    if result["unlisted"] > result["calls"]:
-        most = f"0 to {result['calls']}"
-        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
-
-def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
-    """Show the figures of a run with and without what was withdrawn as broken after its score."""
-    at = opened.run.close.index if opened.run.close else 0
-    after = [i for i in case.retired.withdrawals if i.leaf.index > at]
-    if not any(
-        i.leaf.name in case.broken and i.leaf.name in opened.run.served[case.cohort] for i in after
-    ):
-        return
-    where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
-    where += max(opened.run.served).removeprefix("cohort-")
-    case.doubt(
-        "doubt.withdrawn",
-        where,
-        {"with": figures(opened.line["totals"])},
-        {"without": figures(counted)},
-    )
-
-def _require_same(case: AuditState, name: str, expected: bytes) -> None:
-    """Compare a file with what follows from the others."""
-    found = b"".join(case.bundle.pieces(name))
-    if found == expected:
-        return
-    pairs = zip(expected, found, strict=False)
-    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
-    texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
-    raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
-
-# --------------------------------------------------------------------------------------------------
-# Spot-check rule: which results are judged again, from a seed that nobody can use before the last result is bound.
-#
-#     HMAC-SHA256(seed, "quarterturn/spot-check/v1\n" || root || "\n<run>/<task id>")
-#
-# A result is judged again where the first eight bytes, as a big-endian number, are below 2^64 / 20. The seed (32 bytes)
-# is committed to in the month's `set` statement and opened in its `retire` statement, so that whoever keeps the log
-# cannot choose it afterwards. The root is the log's up to and with the month's last `score`, so that whoever has seen the
-# seed cannot know the choice while a result of the month is still to be judged.
-#
-# An auditor runs this module, so it imports the standard library only.
-
-LABEL = "spot-check"
-
-ONE_IN = 20
-
-def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
-    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes each."""
-    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
-    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
-
-# --------------------------------------------------------------------------------------------------
-# Audit step about the tasks: they are those that were committed to before any run used them.
-
-_REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
-
-def check_tasks(case: AuditState) -> Outcome:
-    """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
-    case.tasks, case.withdrawn = {}, {}
-    openings = case.bundle.lines(OPENINGS)
-    withdrawals = case.retired.withdrawals
-    due = [{"id": item.leaf.name, "commitment": item.leaf.digest} for item in withdrawals]
-    _require_file(case, WITHDRAWN, [item["id"] for item in due])
-    for name, wanted, opened in (
-        (TASKS, case.retired.leaf.says["tasks"], case.tasks),
-        (WITHDRAWN, due, case.withdrawn),
-    ):
-        lines = case.bundle.lines(name) if name in case.bundle.manifest["files"] else ()
-        for says, line in zip_longest(wanted, lines):
-            opening = next(openings, None)
-            if says is None or line is None or opening is None:
-                found = {"line": line and line[0], "opening": opening and opening[0]}
-                raise disagreement(
-                    "task.lines", f"{name} and {OPENINGS}", says and says["id"], found
-                )
-            opened[says["id"]] = _open(case, says, line, opening)
-    if extra := next(openings, None):
-        raise disagreement("task.lines", extra[0], None, extra[2]["id"])
-    _require_reserves(case)
-    _require_broken(case)
-    doubts = _doubt_share(case)
-    count = len(case.tasks) + len(case.withdrawn)
-    left = f"; {len(case.withdrawn)} of them were withdrawn" if case.withdrawn else ""
-    shown = f", {len(case.broken)} as broken, as is shown" if case.broken else ""
-    return "proved", f"{count} tasks open their commitments, byte for byte{left}{shown}{doubts}"
-
-def _open(
-    case: AuditState,
-    says: Mapping[str, Any],
-    line: tuple[str, bytes, Any],
-    opening: tuple[str, bytes, Any],
-) -> AuditedTask:
-    where, data, document = line
-    place, _, opened = opening
-    for key, form in TASK.items():
-        require_form(form, document.get(key), f"{where}: $.{key}")
-    name = document["id"]
-    agree("task.lines", f"{where}: $.id", says["id"], name)
-    agree("task.lines", f"{place}: $.id", says["id"], opened["id"])
-    digest = sha256(data).hexdigest()
-    agree("task.bytes", f"{where}: sha256", says.get("sha256", digest), digest)
-    commit = case.log.commits[name]
-    agree("task.lines", f"{place}: $.commit", commit.index, opened["commit"])
-    agree("task.commitment", f"{place}: $.commitment", commit.digest, opened["commitment"])
-    require_opens("task.commitment", "commit", (data, opened["salt"]), commit.digest, where)
-    key = opened.get("variant_key")
-    key_digest = sha256(bytes.fromhex(key)).hexdigest() if key else None
-    stated_key = document.get("variant_key")
-    agree("task.variant", f"{place}: the sha256 of $.variant_key", stated_key, key_digest)
-    agree("task.canary", f"{place}: $.canary", case.bundle.manifest["canary"], opened["canary"])
-    provenance, salt = opened["provenance"], opened["provenance_salt"]
-    agree("task.provenance", f"{place}: $.provenance_salt", provenance is None, salt is None)
-    if provenance is not None:
-        stated = commit.says["provenance"]
-        pair = canonical(provenance), salt
-        require_opens("task.provenance", "provenance", pair, stated, place)
-    stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-    return AuditedTask(digest, stratum, document["category"], document["max_steps"])
-
-def require_opens(
-    rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str
-) -> None:
-    """Check that a payload and its salt (hex) open a commitment (hex)."""
-    payload, salt = opening[0], bytes.fromhex(opening[1])
-    if not opens(label, payload, salt, bytes.fromhex(stated)):
-        computed = commitment(label, payload, salt)
-        raise disagreement(rule, f"{where}: the commitment", stated, computed)
-
-def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
-    """Check that a file is there if and only if it has something to open."""
-    found = name in case.bundle.manifest["files"]
-    if found != bool(wanted):
-        raise disagreement("task.lines", name, wanted, name if found else None)
-
-def _require_reserves(case: AuditState) -> None:
-    """Check that each refill came from the stratum of the task that it replaced, if any was left.
-
-    Also that each set in which an opened task was live names its server.
-    """
-    strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
-    for entry in case.log.sets:
-        live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
-        for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
-            if server not in entry.says["servers"]:
-                raise disagreement(
-                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
-                )
-        for stratum, digests in entry.says["reserve"].items():
-            for digest in digests:
-                found = strata.get(case.log.task_of[digest], stratum)
-                agree("task.reserve", f"leaf {entry.index}: $.predicate.reserve", stratum, found)
-    for item in case.retired.withdrawals:
-        refill = item.leaf.says["replacement"]
-        found = case.log.commits[refill].digest if refill else None
-        wanted = item.reserve.get(strata[item.leaf.name])
-        agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
-
-def _require_broken(case: AuditState) -> None:
-    """Check that each task that was withdrawn as broken is shown to be, by a replayable end state."""
-    wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
-    _require_file(case, BROKEN, wanted)
-    shown = []
-    for where, _, line in case.bundle.lines(BROKEN) if wanted else ():
-        agree("task.broken", f"{where}: $.verdict", line["solution"] == "mutant", line["verdict"])
-        shown.append(line["task"])
-    agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
-    case.broken = set(shown)
-
-def _doubt_share(case: AuditState) -> str:
-    """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
-    own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
-    if len(own) * _REVIEW_ONE_IN <= len(case.tasks):
-        return ""
-    found = {item.leaf.name: item.leaf.says["cause"] for item in own}
-    most = len(case.tasks) // _REVIEW_ONE_IN
-    case.doubt("doubt.share", f"the withdrawals from {case.cohort}", f"0 to {most}", found)
-    case.doubts.insert(0, case.doubts.pop())
-    return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
-
-# --------------------------------------------------------------------------------------------------
 # Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
-#
-# Each step takes the state, adds what it finds, and gives `(state, sentence)`; it raises where bytes
-# disagree.
 
 _DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
 
@@ -548,11 +204,9 @@ def check_head(case: AuditState) -> Outcome:
     where = f"{MANIFEST}: $.origin"
     agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
     case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    witnesses = [
-        member.key for member in _policy(case).witnesses.values() if verifiable(member.key)
-    ]
-    known = [*case.verifiers, *witnesses]
-    case.unchecked = open_note(note, known).ignored
+    case.unchecked = open_note(
+        note, [*case.verifiers, *_policy(case).verifiable().values()]
+    ).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
@@ -561,7 +215,9 @@ def check_head(case: AuditState) -> Outcome:
     return "proved", summary
 
 def check_leaves(case: AuditState) -> Outcome:
-    """Check that the leaves give the tiles and the root that was signed; read them in the same pass."""
+    """Check that the leaves give the tiles and the root that was signed; read them in the same
+    pass.
+    """
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
     if size > WIDTH * len(present):
@@ -658,27 +314,10 @@ def check_consistency(case: AuditState) -> Outcome:
         _require_root(case, older, where)
     return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
 
-STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
-    "files": (check_files, "a file was edited, added or left out"),
-    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
-    "root": (check_leaves, "a leaf was changed, moved or left out"),
-    "statements": (
-        check_statements,
-        "promises were changed, runs dropped or counted as later ones",
-    ),
-    "checkpoints": (check_checkpoints, "a history made up afterwards"),
-    "retirement": (check_retirement, "another opening than the one that was logged"),
-    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
-    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
-    "results": (check_results, "results were edited or left out"),
-    "figures": (check_figures, "figures that nobody measured"),
-    "spot check": (check_spot_check, "results picked for being right"),
-    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
-    "full score": (check_full_score, "a part of a score is taken for the whole"),
-}
-
 def _take(case: AuditState, leaf: bytes) -> bool:
-    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next step."""
+    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next
+    step.
+    """
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -700,7 +339,9 @@ def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[byt
         )
 
 def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpoint, Note]:
-    """Open a checkpoint that is older than the head; name the key of its size if it was not given."""
+    """Open a checkpoint that is older than the head; name the key of its size if it was not
+    given.
+    """
     try:
         return open_checkpoint(note, case.verifiers)
     except VaultError as error:
@@ -753,12 +394,7 @@ def _moment(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 def _doubt_times(case: AuditState) -> None:
-    """Compare the months that leaves state with the times at which witnesses saw them.
-
-    A cosigned checkpoint proves that each leaf before its size was there at its time. So a month that
-    was made up afterwards shows: its leaves were first seen too late. Times are compared within one
-    witness; between witnesses five minutes are tolerated.
-    """
+    """Compare the months that leaves state with the times at which witnesses saw them."""
     seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
     if not seen:
         return
@@ -784,7 +420,7 @@ def _doubt_times(case: AuditState) -> None:
         start, end = (_begin(month + more) for more in (0, 1))
         late = _LATE_TURN * _DAY if entry.statement.kind == "retire" else 0
         if first is None or not start - _DAY <= first <= end + _DAY + late:
-            where = f"leaf {entry.index}: the first cosignature over {entry.statement.kind} {entry.name}"
+            where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
             between = f"{_moment(start - _DAY)} to {_moment(end + _DAY + late)}"
             case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
     for run in runs:
@@ -803,13 +439,358 @@ def _begin(number: int) -> int:
     return timegm((int(month[:4]), int(month[5:]), 1, 0, 0, 0))
 
 # --------------------------------------------------------------------------------------------------
+# Audit step about the tasks: they are those that were committed to before any run used them.
+
+_REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
+
+def check_tasks(case: AuditState) -> Outcome:
+    """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
+    case.tasks, case.withdrawn = {}, {}
+    openings = case.bundle.lines(OPENINGS)
+    withdrawals = case.retired.withdrawals
+    due = [{"id": item.leaf.name, "commitment": item.leaf.digest} for item in withdrawals]
+    _require_file(case, WITHDRAWN, [item["id"] for item in due])
+    for name, wanted, opened in (
+        (TASKS, case.retired.leaf.says["tasks"], case.tasks),
+        (WITHDRAWN, due, case.withdrawn),
+    ):
+        lines = case.bundle.lines(name) if name in case.bundle.manifest["files"] else ()
+        for says, line in zip_longest(wanted, lines):
+            opening = next(openings, None)
+            if says is None or line is None or opening is None:
+                found = {"line": line and line[0], "opening": opening and opening[0]}
+                raise disagreement(
+                    "task.lines", f"{name} and {OPENINGS}", says and says["id"], found
+                )
+            opened[says["id"]] = _open(case, says, line, opening)
+    if extra := next(openings, None):
+        raise disagreement("task.lines", extra[0], None, extra[2]["id"])
+    _require_reserves(case)
+    _require_broken(case)
+    doubts = _doubt_share(case)
+    count = len(case.tasks) + len(case.withdrawn)
+    left = f"; {len(case.withdrawn)} of them were withdrawn" if case.withdrawn else ""
+    shown = f", {len(case.broken)} as broken, as is shown" if case.broken else ""
+    return "proved", f"{count} tasks open their commitments, byte for byte{left}{shown}{doubts}"
+
+def _open(
+    case: AuditState,
+    says: Mapping[str, Any],
+    line: tuple[str, bytes, Any],
+    opening: tuple[str, bytes, Any],
+) -> AuditedTask:
+    where, data, document = line
+    place, _, opened = opening
+    for key, form in TASK.items():
+        require_form(form, document.get(key), f"{where}: $.{key}")
+    name = document["id"]
+    agree("task.lines", f"{where}: $.id", says["id"], name)
+    agree("task.lines", f"{place}: $.id", says["id"], opened["id"])
+    digest = sha256(data).hexdigest()
+    agree("task.bytes", f"{where}: sha256", says.get("sha256", digest), digest)
+    commit = case.log.commits[name]
+    agree("task.lines", f"{place}: $.commit", commit.index, opened["commit"])
+    agree("task.commitment", f"{place}: $.commitment", commit.digest, opened["commitment"])
+    require_opens("task.commitment", "commit", (data, opened["salt"]), commit.digest, where)
+    key = opened.get("variant_key")
+    key_digest = sha256(bytes.fromhex(key)).hexdigest() if key else None
+    stated_key = document.get("variant_key")
+    agree("task.variant", f"{place}: the sha256 of $.variant_key", stated_key, key_digest)
+    agree("task.canary", f"{place}: $.canary", case.bundle.manifest["canary"], opened["canary"])
+    provenance, salt = opened["provenance"], opened["provenance_salt"]
+    agree("task.provenance", f"{place}: $.provenance_salt", provenance is None, salt is None)
+    if provenance is not None:
+        stated = commit.says["provenance"]
+        pair = canonical(provenance), salt
+        require_opens("task.provenance", "provenance", pair, stated, place)
+    stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
+    return AuditedTask(digest, stratum, document["category"], document["max_steps"])
+
+def require_opens(
+    rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str
+) -> None:
+    """Check that a payload and its salt (hex) open a commitment (hex)."""
+    payload, salt = opening[0], bytes.fromhex(opening[1])
+    if not opens(label, payload, salt, bytes.fromhex(stated)):
+        computed = commitment(label, payload, salt)
+        raise disagreement(rule, f"{where}: the commitment", stated, computed)
+
+def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
+    """Check that a file is there if and only if it has something to open."""
+    found = name in case.bundle.manifest["files"]
+    if found != bool(wanted):
+        raise disagreement("task.lines", name, wanted, name if found else None)
+
+def _require_reserves(case: AuditState) -> None:
+    """Check that each refill came from the stratum of the task that it replaced, if any was
+    left.
+    """
+    strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
+    for entry in case.log.sets:
+        live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
+        for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
+            if server not in entry.says["servers"]:
+                raise disagreement(
+                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
+                )
+        for stratum, digests in entry.says["reserve"].items():
+            for digest in digests:
+                found = strata.get(case.log.task_of[digest], stratum)
+                agree("task.reserve", f"leaf {entry.index}: $.predicate.reserve", stratum, found)
+    for item in case.retired.withdrawals:
+        refill = item.leaf.says["replacement"]
+        found = case.log.commits[refill].digest if refill else None
+        wanted = item.reserve.get(strata[item.leaf.name])
+        agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
+
+def _require_broken(case: AuditState) -> None:
+    """Check that each task that was withdrawn as broken is shown to be, by a replayable end
+    state.
+    """
+    wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
+    _require_file(case, BROKEN, wanted)
+    shown = []
+    for where, _, line in case.bundle.lines(BROKEN) if wanted else ():
+        agree("task.broken", f"{where}: $.verdict", line["solution"] == "mutant", line["verdict"])
+        shown.append(line["task"])
+    agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
+    case.broken = set(shown)
+
+def _doubt_share(case: AuditState) -> str:
+    """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
+    own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
+    if len(own) * _REVIEW_ONE_IN <= len(case.tasks):
+        return ""
+    found = {item.leaf.name: item.leaf.says["cause"] for item in own}
+    most = len(case.tasks) // _REVIEW_ONE_IN
+    case.doubt("doubt.share", f"the withdrawals from {case.cohort}", f"0 to {most}", found)
+    case.doubts.insert(0, case.doubts.pop())
+    return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
+
+# --------------------------------------------------------------------------------------------------
+# Audit steps about runs: they are opened, and all figures follow from results bound in time.
+
+Line = tuple[str, bytes, Any]
+
+def check_runs(case: AuditState) -> Outcome:
+    """Check that each run that was served the cohort is opened to its submitter, and no other."""
+    served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
+    lines = list(case.bundle.lines(RUNS))
+    agree("opened.runs", f"{RUNS}: $.run of all lines", served, [line["run"] for *_, line in lines])
+    case.runs = [_opened(case, where, line) for where, _, line in lines]
+    _require_attempts(case)
+    scored = sum(run.run.scored for run in case.runs)
+    aborted = len(lines) - scored
+    return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
+
+def check_results(case: AuditState) -> Outcome:
+    """Check that the cohort's results are bound by each score, complete, and give the totals."""
+    groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
+    scored = [run.line["run"] for run in case.runs if run.run.scored]
+    count = 0
+    for place, opened in enumerate(case.runs):
+        if not opened.run.scored:
+            continue
+        number, lines = next(groups, (None, ()))
+        agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
+        rows = list(lines)
+        _require_results(case, opened, rows)
+        kept = [line["result"] for *_, line in rows if line["result"]["task"] not in case.broken]
+        totals = totals_of(opened.line["run"], case.cohort, kept)
+        case.runs[place] = replace(opened, counted=totals)
+        count += len(rows)
+        _doubt_withdrawn(case, opened, totals)
+    if stranger := next(groups, None):
+        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
+    return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
+
+def check_figures(case: AuditState) -> Outcome:
+    """Check that aggregate, attestation and README follow from what was opened."""
+    rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
+    subjects = [(name, task.sha256) for name, task in case.tasks.items()]
+    _require_same(case, AGGREGATE, aggregate(case.month, case.cohort, rows))
+    _require_same(case, ATTESTATION, attestation(case.month, case.cohort, subjects))
+    _require_same(case, README, readme(case.bundle.manifest))
+    without = f", without {len(case.broken)} broken tasks" if case.broken else ""
+    return (
+        "proved",
+        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}",
+    )
+
+def check_spot_check(case: AuditState) -> Outcome:
+    """Check that as many results were chosen to be judged again as the promised seed chooses."""
+    says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
+    if says is None:
+        return "not asked", f"the set of {case.month} promises no spot check"
+    bound = [run for run in case.log.runs.values() if run.set is case.retired.set and run.scored]
+    bound = [run for run in bound if run.close and run.close.index < at]
+    last = max((run.close.index for run in bound if run.close), default=0)
+    seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
+    marks = [
+        is_chosen(seed, log_root, run.open.says["run"], task)
+        for run in bound
+        for tasks in run.served.values()
+        for task in tasks
+    ]
+    agree(
+        "spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"]
+    )
+    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+    if differed:
+        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
+    left = f" and {chosen - judged} could not be" if judged < chosen else ""
+    return "proved", (
+        f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator "
+        f"says that {judged} were judged again{left}, and that {differed} came out otherwise"
+    )
+
+def check_full_score(case: AuditState) -> Outcome:
+    """Say until when a full score is pending: it needs every cohort of its run."""
+    last: dict[str, str] = {}
+    for run in case.runs:
+        if run.run.scored:
+            month, until = run.run.open.says["month"], max(run.run.served).removeprefix("cohort-")
+            last[month] = max(until, last.get(month, ""))
+    waiting = {month: until for month, until in sorted(last.items()) if until > case.month}
+    if not waiting:
+        return "proved", "no cohort of these runs is private: with earlier releases all is open"
+    case.pending = max(waiting.values())
+    months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
+    return "pending", f"full scores need cohorts that are still private: {months}"
+
+STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
+    "files": (check_files, "a file was edited, added or left out"),
+    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
+    "root": (check_leaves, "a leaf was changed, moved or left out"),
+    "statements": (
+        check_statements,
+        "promises were changed, runs dropped or counted as later ones",
+    ),
+    "checkpoints": (check_checkpoints, "a history made up afterwards"),
+    "retirement": (check_retirement, "another opening than the one that was logged"),
+    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
+    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
+    "results": (check_results, "results were edited or left out"),
+    "figures": (check_figures, "figures that nobody measured"),
+    "spot check": (check_spot_check, "results picked for being right"),
+    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
+    "full score": (check_full_score, "a part of a score is taken for the whole"),
+}
+
+def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
+    run = case.log.runs[line["run"]]
+    leaves = [run.open.index, run.close.index if run.close else None]
+    agree("opened.leaves", f"{where}: $.open and $.close", leaves, [line["open"], line["close"]])
+    opening = canonical(line["opening"]), line["salt"]
+    require_opens("opened.commitment", "run-open", opening, run.open.digest, where)
+    has = [line["totals"] is not None, line["totals_salt"] is not None]
+    agree("opened.totals", f"{where}: $.totals and $.totals_salt", [run.scored] * 2, has)
+    return OpenedRun(line, run)
+
+def _require_attempts(case: AuditState) -> None:
+    """Check the numbers of each submitter's runs in a month, aborted ones and all tracks
+    included.
+    """
+    before: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for run in case.runs:
+        opening, month = run.line["opening"], run.run.open.says["month"]
+        attempt, last = opening["attempt"], before[month, opening["submitter"]]
+        if attempt != last + 1 if month == case.month else attempt <= last:
+            where = f"{RUNS}: $.opening.attempt of run {run.line['run']}"
+            wanted = last + 1 if month == case.month else f"{last + 1} or more"
+            raise disagreement("opened.attempt", where, wanted, attempt)
+        before[month, opening["submitter"]] = attempt
+
+def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) -> None:
+    run, number = opened.run, opened.line["run"]
+    assert run.close is not None  # noqa: S101 - it is scored
+    score, members = run.close.says, run.served[case.cohort]
+    ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
+    where = f"{RESULTS}: the tasks of run {number}"
+    agree("result.lines", where, ordered, [line["result"]["task"] for *_, line in rows])
+    last = -1
+    for where, data, line in rows:
+        _require_result(case, where, line)
+        if line["position"] <= last:
+            raise disagreement(
+                "result.lines", f"{where}: $.position", f"above {last}", line["position"]
+            )
+        last = line["position"]
+        # the result's own bytes stand between two names of the line that are no part of it
+        result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
+        bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
+        proof, root = map(bytes.fromhex, line["proof"]), bytes.fromhex(score["results_root"])
+        try:
+            verify_inclusion(bound, line["position"], score["count"], list(proof), root)
+        except Broken as error:
+            raise disagreement("result.bound", where, root, str(error)) from None
+    totals = totals_of(number, case.cohort, [line["result"] for *_, line in rows])
+    agree("result.totals", f"{RUNS}: $.totals of run {number}", totals, opened.line["totals"])
+    stated = next(t["commitment"] for t in score["totals"] if t["cohort"] == case.cohort)
+    opening = canonical(totals), opened.line["totals_salt"]
+    require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
+
+def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
+    result = line["result"]
+    agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
+    agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
+    if task := case.tasks.get(result["task"]) or case.withdrawn.get(result["task"]):
+        wanted = [task.category, task.max_steps]
+        found = [result["category"], result["max_steps"]]
+        agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
+    if result["passed"]:
+        agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
+        if result["calls"] > result["max_steps"]:
+            most = f"0 to {result['max_steps']}"
+            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
+    if result["unlisted"] > result["calls"]:
+        most = f"0 to {result['calls']}"
+        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
+
+def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
+    """Show the figures of a run with and without what was withdrawn as broken after its score."""
+    at = opened.run.close.index if opened.run.close else 0
+    after = [i for i in case.retired.withdrawals if i.leaf.index > at]
+    if not any(
+        i.leaf.name in case.broken and i.leaf.name in opened.run.served[case.cohort] for i in after
+    ):
+        return
+    where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
+    where += max(opened.run.served).removeprefix("cohort-")
+    case.doubt(
+        "doubt.withdrawn",
+        where,
+        {"with": figures(opened.line["totals"])},
+        {"without": figures(counted)},
+    )
+
+def _require_same(case: AuditState, name: str, expected: bytes) -> None:
+    """Compare a file with what follows from the others."""
+    found = b"".join(case.bundle.pieces(name))
+    if found == expected:
+        return
+    pairs = zip(expected, found, strict=False)
+    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
+    texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
+    raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
+
+# --------------------------------------------------------------------------------------------------
+# Spot-check rule: which results are judged again, from a seed that nobody can use before the last
+# result is bound.
+
+LABEL = "spot-check"
+
+ONE_IN = 20
+
+def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
+    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
+    each.
+    """
+    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
+    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
+
+# --------------------------------------------------------------------------------------------------
 # Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
-#
-#     tile/<L>/<N>[.p/<W>]          up to 256 hashes: the roots of perfect subtrees over 256^L leaves
-#     tile/entries/<N>[.p/<W>]      up to 256 leaves, each after its length in two bytes, big-endian
-#
-# `Frontier` is the right edge of a growing tree: two hashes a leaf make its tiles. `TileTree` reads
-# nodes out of tiles. Ledger files are written by `vault.files.write_atomically` alone.
 
 HEAD = "checkpoint"
 
@@ -976,10 +957,6 @@ class AuditState:
 
 # --------------------------------------------------------------------------------------------------
 # State of the log after each leaf: what was promised, served and closed, and what may come next.
-#
-# `LogState.take` reads one leaf after the other and refuses one that contradicts those before it, by
-# the rules of `rules.py`. The writer of the log asks it before it signs, the audit before it believes.
-# It knows no task: what only shows when tasks and runs are opened is checked there.
 
 SPECS = ("1.0.0",)
 
@@ -989,7 +966,9 @@ NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 
 @dataclass(slots=True)
 class LoggedRun:
-    """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed it."""
+    """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed
+    it.
+    """
 
     open: LoggedStatement
     set: LoggedStatement
@@ -1314,7 +1293,9 @@ def month_text(number: int) -> str:
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-    """As many cohorts as planned retire at equal distances; the first of them before the next would."""
+    """As many cohorts as planned retire at equal distances; the first of them before the next
+    would.
+    """
     count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
     months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
     step, rest = divmod(months, count)
@@ -1360,24 +1341,13 @@ def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str
         if old in known and new not in known:
             explanation = (
                 f"leaf {index} hands the log over from {old} to {new}, and both signed that; keys "
-                "come from the caller alone: ask whoever gave you the old key, and give both (--key)"
+                "come from the caller alone: ask whoever gave you the old key, give both (--key)"
             )
             known.append(new)
     return explanation
 
 # --------------------------------------------------------------------------------------------------
 # Salted HMAC-SHA256 commitments: published now, opened later.
-#
-#     HMAC-SHA256(salt, "quarterturn/<label>/v1\n" || payload)
-#
-# The payload is canonical JSON (or, for `draw-seed` and `spot-check`, the seed's bytes). The salt has exactly SALT_SIZE
-# bytes, because HMAC pads a shorter key and hashes a longer one, so another length would let one commitment open in two
-# ways. The salt hides the payload: an unsalted hash of a task from a bounded grammar can be guessed. The label separates
-# domains: a commitment made under one label never opens under another.
-#
-# An auditor runs this module, so it imports the standard library only. `openssl` opens a commitment too:
-#
-#     { printf 'quarterturn/commit/v1\n'; cat task.json; } | openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
 
 SALT_SIZE = 32
 
@@ -1406,21 +1376,16 @@ def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
 def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never does."""
+    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length
+    never does.
+    """
     return len(salt) == SALT_SIZE and hmac.compare_digest(
         commitment(label, payload, salt), expected
     )
 
 # --------------------------------------------------------------------------------------------------
-# Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy (https://c2sp.org/tlog-policy).
-#
-#     log <vkey> [<url>]
-#     witness <name> <vkey> [<url>]
-#     group <name> all|any|<k> <member>...
-#     quorum <name>|none
-#
-# Lines end in a newline, parts are set apart by spaces and tabs, `#` begins a comment line. A name is defined before it
-# is used and is the member of one group at most, so that a witness counts once. One public key stands once.
+# Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
+# (https://c2sp.org/tlog-policy).
 
 NONE = "none"
 
@@ -1466,10 +1431,14 @@ class Policy:
         """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
+    def verifiable(self) -> dict[str, Witness]:
+        """Give the witnesses whose cosignatures can be verified here, by name."""
+        named = {name: member.key for name, member in self.witnesses.items()}
+        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+
     def open(self, note: str | bytes) -> Cosigned:
         """Verify a checkpoint against the policy."""
-        named = {name: member.key for name, member in self.witnesses.items()}
-        able = {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+        able = self.verifiable()
         opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
         checkpoint = Checkpoint.parse(opened.text)
         signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
@@ -1574,16 +1543,8 @@ class _Reader:
         return PolicyMember(key, *url)
 
 # --------------------------------------------------------------------------------------------------
-# Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-cosignature).
-#
-# One more signature line: a key id, eight bytes of POSIX time (big-endian), and a signature over
-#
-# - Ed25519 (type 0x04): the lines `cosignature/v1` and `time <seconds>`, then the checkpoint's text;
-# - ML-DSA-44 (type 0x06, FIPS 204): a `cosigned_message` of name, time, origin and tree.
-#
-# One public key belongs to one witness name: the Ed25519 message does not hold the name. A cosigner may
-# write the time 0 if it does not say that the tree is the largest that it has seen; whoever asks for a
-# quorum asks for just that, so the time 0 is refused.
+# Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
+# cosignature).
 
 COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
 
@@ -1645,15 +1606,17 @@ class Witness:
             return False
         if seconds == 0:
             what = (
-                f"the cosignature by {self.name} has the time 0, so it does not say that this was the "
-                "largest tree that the witness had seen; ask the witness for one with a time"
+                f"the cosignature by {self.name} has the time 0, so it does not say that this was "
+                "the largest tree that the witness had seen; ask the witness for one with a time"
             )
             where = f"the time of the cosignature by {self.name}"
             raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)
         return True
 
 def verifiable(key: Witness) -> bool:
-    """Whether a cosignature can be verified here: without the package `cryptography` one of ML-DSA-44 cannot."""
+    """Whether a cosignature can be verified here: without the package `cryptography` one of ML-
+    DSA-44 cannot.
+    """
     return key.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
 
 def time_of(signature: bytes) -> int:
@@ -1661,7 +1624,9 @@ def time_of(signature: bytes) -> int:
     return int.from_bytes(signature[:TIME_BYTES], "big")
 
 def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing is verified here."""
+    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing
+    is verified here.
+    """
     known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
     lines = map(read_line, take_apart(note)[1])
     return {
@@ -1685,11 +1650,8 @@ def _vector(text: str) -> bytes:
     return bytes([len(data)]) + data
 
 # --------------------------------------------------------------------------------------------------
-# Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-checkpoint@v1.0.0).
-#
-# The note's text is three lines: the origin, the size in decimal without leading zeros, the root in base64. Extension
-# lines may follow; this log writes none and ignores other logs'. A log's own signature counts only where the key's name
-# is the origin.
+# Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
+# checkpoint@v1.0.0).
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
@@ -1699,7 +1661,9 @@ _LINES = 3
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension lines."""
+    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
+    lines.
+    """
 
     origin: str
     size: int
@@ -1721,7 +1685,7 @@ class Checkpoint:
             "line 3 of the checkpoint",
         )
         if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
-            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; of no leaves, the empty one"
+            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
             raise Malformed(what, where=where, found=root)
         return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
@@ -1747,12 +1711,7 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
     return checkpoint, opened
 
 # --------------------------------------------------------------------------------------------------
-# Signed notes: a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`.
-#
-# C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01); the keys
-# of witnesses are in `cosignature.py`. A signature by a key that the caller named must verify or the
-# whole note fails, others are listed, and a note with none by a named key fails. Base64 must be the
-# one canonical form of its bytes, so that no byte of a line that counts can change unnoticed.
+# Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
 
 LOG_ED25519 = b"\x01"
 
@@ -1782,7 +1741,9 @@ class Key(Protocol):
         """The key as text."""
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where its time is 0."""
+        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where
+        its time is 0.
+        """
 
 @dataclass(frozen=True)
 class Verifier:
@@ -1935,18 +1896,8 @@ def _require_text(text: str) -> None:
         raise Malformed("a note's text ends in a newline and has no other control characters")
 
 # --------------------------------------------------------------------------------------------------
-# Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it, and for browsers.
-#
-# Libraries differ in which keys they take, so the rule is checked here before any of them is asked. The public key, and R
-# in the first half of a signature, must each be
-#
-# 1. 32 bytes whose y is below p = 2^255 - 19, and that encode no x = 0 with a sign (RFC 8032, section 5.1.3). OpenSSL
-#    reduces y modulo p instead, and so gives one key two texts.
-# 2. no point of small order, of which there are eight. RFC 8032 says nothing of them; Web Cryptography says that both are
-#    refused. Whoever likes can sign under such a key, and one signature fits many texts.
-#
-# For the rest it is RFC 8032, section 5.1.7, without a cofactor. The script `note.js` of `vault.ledger.browser` has the
-# same rule.
+# Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it,
+# and for browsers.
 
 POINT_BYTES = 32
 
@@ -1959,9 +1910,8 @@ _SMALL_ORDER = frozenset(
 )  # y of the points of order 1, 2, 4, 8 and 8
 
 def key_fault(point: bytes) -> str | None:
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is wrong with them.
-
-    Whether they are a point of the curve at all is found out where they verify something.
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing
+    is wrong with them.
     """
     y = int.from_bytes(point, "little") & ((1 << 255) - 1)
     if len(point) != POINT_BYTES:
@@ -1984,11 +1934,6 @@ def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
 
 # --------------------------------------------------------------------------------------------------
 # Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
-#
-# It verifies public data only, so it need be neither fast nor constant-time. Like OpenSSL it compares
-# `[S]B - [k]A` with the bytes of R, without a cofactor; it refuses an S that is not below the group's order, and a public
-# key that is not the one encoding of its point. Which other keys are refused is the rule of `strict_ed25519.py`.
-# ML-DSA-44 has no verifier here: where the package `cryptography` is installed, it is asked for that alone.
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -2073,10 +2018,6 @@ BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
 
 # --------------------------------------------------------------------------------------------------
 # Reader of a release folder from an untrusted source.
-#
-# It is a folder of plain files: those of its manifest, with their sizes and digests, and those of the
-# log. Sizes are compared before any content is read: a sparse file of a terabyte costs nothing to
-# make. Lines are read one by one, and each is canonical JSON of its form.
 
 MAX_LINE = 1 << 20
 
@@ -2120,7 +2061,9 @@ class Bundle:
         return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its size."""
+        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its
+        size.
+        """
         left = self.manifest["files"][name]["bytes"]
         try:
             with (self.folder / name).open("rb") as file:
@@ -2168,10 +2111,8 @@ def _read(path: Path, name: str) -> bytes:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
 # --------------------------------------------------------------------------------------------------
-# Rules of the log and of a release: each in one sentence, under the name by which a report gives it.
-#
-# The writer of the log, the audit and its page share them. A rule that is broken is shown with what
-# disagrees: the place, the value that follows from everything else, and the value that stands there.
+# Rules of the log and of a release: each in one sentence, under the name by which a report gives
+# it.
 
 RULES: Mapping[str, str] = {
     # -- statements, each with those before it
@@ -2181,7 +2122,7 @@ RULES: Mapping[str, str] = {
     "commit.spec": "a task is of a version of the specification that this program knows",
     "set.previous": "a set names the index of the set before it, and the first one names none",
     "set.month": "sets are of consecutive months, one for each",
-    "set.plan": "as many cohorts are live as the plan says, and retire at equal distances, from now on",
+    "set.plan": "as many cohorts are live as planned, and retire at equal distances, from now on",
     "set.plan.same": "the plan of a set is that of the set before it",
     "set.counts": "a set counts its tasks: of each cohort, in all, and as unseen and seen",
     "set.cohort": "a cohort is named after the month in which it retires",
@@ -2189,8 +2130,8 @@ RULES: Mapping[str, str] = {
     "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
     "set.share": "all cohorts of a set have the same number of tasks, within one",
     "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
-    "set.reserve": "a reserve names commitments before the set, to tasks never served, each once, in order",
-    "set.servers": "a set names the digest of each server that a live task or one of its reserve is of",
+    "set.reserve": "a reserve names tasks committed to and never served, each once, in order",
+    "set.servers": "a set names the digest of each server of its live tasks and of its reserve",
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
@@ -2206,13 +2147,13 @@ RULES: Mapping[str, str] = {
     "close.run": "a run that is closed was opened before, and is closed once",
     "close.same": "a run is closed in the month and on the track on which it was opened",
     "score.count": "a score counts one result for each task that its run was served",
-    "score.totals": "a score has one commitment to totals for each cohort of its run, in their order",
+    "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
     "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
-    "withdraw.refill": "a withdrawn live task is replaced by the next task of a reserve, or by none",
+    "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
     "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
     "retire.tasks": "a cohort retires with the tasks that it has, in their order",
     "retire.runs": "every run is closed before a cohort retires",
-    "retire.spot_check": "the spot check that the set promised is opened at the month's end, no other",
+    "retire.spot_check": "the spot check that the set promised is opened with the month, no other",
     "retire.counts": "of a spot check, differed <= judged <= chosen",
     "retire.draw_seeds": "a draw seed is opened once, when the last task drawn from it leaves",
     "key.names": "a change of the key is of this log, and names where it stands",
@@ -2237,14 +2178,14 @@ RULES: Mapping[str, str] = {
     "task.canary": "an opening bears the canary of its release",
     "task.reserve": "a task stood in the reserve of its stratum only",
     "task.refill": "a withdrawn task is replaced from its stratum, unless nothing was left there",
-    "task.broken": "each task withdrawn as broken is shown to be: a reference fails, or a mutant passes",
+    "task.broken": "what is withdrawn as broken is shown: a reference fails, or a mutant passes",
     "opened.runs": "the runs that were served the cohort are opened, and no others",
     "opened.leaves": "an opened run names its own leaves",
     "opened.commitment": "what is opened of a run opens the commitment that was logged",
     "opened.totals": "a run opens totals if and only if it has a score",
     "opened.attempt": "the runs of a submitter in a month are numbered in their order",
-    "result.lines": "a run opens one result for each task of the cohort, in the order of their commitments",
-    "result.of": "a result is of its run, of this cohort, and of the category and steps of its task",
+    "result.lines": "a run opens one result for each task of the cohort, by their commitments",
+    "result.of": "a result is of its run, this cohort, and its task's category and steps",
     "result.passed": "a result that is passed has the verdict true, and at most max_steps calls",
     "result.calls": "unlisted calls are calls",
     "result.bound": "a result and its salt are bound under the root of the score",
@@ -2252,11 +2193,11 @@ RULES: Mapping[str, str] = {
     "figures.files": "the computed files are what follows from the others",
     "spot_check.chosen": "as many results are judged again as the promised seed chooses",
     "previous.origin": "the older checkpoint is of this log",
-    "previous.size": "the older checkpoint is not newer than this release: compare it with a newer one",
+    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
     # -- doubts
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
-    "doubt.clock": "cosignatures of larger trees are not older, within five minutes between witnesses",
+    "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
     "doubt.withdrawn": "no task is withdrawn as broken after a score on it",
     "doubt.share": "at most one task in twenty of a cohort is withdrawn",
     "doubt.differed": "no result that was judged again came out otherwise",
@@ -2301,6 +2242,8 @@ WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as
 EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+
+SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
 
 _FILE: Form = {"bytes": "natural", "sha256": "hash"}
 
@@ -2380,12 +2323,6 @@ Check it offline, with the log's key from somewhere else than this folder:
 
 # --------------------------------------------------------------------------------------------------
 # Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their parser.
-#
-#     {"_type": "https://in-toto.io/Statement/v1", "subject": [{"name": …, "digest": {…}}],
-#      "predicateType": "urn:quarterturn:<kind>:v1", "predicate": {…}}
-#
-# Exactly these keys, the forms of `STATEMENTS`, and the canonical bytes. No statement holds an
-# unsalted function of a live task, nor names a submitter.
 
 TYPE = "https://in-toto.io/Statement/v1"
 
@@ -2511,10 +2448,8 @@ def statement_form(kind: str) -> Form:
     }
 
 # --------------------------------------------------------------------------------------------------
-# Results of a run: what its score commits to, the totals of a cohort, and the figures of the four axes.
-#
-# The Merkle tree of a score has a salted commitment to each result, in the order of the commitments
-# to their tasks. Totals are whole numbers and one exact fraction, so that everybody computes the same.
+# Results of a run: what its score commits to, the totals of a cohort, and the figures of the four
+# axes.
 
 RESULT: Form = {
     "run": "positive", "task": "task", "cohort": "cohort",
@@ -2543,7 +2478,7 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
     MANIFEST: {
         "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
         "canary": "guid", "first": "natural",
-        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in (WITHDRAWN, BROKEN, EVIDENCE, PAGE))), _FILE),
+        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in SOMETIMES)), _FILE),
     },
     TASKS: "object",
     WITHDRAWN: "object",
@@ -2578,11 +2513,7 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
 _PLACES = 10_000
 
 def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum up the results of one run on one cohort.
-
-    `efficiency_sum` is the sum of calls / max_steps over passed tasks; `recovery_seen` counts the
-    recovery tasks in which the agent saw an error, `recovery_passed` those that it passed.
-    """
+    """Sum up the results of one run on one cohort."""
     passed = [row for row in results if row["passed"]]
     seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
     calls: Counter[int] = Counter()  # by max_steps, so that few fractions are added
@@ -2619,10 +2550,6 @@ def _rate(part: Fraction | int, whole: int) -> str | None:
 
 # --------------------------------------------------------------------------------------------------
 # The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
-#
-# Proofs are made from *nodes*: a function `(level, index) -> hash` that gives the root of the perfect
-# subtree over the leaves `[index * 2^level, (index + 1) * 2^level)`, in memory or in tiles. A proof has
-# exactly the length that its sizes ask for, of hashes of exactly 32 bytes.
 
 HASH_BYTES = 32
 
@@ -2680,7 +2607,9 @@ def verify_inclusion(
         raise Broken(what, where=where, expected=expected, found=computed)
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live tasks'."""
+    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
+    tasks'.
+    """
     ordered = sorted(commitments)
     if any(len(item) != HASH_BYTES for item in ordered):
         raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
@@ -2709,10 +2638,6 @@ def _require_hashes(hashes: Iterable[bytes]) -> None:
 
 # --------------------------------------------------------------------------------------------------
 # Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
-#
-# A document is refused where two readers could read it differently: a key that stands twice, NaN,
-# a lone surrogate, a whole number of 2^53 or more, more than 64 levels, or any byte that is not the
-# canonical form of what it says. Messages give places and never quote values.
 
 MAX_DEPTH = 64
 
@@ -2755,7 +2680,9 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     return value
 
 def number(value: float) -> str:
-    """Write a finite double as ECMAScript's Number::toString: the shortest digits that come back."""
+    """Write a finite double as ECMAScript's Number::toString: the shortest digits that come
+    back.
+    """
     if value == 0:
         return "0"
     mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
@@ -2775,9 +2702,8 @@ def number(value: float) -> str:
     return "-" * (value < 0) + text
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Refuse what has no canonical form; tell whether Python's encoder writes the rest canonically.
-
-    It does where there is no float, and no key above U+FFFF, which UTF-16 sorts elsewhere.
+    """Refuse what has no canonical form; tell whether Python's encoder writes the rest
+    canonically.
     """
     kind = type(value)
     if kind is str or kind is bool or value is None:
@@ -2829,11 +2755,6 @@ def _none(name: str) -> Any:
 
 # --------------------------------------------------------------------------------------------------
 # Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
-#
-# A form is the name of a text pattern or of a basic type, `=a,b` for one of these words, `[form]` for
-# a list, or a mapping from names to forms: a closed object, in which a name that ends in `?` may be
-# missing, and the name `*pattern` stands for any names of that pattern. `name|null` and `[form, None]`
-# allow null.
 
 Form = Any
 
@@ -2928,8 +2849,8 @@ Outcome = tuple[State, str]
 Answer = Literal["yes", "yes with doubts", "no"]
 
 _MEASURED = (
-    "that verdicts were computed honestly: results were fixed in time and add up; whether they were "
-    "measured well, the operator's own machine says, also where results are judged again",
+    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
+    "were measured well, the operator's own machine says, also where results are judged again",
     "that no insider showed a task to a friend before it was opened",
     "that several pseudonyms are several submitters",
     "that a run made outside the log never happened",
@@ -2942,8 +2863,8 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
     order = "order and time against the operator"
     if witnesses:
         order += (
-            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the log "
-            "grew and when; an operator who takes a month to forge a month is not found out by it"
+            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
+            "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
     elif unchecked:
         order += (
@@ -2951,7 +2872,8 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order += f": no witness cosigned these checkpoints, so when they were made is the operator's word; {_KEPT}"
+        order += ": no witness cosigned these checkpoints, so when they were made is the "
+        order += f"operator's word; {_KEPT}"
     return (*_MEASURED, order)
 
 @dataclass(frozen=True)
@@ -3054,8 +2976,6 @@ class AuditReport:
 
 # --------------------------------------------------------------------------------------------------
 # Exception classes of the vault: each message names the thing, the reason and the next step.
-#
-# `kind` is what the command line turns into an exit code; nothing below it prints or exits.
 
 Kind = Literal[
     "no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"
@@ -3065,10 +2985,8 @@ _SHOWN = 200  # characters of a value that a line of text shows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Evidence of an error: the expected value, the value that was found, and the place of the latter.
-
-    Values are JSON values that may hold byte strings; None stands for nothing. Both are whole, however long they are,
-    and neither is ever a part of a private task.
+    """Evidence of an error: the expected value, the value that was found, and the place of the
+    latter.
     """
 
     where: str | None = None

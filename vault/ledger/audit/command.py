@@ -44,7 +44,8 @@ def require_release(folder: Path) -> None:
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
     if not (folder / "manifest.json").exists() and not (folder / "log").exists():
-        raise NotFound(f"{folder} is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM")
+        what = "there is no manifest.json in it; name one Historical-YYYY-MM"
+        raise NotFound(f"{folder} is no release folder: {what}")
 
 
 def read_keys(path: Path) -> list[str]:

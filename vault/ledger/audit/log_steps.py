@@ -277,7 +277,7 @@ def _doubt_times(case: AuditState) -> None:
         start, end = (_begin(month + more) for more in (0, 1))
         late = _LATE_TURN * _DAY if entry.statement.kind == "retire" else 0
         if first is None or not start - _DAY <= first <= end + _DAY + late:
-            where = f"leaf {entry.index}: the first cosignature over {entry.statement.kind} {entry.name}"
+            where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
             between = f"{_moment(start - _DAY)} to {_moment(end + _DAY + late)}"
             case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
     for run in runs:

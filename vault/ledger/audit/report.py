@@ -12,8 +12,8 @@ State = Literal["proved", "pending", "not asked", "failed", "not reached"]
 Answer = Literal["yes", "yes with doubts", "no"]
 
 _MEASURED = (
-    "that verdicts were computed honestly: results were fixed in time and add up; whether they were "
-    "measured well, the operator's own machine says, also where results are judged again",
+    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
+    "were measured well, the operator's own machine says, also where results are judged again",
     "that no insider showed a task to a friend before it was opened",
     "that several pseudonyms are several submitters",
     "that a run made outside the log never happened",
@@ -31,8 +31,8 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
     order = "order and time against the operator"
     if witnesses:
         order += (
-            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the log "
-            "grew and when; an operator who takes a month to forge a month is not found out by it"
+            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
+            "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
     elif unchecked:
         order += (
@@ -40,7 +40,8 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
     else:
-        order += f": no witness cosigned these checkpoints, so when they were made is the operator's word; {_KEPT}"
+        order += ": no witness cosigned these checkpoints, so when they were made is the "
+        order += f"operator's word; {_KEPT}"
     return (*_MEASURED, order)
 
 

@@ -100,8 +100,8 @@ def check_spot_check(case: AuditState) -> Outcome:
         case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
     left = f" and {chosen - judged} could not be" if judged < chosen else ""
     return "proved", (
-        f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator says "
-        f"that {judged} were judged again{left}, and that {differed} came out otherwise"
+        f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator "
+        f"says that {judged} were judged again{left}, and that {differed} came out otherwise"
     )
 
 

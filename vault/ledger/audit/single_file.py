@@ -3,8 +3,8 @@
 `python -m vault.ledger.audit.single_file > docs/audit.py` writes it.
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
-names are used as they stand, so no two modules on the way may share one. Of docstrings only the sentences before
-`Args:` and its like are kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
+names are used as they stand, so no two modules on the way may share one. Of docstrings only the first
+paragraph is kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
 for ML-DSA-44 alone.
 """
 
@@ -14,6 +14,7 @@ import ast
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
 PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
 COLUMNS = 100
+READING = [f"vault.ledger.audit.{name}" for name in ("command", "verify", "log_steps", "task_steps", "result_steps")]
+"""The modules that come first, as an auditor reads them; the others follow, each before those that it needs."""
 UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 HEAD = '''#!/usr/bin/env python3
@@ -35,9 +38,10 @@ argument, and the lie that each step finds out:
 
 {steps}
 
-A step takes what those before it proved, and either says what it proves or shows what disagrees; the
-first failure ends the argument. A doubt does not: it is what an honest operator can have a reason
-for, and you accept it by its number (--accept). The formats are in docs/reference/ledger-formats.md.
+A step takes what those before it proved, and either says what it proves or shows what disagrees;
+the first failure ends the argument. A doubt does not: it is what an honest operator can have a
+reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
+the formats.
 
 Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`,
 from the steps down to the bytes.
@@ -116,12 +120,11 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
     done = {name for module in modules.values() for name in module.foreign}
-    for module in reversed(list(modules.values())):
+    for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(modules)])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
-            yield f"\n\n# {'-' * (COLUMNS - 2)}\n" + "".join(
-                f"# {line}".rstrip() + "\n" for line in module.about.splitlines()
-            )
+            about = "".join(f"# {line}\n" for line in textwrap.wrap(module.about, COLUMNS - 2))
+            yield f"\n\n# {'-' * (COLUMNS - 2)}\n{about}"
         for name, definition in wanted.items():
             waiting.append((name, definition))
             while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
@@ -196,11 +199,10 @@ def _definition(text: str, node: ast.stmt) -> Definition:
         body[start], body[max(body)] = f"{UNFORMATTED}\n{body[start]}", f"{body[max(body)]}\n{FORMATTED}"
     for inner in ast.walk(node):
         if isinstance(inner, ast.FunctionDef | ast.ClassDef) and (documented := ast.get_docstring(inner, clean=False)):
-            string, short = inner.body[0], f'"""{_sentences(documented)}'
-            indent = " " * string.col_offset
+            string = inner.body[0]
             for number in range(string.lineno, (string.end_lineno or 0) + 1):
                 del body[number]
-            body[string.lineno] = f"{indent}{short}{chr(10) + indent if chr(10) in short else ''}" + '"""'
+            body[string.lineno] = _docstring(_sentences(documented), " " * string.col_offset)
     members = node.body if isinstance(node, ast.ClassDef) else []
     methods = {item.name: _method(body, item) for item in members if isinstance(item, ast.FunctionDef)}
     own = [item for item in ast.iter_child_nodes(node) if not (methods and isinstance(item, ast.FunctionDef))]
@@ -215,7 +217,17 @@ def _method(body: Mapping[int, str], node: ast.FunctionDef) -> Definition:
 
 
 def _sentences(docstring: str) -> str:
-    return _SECTION.split(f"{docstring}\n", maxsplit=1)[0].rstrip()
+    """Give the first paragraph of a docstring, on one line."""
+    text = _SECTION.split(f"{docstring}\n", maxsplit=1)[0]
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def _docstring(text: str, indent: str) -> str:
+    quoted = f'{indent}"""{text}"""'
+    if len(quoted) <= COLUMNS:
+        return quoted
+    lines = textwrap.wrap(f'"""{text}', COLUMNS - 3, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join([*lines, f'{indent}"""'])
 
 
 def _used(node: ast.AST) -> frozenset[str]:

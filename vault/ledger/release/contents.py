@@ -20,6 +20,7 @@ AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
 EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
 _FILE: Form = {"bytes": "natural", "sha256": "hash"}
 # fmt: off
 TASK: Form = {  # of a task's document, which is described in SPEC.md
@@ -31,7 +32,7 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
     MANIFEST: {
         "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
         "canary": "guid", "first": "natural",
-        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in (WITHDRAWN, BROKEN, EVIDENCE, PAGE))), _FILE),
+        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in SOMETIMES)), _FILE),
     },
     TASKS: "object",
     WITHDRAWN: "object",

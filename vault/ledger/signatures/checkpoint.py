@@ -51,7 +51,7 @@ class Checkpoint:
             raise Malformed(what, where="line 2 of the checkpoint")
         root, where = decode_base64(lines[2], "line 3 of the checkpoint"), "line 3 of the checkpoint"
         if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
-            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; of no leaves, the empty one"
+            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
             raise Malformed(what, where=where, found=root)
         return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 

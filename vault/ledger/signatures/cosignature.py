@@ -104,8 +104,8 @@ class Witness:
             return False
         if seconds == 0:
             what = (
-                f"the cosignature by {self.name} has the time 0, so it does not say that this was the "
-                "largest tree that the witness had seen; ask the witness for one with a time"
+                f"the cosignature by {self.name} has the time 0, so it does not say that this was "
+                "the largest tree that the witness had seen; ask the witness for one with a time"
             )
             where = f"the time of the cosignature by {self.name}"
             raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)

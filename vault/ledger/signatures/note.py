@@ -1,4 +1,4 @@
-"""Signed notes: a text, an empty line, and signature lines `— <name> <base64(key id || signature)>`.
+"""Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
 
 C2SP signed-note v1.0.0 (https://c2sp.org/signed-note@v1.0.0), with Ed25519 keys (type 0x01); the keys
 of witnesses are in `cosignature.py`. A signature by a key that the caller named must verify or the

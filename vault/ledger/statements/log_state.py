@@ -412,7 +412,7 @@ def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str
         if old in known and new not in known:
             explanation = (
                 f"leaf {index} hands the log over from {old} to {new}, and both signed that; keys "
-                "come from the caller alone: ask whoever gave you the old key, and give both (--key)"
+                "come from the caller alone: ask whoever gave you the old key, give both (--key)"
             )
             known.append(new)
     return explanation
