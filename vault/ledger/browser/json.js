@@ -6,15 +6,16 @@ const MAX_LINE = 1 << 20;
 const EXPONENT_FROM = 1e21; // from here on ECMAScript writes a whole number as a double is written
 
 /**
- * Write a value as canonical JSON.
+ * Write a value as canonical JSON, or with other separators.
  * @param {unknown} value
  * @returns {string}
  */
-function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+function canonical(value, comma = ",", colon = ":") {
+  const write = (item) => canonical(item, comma, colon);
+  if (Array.isArray(value)) return `[${value.map(write).join(comma)}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   const keys = Object.keys(value).sort(); // by UTF-16 code units, as section 3.2.3 asks
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(",")}}`;
+  return `{${keys.map((key) => JSON.stringify(key) + colon + write(value[key])).join(comma)}}`;
 }
 
 /**

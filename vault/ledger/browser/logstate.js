@@ -94,8 +94,7 @@ class LogState {
       if (this._seeds.has(says[name])) throw disagreement("set.seeds", entry.at(name), null, says[name]);
       if (says[name]) this._seeds.add(says[name]);
     }
-    const before = last?.says.access_log?.entries ?? 0;
-    const entries = says.access_log?.entries ?? before;
+    const [before, entries] = [last?.says, says].map((facts) => facts?.access_log?.entries ?? 0);
     if (entries < before) throw disagreement("set.access_log", entry.at("access_log"), `${before} or more`, entries);
     this.sets.push(entry);
     this.live = new Map(says.cohorts.map((item) => [item.id, [...item.tasks]]));

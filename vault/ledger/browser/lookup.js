@@ -161,7 +161,10 @@ async function ofTask(book, id, told) {
   const { run, stands } = standing(state, commit);
   const proved = [...told, await book.prove(commit.index), ...stands];
   const gone = state.of("withdraw").find((entry) => entry.name === id);
-  if (gone) proved.push(`It was withdrawn at leaf ${gone.index} (${gone.says.cause}): ${gone.says.reason}.`);
+  if (gone) {
+    const counts = gone.says.cause === "broken" ? "counts in no figure since" : "is served to no later run";
+    proved.push(`It was withdrawn at leaf ${gone.index} and ${counts}: ${gone.says.reason}.`);
+  }
   const retired = state.retirements.find(
     ({ leaf, withdrawals }) =>
       leaf.says.tasks.some((task) => task.id === id) || withdrawals.some((item) => item.leaf.name === id),

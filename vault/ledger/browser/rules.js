@@ -47,7 +47,7 @@ const SHOWN = 200; // characters of a value
 /** Write a value on one line; a release may be hostile, so invisible characters are escaped. */
 function asText(value) {
   if (value === null) return "nothing";
-  const letters = [...(typeof value === "string" ? value : canonical(value))];
+  const letters = [...(typeof value === "string" ? value : canonical(value, ", ", ": "))];
   const escaped = (letter) => letter.replace(/[\p{C}\p{Z}]/u, (sign) => `\\u{${sign.codePointAt(0).toString(16)}}`);
   const shown = letters.slice(0, SHOWN).map((letter) => (letter === " " ? letter : escaped(letter)));
   return shown.join("") + (letters.length > SHOWN ? `\u2026 (${letters.length} characters)` : "");
