@@ -17,15 +17,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from vault.commitment import commitment
 from vault.ledger.release import contents
 from vault.ledger.signatures.note import Signer
-from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
 
 from .conftest import JUDGE, JUDGE_DIGEST, ORIGIN, RETIRED, SPOT_SEED, STRATA, WITNESS, Month, dice
 
 Play = Callable[[Month], Path]
-WITNESSED = Policy.parse(f"witness W {WITNESS.witness.vkey}\nquorum W\n")
-WATCHED = Policy.parse(f"witness W {WITNESS.witness.vkey}\nquorum none\n")
+WITNESSED = f"witness W {WITNESS.witness.vkey}\nquorum W\n"
+WATCHED = f"witness W {WITNESS.witness.vkey}\nquorum none\n"
 DECEMBER, JUNE = 1_796_083_200, 1_811_808_000  # 2026-12-01, 2027-06-01
 STRATUM, OTHER_STRATUM = ("/".join(words) for words in STRATA)
 NEW = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("new key")))
@@ -33,12 +32,12 @@ NEW = Signer(ORIGIN, Ed25519PrivateKey.from_private_bytes(dice("new key")))
 
 @dataclass(frozen=True)
 class Lie:
-    """How months are played, the rule that is broken, words of what is shown, and the policy of the audit."""
+    """How months are played, the rule that is broken, words of what is shown, and the policy (a text) of the audit."""
 
     play: Play
     rule: str
     words: str = ""
-    policy: Policy | None = None
+    policy: str | None = None
 
 
 # -- how months are played

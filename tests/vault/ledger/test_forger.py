@@ -14,6 +14,7 @@ import pytest
 from vault.ledger.audit.report import AuditReport
 from vault.ledger.audit.verify import audit
 from vault.ledger.fields import CHECKED, WORD
+from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements.rules import RULES
 from vault.ledger.statements.statement import STATEMENTS
 
@@ -174,7 +175,7 @@ def shown(report: AuditReport) -> dict[str | None, str]:
 @pytest.mark.parametrize("name", LIES)
 def test_no_lie_of_an_operator_with_all_keys_is_believed(month, name):
     lie = LIES[name]
-    report = audit(lie.play(month), month.keys, policy=lie.policy)
+    report = audit(lie.play(month), month.keys, policy=lie.policy and Policy.parse(lie.policy))
     assert not report.ok
     assert report.answer == ("yes with doubts" if lie.rule.startswith("doubt.") else "no")
     assert lie.words in shown(report).get(lie.rule, f"nothing of {lie.rule}: {shown(report)}")
@@ -182,7 +183,7 @@ def test_no_lie_of_an_operator_with_all_keys_is_believed(month, name):
 
 def test_an_honest_month_that_a_witness_saw_is_believed(month):
     month.clock = iter(range(DECEMBER, DECEMBER + 86_400, 600))
-    assert audit(month.play().retire(), month.keys, policy=WITNESSED).answer == "yes"
+    assert audit(month.play().retire(), month.keys, policy=Policy.parse(WITNESSED)).answer == "yes"
 
 
 def test_honest_months_are_believed_with_the_doubts_that_withdrawals_raise(month):

@@ -10,6 +10,7 @@ import pytest
 
 from vault.ledger.audit.single_file import write
 from vault.ledger.audit.verify import audit
+from vault.ledger.signatures.policy import Policy
 
 from ..builders import RELEASE, VECTORS
 from .bad_releases import BAD, bad_release
@@ -70,11 +71,13 @@ def test_it_says_of_a_bad_release_what_the_modules_say(name, tmp_path):
 
 @pytest.mark.parametrize("name", LIES)
 def test_it_says_of_a_lie_what_the_modules_say(name, month):
-    folder = LIES[name].play(month)
-    (key := month.folder / "log.vkey").write_text(month.keys[0])
-    said = run(ALONE, folder, "--key", key, "--json")
+    lie = LIES[name]
+    folder = lie.play(month)
+    (key := month.folder / "log.vkey").write_text("\n".join(month.keys))
+    (policy := month.folder / "policy").write_text(lie.policy or "quorum none\n")
+    said = run(ALONE, folder, "--key", key, "--policy", policy, "--json")
     assert said.returncode == 1
-    assert json.loads(said.stdout) == audit(folder, month.keys).as_json()
+    assert json.loads(said.stdout) == audit(folder, month.keys, policy=Policy.parse(policy.read_text())).as_json()
 
 
 def test_it_shows_what_disagrees_beneath_the_step_that_failed(tmp_path):

@@ -493,6 +493,7 @@ def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
 
 def test_refill_of_another_kind_than_its_reserve(month):
     month.tasks[month.spares[0]]["difficulty"] = "hard"
+    month.spares[1:] = []
     month.commit_all()
     month.state_set()
     month.withdraw(month.cohorts[RETIRED][0], month.spares[0])
