@@ -444,7 +444,7 @@ def test_withdrawn_task_that_is_refilled_falsely(live, place, refill, why):
 def test_set_root_over_other_tasks(month):
     month.commit_all()
     month.state_set(root=bytes(32))
-    refused(audit(month.retire(), month.keys), "set.root", "leaf 10: $.subject[0].digest", "00" * 32)
+    refused(audit(month.retire(), month.keys), "set.root", "leaf 10: the digest", "00" * 32)
 
 
 @pytest.mark.parametrize(("field", "why"), [("set_root", "run.root"), ("root", "checkpoint.root")])
