@@ -492,10 +492,11 @@ def test_reserve_that_is_used_up_by_a_withdrawal_of_nobody(live):
 
 
 def test_refill_of_another_kind_than_its_reserve(month):
-    month.tasks[month.spares[0]]["difficulty"] = "hard"
+    for spare in month.spares:
+        month.tasks[spare]["difficulty"] = "hard"
     month.commit_all()
     month.state_set()
-    month.withdraw(month.cohorts[RETIRED][0], month.spares[0])
+    month.withdraw(month.cohorts[RETIRED][0], min(month.spares, key=month.promised))
     refused(audit(month.retire(), month.keys), "task.reserve", "filesystem/single-tool/hard")
 
 
