@@ -548,11 +548,9 @@ def check_head(case: AuditState) -> Outcome:
     where = f"{MANIFEST}: $.origin"
     agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
     case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    witnesses = [
-        member.key for member in _policy(case).witnesses.values() if verifiable(member.key)
-    ]
-    known = [*case.verifiers, *witnesses]
-    case.unchecked = open_note(note, known).ignored
+    case.unchecked = open_note(
+        note, [*case.verifiers, *_policy(case).verifiable().values()]
+    ).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
@@ -1466,10 +1464,14 @@ class Policy:
         """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
+    def verifiable(self) -> dict[str, Witness]:
+        """Give the witnesses whose cosignatures can be verified here, by name."""
+        named = {name: member.key for name, member in self.witnesses.items()}
+        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+
     def open(self, note: str | bytes) -> Cosigned:
         """Verify a checkpoint against the policy."""
-        named = {name: member.key for name, member in self.witnesses.items()}
-        able = {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+        able = self.verifiable()
         opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
         checkpoint = Checkpoint.parse(opened.text)
         signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
