@@ -59,11 +59,12 @@ def test_both_audits_give_the_same_answer(release, capsys):
 
 def test_the_audit_names_the_result_that_was_turned_into_a_pass():
     lines = [(folder / RELEASE / "results.jsonl").read_text().splitlines() for folder in (EXAMPLE, EXAMPLE / TAMPERED)]
-    ((honest, forged),) = [(json.loads(a), json.loads(b)) for a, b in zip(*lines, strict=True) if a != b]
+    pairs = enumerate(zip(*lines, strict=True), 1)
+    ((number, honest, forged),) = [(number, json.loads(a), json.loads(b)) for number, (a, b) in pairs if a != b]
     assert (honest["result"]["passed"], forged["result"]["passed"]) == (False, True)
     failed = audit(EXAMPLE / TAMPERED / RELEASE, [KEY.read_text().strip()]).failed
-    assert failed.name == "results"
-    assert f"the result of run {honest['run']} on {honest['result']['task']}" in failed.evidence.where
+    assert (failed.name, failed.rule) == ("results", "result.bound")
+    assert failed.evidence.where == f"line {number} of results.jsonl"
     assert failed.evidence.expected != failed.evidence.found
 
 

@@ -2,6 +2,7 @@
 
 const [README, RUNS, RESULTS] = ["README.md", "runs.jsonl", "results.jsonl"];
 const [AGGREGATE, ATTESTATION] = ["aggregate.json", "attestation.json"];
+const EVIDENCE = "evidence.jsonl";
 const PLACES = 10_000n;
 const ONE_IN = 20n; // results that a spot check chooses
 
@@ -182,8 +183,10 @@ async function figures(release) {
   await requireSame(release, AGGREGATE, asBytes({ month, cohort, runs: rows }));
   await requireSame(release, ATTESTATION, asBytes(statement));
   await requireSame(release, README, utf8(readme(release.manifest)));
+  const evidence = EVIDENCE in release.manifest.files ? [...(await listedLines(release, EVIDENCE))].length : 0;
+  const shown = evidence ? `; ${evidence} lines of evidence are of their form (--evidence)` : "";
   const without = release.broken.size ? `, without ${release.broken.size} broken tasks` : "";
-  return `the figures of ${rows.length} runs on ${cohort} follow from the results${without}`;
+  return `the figures of ${rows.length} runs on ${cohort} follow from the results${without}${shown}`;
 }
 
 /** Write the README that a manifest asks for. */
