@@ -106,6 +106,8 @@ class LogState {
     const [{ allCohorts, nextCohort }, number] = [TABLES, says.run];
     agree("statement.subject", entry.where, `run/${number}`, entry.name);
     agree("run.once", entry.at("run"), null, this.runs.get(number)?.open.where);
+    const newest = [...this.runs.keys()].at(-1) ?? 0;
+    if (number < newest) throw disagreement("run.number", entry.at("run"), `${newest + 1} or more`, number);
     agree("run.month", entry.at("month"), last.says.month, says.month);
     agree("run.root", entry.at("set"), last.digest, says.set);
     const tracks = [...allCohorts, ...nextCohort];
@@ -239,15 +241,16 @@ class LogState {
   _requireReserve(entry, says, live) {
     const seen = new Set(live);
     for (const [stratum, digests] of Object.entries(says.reserve)) {
-      const [server] = stratum.split("/");
+      const [[server], where] = [stratum.split("/"), `${entry.at("reserve")}: ${stratum}`];
       if (digests.length && !Object.hasOwn(says.servers, server))
         throw disagreement("set.servers", entry.at("servers"), server);
       for (const digest of digests) {
         const task = this.taskOf.get(digest);
         if (!task || seen.has(task) || this._isUsed(task))
-          throw disagreement("set.reserve", `${entry.at("reserve")}: ${stratum}`, "a task of the reserve", digest);
+          throw disagreement("set.reserve", where, "a task of the reserve", digest);
         seen.add(task);
       }
+      agree("set.reserve", where, [...digests].sort(), digests);
     }
   }
 
