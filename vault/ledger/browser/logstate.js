@@ -25,6 +25,7 @@ class LogState {
     this.retirements = [];
     this.keys = []; // [leaf that introduced it, key]
     this._open = new Set(); // runs
+    this._newest = 0; // run
     this._served = new Set(); // tasks that ever were in a cohort
     this._left = new Set(); // tasks that retired or were withdrawn
     this._past = new Set(); // cohorts that retired
@@ -95,7 +96,7 @@ class LogState {
       if (says[name]) this._seeds.add(says[name]);
     }
     const before = last?.says.access_log?.entries ?? 0;
-    const entries = says.access_log?.entries ?? before;
+    const entries = says.access_log?.entries ?? 0;
     if (entries < before) throw disagreement("set.access_log", entry.at("access_log"), `${before} or more`, entries);
     this.sets.push(entry);
     this.live = new Map(says.cohorts.map((item) => [item.id, [...item.tasks]]));
@@ -107,6 +108,8 @@ class LogState {
     const [{ allCohorts, nextCohort }, number] = [TABLES, says.run];
     agree("statement.subject", entry.where, `run/${number}`, entry.name);
     agree("run.once", entry.at("run"), null, this.runs.get(number)?.open.where);
+    if (number < this._newest) throw disagreement("run.number", entry.at("run"), `${this._newest + 1} or more`, number);
+    this._newest = number;
     agree("run.month", entry.at("month"), last.says.month, says.month);
     agree("run.root", entry.at("set"), last.digest, says.set);
     const tracks = [...allCohorts, ...nextCohort];
@@ -249,6 +252,7 @@ class LogState {
           throw disagreement("set.reserve", `${entry.at("reserve")}: ${stratum}`, "a task of the reserve", digest);
         seen.add(task);
       }
+      agree("set.reserve", `${entry.at("reserve")}: ${stratum}`, [...digests].sort(), digests);
     }
   }
 

@@ -80,10 +80,18 @@ function requireFile({ manifest }, name, wanted) {
   if (isThere !== wanted.length > 0) throw disagreement("task.lines", name, wanted, isThere ? name : null);
 }
 
-/** Check that each refill came from the stratum of the task that it replaced, if any was left. */
+/**
+ * Check that each refill came from the stratum of the task that it replaced, if any was left.
+ * Also that each set in which an opened task was live names its server.
+ */
 function requireReserves({ state, retired, ...opened }) {
   const strata = new Map([...opened.tasks, ...opened.withdrawn].map(([id, { stratum }]) => [id, stratum]));
   for (const { index, says } of state.sets) {
+    const live = says.cohorts.flatMap(({ tasks }) => tasks).filter((task) => strata.has(task));
+    const servers = new Set(live.map((task) => strata.get(task).split("/")[0]));
+    for (const server of [...servers].sort())
+      if (!Object.hasOwn(says.servers, server))
+        throw disagreement("set.servers", `leaf ${index}: $.predicate.servers`, server);
     for (const [stratum, digests] of Object.entries(says.reserve)) {
       for (const digest of digests) {
         const found = strata.get(state.taskOf.get(digest)) ?? stratum;
