@@ -31,6 +31,7 @@ from vault.errors import Refused as Unsigned
 from vault.ledger.audit import verify
 
 from ..children import Child, Gate
+from ..leaves import committed
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +91,7 @@ def test_a_home_goes_through_a_backup_and_goes_on_from_there(live, tmp_path, ope
     new.vault.verify_access_log()
     new.ledger.verify()
     size = new.ledger.size
-    new.ledger.record("key/a-test", b'{"a":"leaf"}')
+    new.ledger.record("key/a-test", committed(1))
     assert new.ledger.publish().size == size + 1
     new.accounts.create("ada", "submitter")
     release = new.places.releases / "Historical-2026-12"
@@ -123,7 +124,7 @@ def write_on_and_on(home: Path, busy: Gate) -> None:
     """Write leaves and tokens in turns until killed; report when it is well under way."""
     house, number = Application(home, None), 0
     while True:
-        house.ledger.record(f"key/{number}", b'{"n":%d}' % number)
+        house.ledger.record(f"key/{number}", committed(number))
         house.ledger.publish()
         house.accounts.create(f"a{number}", "submitter")
         if number == 3:
@@ -300,7 +301,7 @@ def test_the_newest_head_is_asked_for(live, copy_of_live, tmp_path):
     other = tmp_path / "other"
     create(other, Settings(benchmark=BenchmarkSettings(first_month="2026-12")), None)
     stranger = Application(other, None)
-    stranger.ledger.record("key/1", b"{}")
+    stranger.ledger.record("key/1", committed(1))
     stranger.ledger.publish()
     stranger.close()
     with pytest.raises((Broken, Malformed, Unsigned)):
@@ -339,8 +340,8 @@ def test_a_copy_that_is_older_than_the_signed_head_signs_nothing_and_says_what_t
 def test_two_heads_of_one_size_are_noticed(live, copy_of_live, tmp_path, opened):
     """The old home signed again after the backup, and so did a running copy of it: that is a fork."""
     restore(copy_of_live, tmp_path / "twin", live / "head" / "signed", None)
-    for home, word in ((live, b'{"a":1}'), (with_keys(live, tmp_path / "twin"), b'{"b":1}')):
-        opened(home).ledger.record("key/1", word)
+    for home, number in ((live, 1), (with_keys(live, tmp_path / "twin"), 2)):
+        opened(home).ledger.record("key/1", committed(number))
         opened(home).ledger.publish()
     opened(live).backups.write(tmp_path / "later", with_keys=False)
     with pytest.raises(Refused, match="are two logs of one size"):

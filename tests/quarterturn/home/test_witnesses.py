@@ -37,6 +37,7 @@ from vault.ledger.write.cosigning import Witnesses
 from vault.ledger.write.witness import MAX_BODY, SIZE, LocalWitness
 
 from ...patience import PATIENCE
+from ..leaves import committed
 
 LOG = Signer("test.example/log", Ed25519PrivateKey.from_private_bytes(bytes(32)))
 KINDS = {"ada": "ed25519", "bob": "ed25519", "cyd": "ml-dsa-44"}
@@ -166,7 +167,7 @@ def test_a_run_is_opened_and_closed_under_cosigned_heads_only(witnessed: tuple) 
     served["ada"].stop()
     served["bob"].stop()
     before = house.writer.size
-    house.ledger.record("test/one", b"one")
+    house.ledger.record("test/one", committed(1))
     with pytest.raises(Unavailable, match="ada does not answer"):
         house.official.open(submitted, Docker())
     assert not house.runs.list()

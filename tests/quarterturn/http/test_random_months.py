@@ -204,7 +204,7 @@ class Months(RuleBasedStateMachine):
         self.house.monthly_turns.run(None, Quiet())
         self.turned += 1
         report = audit(self.house.places.releases / month.release, [self.house.places.log_vkey.read_text().strip()])
-        assert report.ok, report.failed
+        assert not report.failed, report.failed
 
     @precondition(lambda self: self.gone() < MOST_GONE)
     @rule(

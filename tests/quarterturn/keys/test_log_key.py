@@ -87,7 +87,7 @@ def test_a_release_across_the_change_is_proved_with_both_keys(live: Path, say: C
     old.write_text(keys(live)[0])
     refused = say("audit", release, "--key", old)
     assert refused.code == 1
-    assert f"to {keys(live)[1]}, and both keys signed that" in refused.out
+    assert f"to {keys(live)[1]}, and both signed that" in refused.out
     assert audit(release, keys(live)).ok
     log, key = live / "public" / "log", live / "public" / "log.vkey"
     followed = say("log", "monitor", log, "--key", key, "--state", tmp_path / "kept")

@@ -118,7 +118,7 @@ def test_a_private_task_is_refused_until_its_release_is_written(month):  # noqa:
     run = month.play("alpha", 0.5)
     task = of_sunset(month, run)
     withdrawn = next(name for name in run.cohorts[0].tasks if name != task)
-    month.withdrawals.withdraw([withdrawn], "it leaked", who="ada")
+    month.withdrawals.withdraw([withdrawn], "it leaked", cause="leak", who="ada")
     for name in (task, withdrawn):
         with pytest.raises(NotAllowed, match="is private until the turn of 2026-12 publishes cohort-2026-12"):
             month.evidence.require_public(name)

@@ -116,7 +116,6 @@ def test_an_auditor_checks_the_keys_and_derives_what_each_run_was_shown(month):
     folder = month.releases / FIRST.release
     report = audit(folder, [month.vkey])
     assert report.ok
-    assert any("were served in variants, whose keys are those committed to" in step.proved for step in report.steps)
     tasks = [json.loads(line) for line in (folder / "tasks.jsonl").read_text().splitlines()]
     openings = [json.loads(line) for line in (folder / "openings.jsonl").read_text().splitlines()]
     submitter = json.loads((folder / "runs.jsonl").read_text())["opening"]["submitter"]

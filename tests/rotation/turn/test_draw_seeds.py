@@ -161,7 +161,7 @@ def test_a_task_in_the_reserve_keeps_its_seed_closed_until_it_is_withdrawn(spare
     home, spare = spare_home
     assert spare in committed_at(home, FIRST)
     if withdrawn:
-        home.withdrawals.withdraw([spare], "it leaked", who="ada")
+        home.withdrawals.withdraw([spare], "it leaked", cause="leak", who="ada")
     supply(home)
     turn(home, FIRST_DRAW, stock=0)
     assert opened_sets(home) == ({str(FIRST_DRAW): [str(FIRST)]} if withdrawn else {}) == due(home)
@@ -169,7 +169,7 @@ def test_a_task_in_the_reserve_keeps_its_seed_closed_until_it_is_withdrawn(spare
     turn(home, FIRST_DRAW.plus(1), stock=0)
     assert opened_sets(home)[str(FIRST_DRAW.plus(1))] == [str(FIRST.plus(1))], "each seed waits for its own tasks alone"
     if not withdrawn:
-        home.withdrawals.withdraw([spare], "it leaked", who="ada")
+        home.withdrawals.withdraw([spare], "it leaked", cause="leak", who="ada")
         supply(home)
         turn(home, FIRST_DRAW.plus(2), stock=0)
         assert opened_sets(home)[str(FIRST_DRAW.plus(2))] == [str(FIRST), str(FIRST.plus(2))], "by index"
@@ -194,7 +194,7 @@ def test_a_withdrawn_live_task_keeps_no_seed_closed(spare_home):
     """Its place is taken by the spare task of the same draw, which retires with the cohort."""
     home, spare = spare_home
     drawn = next(task for task in committed_at(home, FIRST) - {spare} if Stratum.of(home.vault.record(task)) == SPARED)
-    home.withdrawals.withdraw([drawn], "it leaked", who="ada")
+    home.withdrawals.withdraw([drawn], "it leaked", cause="leak", who="ada")
     assert home.vault.record(spare).state is TaskState.LIVE
     supply(home)
     turn(home, FIRST_DRAW, stock=0)
@@ -247,7 +247,7 @@ def test_whatever_the_reserve_does_seeds_are_opened_as_the_public_log_tells(rese
     for number in range(COHORTS + 4):
         turn(reserve_home, FIRST.plus(number))
         gone = {1: sorted(reserve(reserve_home)), 2: reserve_home.months.cohorts("live")[1].tasks}.get(number % 3, ())
-        reserve_home.withdrawals.withdraw(gone[:1], "it leaked", who="ada")
+        reserve_home.withdrawals.withdraw(gone[:1], "it leaked", cause="leak", who="ada")
     assert opened_sets(reserve_home) == due(reserve_home)
     private = reserve(reserve_home) | {record.id for record in reserve_home.vault.records(TaskState.LIVE)}
     for months in opened_sets(reserve_home).values():
