@@ -177,7 +177,8 @@ def test_a_set_larger_by_one_task_is_not_refused(begun_home):
 
 def test_withdrawals_make_no_cohort_of_another_size(begun_home):
     """What counts is how many tasks a cohort was promised with."""
-    begun_home.withdrawals.withdraw(begun_home.months.cohorts("live")[1].tasks[:3], "they leaked", cause="leak", who="ada")
+    tasks = begun_home.months.cohorts("live")[1].tasks[:3]
+    begun_home.withdrawals.withdraw(tasks, "they leaked", cause="leak", who="ada")
     begun_home.stock(1)
     begun_home.rotation.run(FIRST)
     assert [item["count"] for item in begun_home.leaf("set/2027-01").predicate["cohorts"]] == [3, 6, 6, 6]
