@@ -181,7 +181,6 @@ def audit(
 _DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
 
 _LATE_TURN = 7  # days after its month in which a cohort may be opened
-
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 def check_files(case: AuditState) -> Outcome:
@@ -782,7 +781,6 @@ def _require_same(case: AuditState, name: str, expected: bytes) -> None:
 # result is bound.
 
 LABEL = "spot-check"
-
 ONE_IN = 20
 
 def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
@@ -796,15 +794,10 @@ def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
 # Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
 HEAD = "checkpoint"
-
 KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
-
 WIDTH = 256
-
 HEIGHT = 8
-
 LENGTH_BYTES = 2
-
 _GROUP = 1000
 
 def tile_path(level: int, index: int, width: int = WIDTH) -> str:
@@ -962,9 +955,7 @@ class AuditState:
 # State of the log after each leaf: what was promised, served and closed, and what may come next.
 
 SPECS = ("1.0.0",)
-
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
-
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 
 @dataclass(slots=True)
@@ -1353,7 +1344,6 @@ def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str
 # Salted HMAC-SHA256 commitments: published now, opened later.
 
 SALT_SIZE = 32
-
 LABELS = frozenset(
     {
         "commit",
@@ -1391,7 +1381,6 @@ def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
 # (https://c2sp.org/tlog-policy).
 
 NONE = "none"
-
 MOST_LINES = 4096
 
 _TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
@@ -1552,15 +1541,10 @@ class _Reader:
 COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
 
 KEY_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 32, MLDSA44: 1312}
-
 SIGNATURE_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 64, MLDSA44: 2420}
-
 TIME_BYTES = 8
-
 LATEST = 2**63 - 1
-
 _LABEL = b"subtree/v1\n\0"
-
 _LONGEST_NAME = 255
 
 @dataclass(frozen=True)
@@ -1657,9 +1641,7 @@ def _vector(text: str) -> bytes:
 # checkpoint@v1.0.0).
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-
 _MAX_SIZE = 2**63 - 1
-
 _LINES = 3
 
 @dataclass(frozen=True)
@@ -1717,15 +1699,10 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
 # Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
 
 LOG_ED25519 = b"\x01"
-
 ID_BYTES = 4
-
 MAX_NOTE = 1 << 20
-
 MAX_SIGNATURES = 100
-
 _DASH = "\u2014 "
-
 _FIRST_PRINTABLE = 0x20
 
 class Key(Protocol):
@@ -1866,10 +1843,6 @@ def take_apart(note: str | bytes) -> tuple[str, list[str]]:
         raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
     return text + "\n", lines
 
-def line(name: str, identity: bytes, signature: bytes) -> str:
-    """Write a signature line, with its newline."""
-    return f"{_DASH}{name} {base64.b64encode(identity + signature).decode()}\n"
-
 def read_line(line: str) -> tuple[str, bytes, bytes]:
     """Read a signature line, without its newline, as (name, key id, signature)."""
     name, space, encoded = line.removeprefix(_DASH).partition(" ")
@@ -1903,11 +1876,8 @@ def _require_text(text: str) -> None:
 # and for browsers.
 
 POINT_BYTES = 32
-
 _P = 2**255 - 19
-
 _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-
 _SMALL_ORDER = frozenset(
     {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}
 )  # y of the points of order 1, 2, 4, 8 and 8
@@ -1948,11 +1918,8 @@ except ImportError:
         """The signature is not this key's over this message."""
 
 P = 2**255 - 19
-
 L = 2**252 + 27742317777372353535851937790883648493
-
 D = -121665 * pow(121666, -1, P) % P
-
 _ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
 
 _BITS, _SIZE, _SIGNATURE = 255, 32, 64
@@ -2219,13 +2186,9 @@ def disagreement(rule: str, where: str, expected: Any = None, found: Any = None)
 # Contents of a release: its files, the form of their lines, and the files that follow from others.
 
 FORMAT = "urn:quarterturn:bundle:v1"
-
 ATTESTED = "urn:quarterturn:tasks:v1"
-
 LOG = "log"
-
 MANIFEST = "manifest.json"
-
 CAPS = {  # bytes, by the beginning of the name; the first that fits counts
     f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
     f"{LOG}/tile/": 256 * 32,
@@ -2245,11 +2208,8 @@ WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as
 EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
-
 SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
-
 _FILE: Form = {"bytes": "natural", "sha256": "hash"}
-
 TASK: Form = {  # of a task's document, which is described in SPEC.md
     "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
     "difficulty": "=easy,medium,hard", "max_steps": "positive",
@@ -2328,7 +2288,6 @@ Check it offline, with the log's key from somewhere else than this folder:
 # Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their parser.
 
 TYPE = "https://in-toto.io/Statement/v1"
-
 URN = "urn:quarterturn:{}:v1"
 
 HMAC, SHA = "hmac-sha256", "sha256"
@@ -2555,7 +2514,6 @@ def _rate(part: Fraction | int, whole: int) -> str | None:
 # The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
 
 HASH_BYTES = 32
-
 EMPTY_ROOT = sha256().digest()
 
 def leaf_hash(leaf: bytes) -> bytes:
@@ -2643,7 +2601,6 @@ def _require_hashes(hashes: Iterable[bytes]) -> None:
 # Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
 
 MAX_DEPTH = 64
-
 MAX_INTEGER = 2**53 - 1
 
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -2762,7 +2719,6 @@ def _none(name: str) -> Any:
 Form = Any
 
 TEXT_LIMIT = 1024  # characters
-
 PATTERNS: Mapping[str, tuple[str, str]] = {
     "hash": ("[0-9a-f]{64}", "64 lower-case hexadecimal digits"),
     "month": (r"[0-9]{4}-(0[1-9]|1[0-2])", "a month, YYYY-MM"),

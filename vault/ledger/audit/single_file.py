@@ -29,6 +29,10 @@ READING = [f"vault.ledger.audit.{name}" for name in ("command", "verify", "log_s
 """The modules that come first, as an auditor reads them; the others follow, each before those that it needs."""
 UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
+_CONSTANTS = re.compile(
+    r"^(_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = [^\n]*\n)\n(?=_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = )", re.MULTILINE
+)
+"""A constant on one line, before another one."""
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
@@ -205,7 +209,7 @@ def _definition(text: str, node: ast.stmt) -> Definition:
             body[string.lineno] = _docstring(_sentences(documented), " " * string.col_offset)
     members = node.body if isinstance(node, ast.ClassDef) else []
     methods = {item.name: _method(body, item) for item in members if isinstance(item, ast.FunctionDef)}
-    own = [item for item in ast.iter_child_nodes(node) if not (methods and isinstance(item, ast.FunctionDef))]
+    own = [item for item in ast.iter_child_nodes(node) if not isinstance(item, ast.FunctionDef)] if methods else [node]
     uses, attributes = (frozenset().union(*(take(item) for item in own)) for take in (_used, _attributes))
     return Definition(body, uses, attributes, _first(node), methods)
 
@@ -231,7 +235,12 @@ def _docstring(text: str, indent: str) -> str:
 
 
 def _used(node: ast.AST) -> frozenset[str]:
-    return frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+    """Give the names that are looked up outside of a definition: not its arguments and local names."""
+    names = [item for item in ast.walk(node) if isinstance(item, ast.Name)]
+    local = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
+    if isinstance(node, ast.FunctionDef):
+        local |= {item.id for item in names if isinstance(item.ctx, ast.Store)}
+    return frozenset(item.id for item in names if isinstance(item.ctx, ast.Load)) - local
 
 
 def _attributes(node: ast.AST) -> frozenset[str]:
@@ -283,7 +292,7 @@ def _formatted(text: str) -> str:
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
     formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
     plain = formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
-    return re.sub(r"\n{3,}", "\n\n", plain)
+    return _CONSTANTS.sub(r"\1", re.sub(r"\n{3,}", "\n\n", plain))
 
 
 if __name__ == "__main__":
