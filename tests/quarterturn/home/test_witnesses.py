@@ -138,8 +138,9 @@ def test_a_home_goes_on_with_two_of_three_and_waits_with_one(say: Callable, witn
     assert set(policy.open(opened(home)[1]).witnesses) == set(KINDS)
     release, key = home / "public" / "releases" / "Historical-2026-12", home / "public" / "log.vkey"
     audited = say("audit", release, "--key", key, "--policy", home / "policy")
-    assert audited.code == 0
     assert "these witnesses together: ada, bob, cyd" in audited.out
+    assert "a leaf is cosigned in its month, within a day" in audited.out, "it was turned before its month began"
+    assert say("audit", release, "--key", key, "--policy", home / "policy", "--accept", "1").code == 0
     (home / "strict").write_text((home / "policy").read_text().replace("2 ada", "3 ada"))
     checkpoint = release / "log" / "checkpoint"
     checkpoint.write_text("".join(ln for ln in checkpoint.read_text().splitlines(keepends=True) if "bob" not in ln))

@@ -211,7 +211,7 @@ def test_a_withdrawal_at_the_command_line_is_audited_like_the_rest(reserved, say
         assert [json.loads(line)["id"] for line in (folder / "withdrawn.jsonl").read_text().splitlines()] == [task]
         alone = [sys.executable, ROOT / "docs/audit.py", folder, "--key", house.places.log_vkey, "--json"]
         answer = subprocess.run(alone, capture_output=True, text=True, check=False)
-        assert json.loads(answer.stdout)["ok"], answer.stdout
+        assert json.loads(answer.stdout)["answer"] == "yes with doubts", answer.stdout
     attempted = {run["run"]: run["totals"]["attempted"] for run in json.loads(_aggregate(house, FIRST))["runs"]}
     assert attempted == {early.number: 6, late.number: 6}, "what leaked counts where it was bound"
     entries = [entry for entry in house.vault.access_log() if entry.why.startswith("withdraw: ")]
@@ -325,7 +325,7 @@ def test_a_process_killed_after_any_step_leaves_it_to_the_next(reserved, say, st
     assert row["reason"] == "it leaked"
     assert house.vault.record(row["replacement"]).state is TaskState.LIVE
     house.rotation.run(FIRST)
-    assert audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text().strip()]).ok
+    assert not audit(house.places.releases / FIRST.release, [house.places.log_vkey.read_text().strip()]).failed
     house.close()
 
 

@@ -287,7 +287,7 @@ def test_each_result_binds_its_transcript_and_none_where_nothing_was_left(home):
     assert {task for task, item in sealed.items() if item["result"]["transcript"] is None} == {lost}
     assert sealed[lost]["transcript_salt"] is None
     for task in (done, unknown):
-        data = transcript_bytes(home.runs.result(1, task, who="ada", why="test"))
+        data = transcript_bytes(home.runs.result(run.record.number, task, who="ada", why="test"))
         salt, bound = (
             bytes.fromhex(part) for part in (sealed[task]["transcript_salt"], sealed[task]["result"]["transcript"])
         )
