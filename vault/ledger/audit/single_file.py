@@ -124,7 +124,7 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
     done = {name for module in modules.values() for name in module.foreign}
-    for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(modules)])):
+    for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(list(modules))])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
             about = "".join(f"# {line}\n" for line in textwrap.wrap(module.about, COLUMNS - 2))
