@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 
-from vault.ledger.release.contents import FORMS, MANIFEST, TASKS, WITHDRAWN
+from vault.ledger.release.contents import FORMS, MANIFEST, PAGE_HINT, README_ROWS, README_TEXT, TASKS, WITHDRAWN
 from vault.ledger.statements.forms import BASIC, PATTERNS, Form
 from vault.ledger.statements.rules import RULES
 from vault.ledger.statements.statement import STATEMENTS
@@ -104,6 +104,32 @@ CHECKED: Mapping[str, str] = {
 """By kind of statement and path in its predicate (`subject` and `digest` are those of the subject)."""
 
 
+STEPS: Mapping[str, str] = {
+    **dict.fromkeys(("statement", "commit", "set", "run", "close", "score"), "statements"),
+    **dict.fromkeys(("withdraw", "retire", "key"), "statements"),
+    "set.servers": "statements, tasks",
+    "file": "files",
+    "file.listed": "files, root",
+    "head.origin": "checkpoint, checkpoints",
+    "head.key": "statements, checkpoints, consistency",
+    "log": "root",
+    "checkpoint.named": "checkpoints",
+    "checkpoint.root": "checkpoints, consistency",
+    "retirement": "retirement",
+    "task": "tasks",
+    "opened": "runs",
+    "result": "results",
+    "figures": "figures",
+    "spot_check": "spot check",
+    "previous": "consistency",
+    "doubt": "retirement",
+    "doubt.share": "tasks",
+    "doubt.withdrawn": "results",
+    "doubt.differed": "spot check",
+}
+"""The steps of the audit, by rule or by the first part of a rule's name."""
+
+
 def fields(form: Form, path: str = "") -> Iterator[tuple[str, str]]:
     """Give each part of a form that has a value of its own: its path, and what it must be."""
     if isinstance(form, list) and isinstance(form[0], dict):
@@ -146,9 +172,18 @@ def page() -> str:
             what = "The document" if name == MANIFEST else "Each line"
             parts.append(f"\n## `{name}`\n\n{what}:\n\n| field | must be |\n|---|---|\n")
             parts += [f"| `{path}` | {text} |\n" for path, text in fields(form)]
-    parts.append("\n## Rules\n\n| rule | what it says |\n|---|---|\n")
-    parts += [f"| `{name}` | {sentence} |\n" for name, sentence in RULES.items()]
+    parts.append("\n## Rules\n\n| rule | what it says | step |\n|---|---|---|\n")
+    parts += [f"| `{name}` | {sentence} | {_steps(name)} |\n" for name, sentence in RULES.items()]
+    parts.append(_README_HEAD + README_TEXT)
+    parts.append("```\n\n| file | what it holds |\n|---|---|\n")
+    parts += [f"| `{name}` | {what} |\n" for name, what in README_ROWS]
+    parts.append(f"\n```\n{PAGE_HINT}```\n")
     return "".join(parts)
+
+
+def _steps(rule: str) -> str:
+    """Name the steps of the audit that ask for a rule."""
+    return STEPS.get(rule) or STEPS[rule.split(".", maxsplit=1)[0]]
 
 
 def _checks(entry: str) -> str:
@@ -157,6 +192,15 @@ def _checks(entry: str) -> str:
     return "; ".join(part for part in (named, f"{WORD}{word}" if word else "") if part)
 
 
+_README_HEAD = """
+## `README.md`
+
+This text, where `{month}`, `{cohort}`, `{origin}` and `{canary}` stand for the manifest's, `{{` for one brace, `{rows}` for
+those of the rows below whose file the manifest lists, with those of itself and of the log, in this order, and `{hint}` for
+the last block if the manifest lists `verify.html`, otherwise for nothing:
+
+```
+"""
 _HEAD = """\
 # The log's rules
 
