@@ -195,9 +195,9 @@ def _checks(entry: str) -> str:
 _README_HEAD = """
 ## `README.md`
 
-This text, where `{month}`, `{cohort}`, `{origin}` and `{canary}` stand for the manifest's, `{{` for one brace, `{rows}` for
-those of the rows below whose file the manifest lists, with those of itself and of the log, in this order, and `{hint}` for
-the last block if the manifest lists `verify.html`, otherwise for nothing:
+This text, where `{month}`, `{cohort}`, `{origin}` and `{canary}` stand for the manifest's, `{{` for one brace, `{rows}`
+for those of the rows below whose file the manifest lists, with those of itself and of the log, in this order, and
+`{hint}` for the last block if the manifest lists `verify.html`, otherwise for nothing:
 
 ```
 """
