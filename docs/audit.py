@@ -44,7 +44,7 @@ import time
 from calendar import timegm
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
@@ -259,7 +259,10 @@ def check_statements(case: AuditState) -> Outcome:
 
 def check_checkpoints(case: AuditState) -> Outcome:
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
-    named = {run.open.says["checkpoint"]["size"]: run for run in case.log.runs.values()}
+    runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
+    named = {
+        run.open.says["checkpoint"]["size"]: run for run in runs
+    }  # by a run of this cohort, if one does
     prefix = f"{KEPT}/"
     names = {name for name in case.bundle.log_files if name.startswith(prefix)}
     for size in sorted(named):
@@ -273,7 +276,14 @@ def check_checkpoints(case: AuditState) -> Outcome:
         agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
         _require_root(case, older, where)
         case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
-        case.times[older.size] = _cosigned(case, note, where)
+        is_own = older.size in named and case.cohort in named[older.size].served
+        with (
+            nullcontext() if is_own else suppress(VaultError)
+        ):  # the witnesses may have changed since
+            case.times[older.size] = _cosigned(case, note, where)
+    with suppress(VaultError):  # what is no checkpoint is refused where it is compared
+        kept = Checkpoint.parse(take_apart(case.previous or "")[0])
+        case.times.setdefault(kept.size, _policy(case).open(case.previous or "").witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
@@ -395,7 +405,7 @@ def _moment(seconds: int) -> str:
 def _doubt_times(case: AuditState) -> None:
     """Compare the months that leaves state with the times at which witnesses saw them."""
     seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
-    if not seen:
+    if not _policy(case).witnesses:
         return
     newest: dict[str, int] = {}
     for size, times in seen:
@@ -417,10 +427,11 @@ def _doubt_times(case: AuditState) -> None:
         first = next((max(times.values()) for size, times in seen if size > entry.index), None)
         month = month_number(entry.says["month"])
         start, end = (_begin(month + more) for more in (0, 1))
-        late = _LATE_TURN * _DAY if entry.statement.kind == "retire" else 0
-        if first is None or not start - _DAY <= first <= end + _DAY + late:
+        # a turn may be late, and runs go on until it is made; a set promised early harms nobody
+        begin, late = (_DAY, 0) if entry.statement.kind == "set" else (start, _LATE_TURN * _DAY)
+        if first is None or not begin - _DAY <= first <= end + _DAY + late:
             where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
-            between = f"{_moment(start - _DAY)} to {_moment(end + _DAY + late)}"
+            between = f"{_moment(begin - _DAY)} to {_moment(end + _DAY + late)}"
             case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
     for run in runs:
         if (
@@ -433,9 +444,11 @@ def _doubt_times(case: AuditState) -> None:
             case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
 
 def _begin(number: int) -> int:
-    """Give the first second of a counted month, in UTC."""
-    month = month_text(number)
-    return timegm((int(month[:4]), int(month[5:]), 1, 0, 0, 0))
+    """Give the first second of a counted month, in UTC; where no clock has its year, of the
+    nearest.
+    """
+    year, month = divmod(number, 12)
+    return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
 
 # --------------------------------------------------------------------------------------------------
 # Audit step about the tasks: they are those that were committed to before any run used them.
@@ -558,11 +571,12 @@ def _require_broken(case: AuditState) -> None:
 def _doubt_share(case: AuditState) -> str:
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
-    if len(own) * _REVIEW_ONE_IN <= len(case.tasks):
+    count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
+    if len(own) * _REVIEW_ONE_IN <= count:
         return ""
     found = {item.leaf.name: item.leaf.says["cause"] for item in own}
-    most = len(case.tasks) // _REVIEW_ONE_IN
-    case.doubt("doubt.share", f"the withdrawals from {case.cohort}", f"0 to {most}", found)
+    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _REVIEW_ONE_IN}"
+    case.doubt("doubt.share", where, most, found)
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
 
@@ -590,7 +604,9 @@ def check_results(case: AuditState) -> Outcome:
     for place, opened in enumerate(case.runs):
         if not opened.run.scored:
             continue
-        number, lines = next(groups, (None, ()))
+        none: tuple[int | None, Iterable[Line]] = (opened.line["run"], ())
+        is_empty = not opened.run.served[case.cohort]  # all of its tasks were withdrawn before
+        number, lines = none if is_empty else next(groups, (None, ()))
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
@@ -750,12 +766,10 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
         raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
 
 def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
-    """Show the figures of a run with and without what was withdrawn as broken after its score."""
-    at = opened.run.close.index if opened.run.close else 0
-    after = [i for i in case.retired.withdrawals if i.leaf.index > at]
-    if not any(
-        i.leaf.name in case.broken and i.leaf.name in opened.run.served[case.cohort] for i in after
-    ):
+    """Show the figures of a run with and without what was withdrawn as broken after it was
+    opened.
+    """
+    if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")
@@ -1095,7 +1109,7 @@ class LogState:
             raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
         if number < (newest := next(reversed(self.runs), 0)):
             raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
-        agree("run.month", entry.at("month"), last.says["month"], says["month"])
+        self._require_month(entry)
         agree("run.root", entry.at("set"), last.digest, says["set"])
         if says["track"] not in ALL_COHORTS + NEXT_COHORT:
             raise disagreement(
@@ -1145,7 +1159,7 @@ class LogState:
             found = "it has left" if commit else None
             raise disagreement("withdraw.task", f"{entry.where}: {task}", "a committed task", found)
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
-        agree("run.month", entry.at("month"), self.sets[-1].says["month"], says["month"])
+        self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
@@ -1189,7 +1203,14 @@ class LogState:
             raise disagreement("key.order", entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a set and of a retirement
+    # -- parts of a run, a set and a retirement
+
+    def _require_month(self, entry: LoggedStatement) -> None:
+        last, where = self.sets[-1], entry.at("month")
+        agree("run.month", where, last.says["month"], entry.says["month"])
+        if self.retirements and self.retirements[-1].set is last:
+            ended = self.retirements[-1].leaf.where
+            raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""
@@ -2108,7 +2129,7 @@ RULES: Mapping[str, str] = {
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
-    "run.month": "a run and a withdrawal are of the month of the last set",
+    "run.month": "a run and a withdrawal are of the last set's month, before its retirement",
     "run.root": "a run names the root of the last set",
     "run.track": "a run in the log is of a track of the log",
     "run.cohorts": "a run is served all live cohorts; of the endpoint track, the next to retire",
@@ -2168,7 +2189,7 @@ RULES: Mapping[str, str] = {
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
     "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
-    "doubt.withdrawn": "no task is withdrawn as broken after a score on it",
+    "doubt.withdrawn": "no task is withdrawn as broken that an opened run was served",
     "doubt.share": "at most one task in twenty of a cohort is withdrawn",
     "doubt.differed": "no result that was judged again came out otherwise",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from threading import Lock
 
 from vault.errors import Broken, Disagreement, Malformed, Refused
 from vault.ledger.statements.log_state import LogState
@@ -21,6 +22,7 @@ class LogGuard:
     def __init__(self, origin: str) -> None:
         self._origin = origin
         self._state = LogState(origin)
+        self._lock = Lock()
         self._unsettled: list[bytes] = []  # the last leaves taken, whose transaction may have been rolled back
 
     def require(self, leaf: bytes, size: int, rows: Rows) -> None:
@@ -34,19 +36,26 @@ class LogGuard:
         Raises:
             Refused: it is no statement, or breaks a rule with those before it.
         """
+        with self._lock:
+            self._compare(size, rows)
+            for row in rows(self._state.size, size):
+                self._take(row, "is recorded already, and")
+            self._take(leaf, "cannot be recorded, because")
+            self._unsettled.append(leaf)
+
+    def settle(self, size: int, rows: Rows) -> None:
+        """Note that so many leaves are signed, and stay; what was rolled back meanwhile is forgotten."""
+        with self._lock:
+            self._compare(size, rows)
+            self._unsettled = []
+
+    def _compare(self, size: int, rows: Rows) -> None:
+        """Begin anew if a leaf that was taken is not the one that is recorded."""
         settled = self._state.size - len(self._unsettled)
         if self._state.size > size or list(rows(settled, self._state.size)) != self._unsettled:
             self._state, self._unsettled = LogState(self._origin), []
-        for row in rows(self._state.size, size):
-            self._take(row)
-        self._take(leaf)
-        self._unsettled.append(leaf)
 
-    def settle(self) -> None:
-        """Note that everything recorded so far is signed, and stays."""
-        self._unsettled = []
-
-    def _take(self, leaf: bytes) -> None:
+    def _take(self, leaf: bytes, because: str) -> None:
         index = self._state.size
         try:
             self._state.take(leaf)
@@ -54,7 +63,7 @@ class LogGuard:
             self._state, self._unsettled = LogState(self._origin), []
             evidence = error.evidence or Disagreement()
             raise Refused(
-                f"leaf {index} cannot be recorded, because every audit would refuse it: {error}",
+                f"leaf {index} {because} every audit would refuse it: {error}",
                 where=evidence.where,
                 expected=evidence.expected,
                 found=evidence.found,

@@ -130,7 +130,7 @@ class PublicLog:
         start = self._writer.size
         head = self._writer.append(list(self._rows(start, self.size)), start)
         if self._guard:
-            self._guard.settle()
+            self._guard.settle(head.size, lambda start, end: list(self._rows(start, end)))
         return self._witnesses.require() if self._witnesses else head
 
     def leaf(self, index: int) -> bytes:

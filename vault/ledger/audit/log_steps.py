@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from vault.errors import Broken, Malformed, VaultError
 from vault.ledger.audit.audit_state import AuditState, Outcome
@@ -18,7 +18,7 @@ from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Note, Verifier, open_note, take_apart
 from vault.ledger.signatures.policy import Policy, PolicyMember
-from vault.ledger.statements.log_state import LogState, introduced, month_number, month_text
+from vault.ledger.statements.log_state import LogState, introduced, month_number
 from vault.ledger.statements.rules import agree, disagreement
 from vault.ledger.tree.merkle import leaf_hash
 from vault.ledger.tree.tiles import (
@@ -114,7 +114,8 @@ def check_statements(case: AuditState) -> Outcome:
 
 def check_checkpoints(case: AuditState) -> Outcome:
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
-    named = {run.open.says["checkpoint"]["size"]: run for run in case.log.runs.values()}
+    runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
+    named = {run.open.says["checkpoint"]["size"]: run for run in runs}  # by a run of this cohort, if one does
     prefix = f"{KEPT}/"
     names = {name for name in case.bundle.log_files if name.startswith(prefix)}
     for size in sorted(named):
@@ -128,7 +129,12 @@ def check_checkpoints(case: AuditState) -> Outcome:
         agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
         _require_root(case, older, where)
         case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
-        case.times[older.size] = _cosigned(case, note, where)
+        is_own = older.size in named and case.cohort in named[older.size].served
+        with nullcontext() if is_own else suppress(VaultError):  # the witnesses may have changed since
+            case.times[older.size] = _cosigned(case, note, where)
+    with suppress(VaultError):  # what is no checkpoint is refused where it is compared
+        kept = Checkpoint.parse(take_apart(case.previous or "")[0])
+        case.times.setdefault(kept.size, _policy(case).open(case.previous or "").witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
@@ -253,7 +259,7 @@ def _doubt_times(case: AuditState) -> None:
     witness; between witnesses five minutes are tolerated.
     """
     seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
-    if not seen:
+    if not _policy(case).witnesses:
         return
     newest: dict[str, int] = {}
     for size, times in seen:
@@ -275,10 +281,11 @@ def _doubt_times(case: AuditState) -> None:
         first = next((max(times.values()) for size, times in seen if size > entry.index), None)
         month = month_number(entry.says["month"])
         start, end = (_begin(month + more) for more in (0, 1))
-        late = _LATE_TURN * _DAY if entry.statement.kind == "retire" else 0
-        if first is None or not start - _DAY <= first <= end + _DAY + late:
+        # a turn may be late, and runs go on until it is made; a set promised early harms nobody
+        begin, late = (_DAY, 0) if entry.statement.kind == "set" else (start, _LATE_TURN * _DAY)
+        if first is None or not begin - _DAY <= first <= end + _DAY + late:
             where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
-            between = f"{_moment(start - _DAY)} to {_moment(end + _DAY + late)}"
+            between = f"{_moment(begin - _DAY)} to {_moment(end + _DAY + late)}"
             case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
     for run in runs:
         if run.close and run.scored and not any(run.open.index < s <= run.close.index for s, _ in seen):
@@ -288,6 +295,6 @@ def _doubt_times(case: AuditState) -> None:
 
 
 def _begin(number: int) -> int:
-    """Give the first second of a counted month, in UTC."""
-    month = month_text(number)
-    return timegm((int(month[:4]), int(month[5:]), 1, 0, 0, 0))
+    """Give the first second of a counted month, in UTC; where no clock has its year, of the nearest."""
+    year, month = divmod(number, 12)
+    return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
@@ -52,7 +52,9 @@ def check_results(case: AuditState) -> Outcome:
     for place, opened in enumerate(case.runs):
         if not opened.run.scored:
             continue
-        number, lines = next(groups, (None, ()))
+        none: tuple[int | None, Iterable[Line]] = (opened.line["run"], ())
+        is_empty = not opened.run.served[case.cohort]  # all of its tasks were withdrawn before
+        number, lines = none if is_empty else next(groups, (None, ()))
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
         rows = list(lines)
         _require_results(case, opened, rows)
@@ -199,10 +201,8 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
 
 
 def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
-    """Show the figures of a run with and without what was withdrawn as broken after its score."""
-    at = opened.run.close.index if opened.run.close else 0
-    after = [i for i in case.retired.withdrawals if i.leaf.index > at]
-    if not any(i.leaf.name in case.broken and i.leaf.name in opened.run.served[case.cohort] for i in after):
+    """Show the figures of a run with and without what was withdrawn as broken after it was opened."""
+    if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")

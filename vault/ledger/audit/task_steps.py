@@ -132,10 +132,11 @@ def _require_broken(case: AuditState) -> None:
 def _doubt_share(case: AuditState) -> str:
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
-    if len(own) * _REVIEW_ONE_IN <= len(case.tasks):
+    count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
+    if len(own) * _REVIEW_ONE_IN <= count:
         return ""
     found = {item.leaf.name: item.leaf.says["cause"] for item in own}
-    most = len(case.tasks) // _REVIEW_ONE_IN
-    case.doubt("doubt.share", f"the withdrawals from {case.cohort}", f"0 to {most}", found)
+    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _REVIEW_ONE_IN}"
+    case.doubt("doubt.share", where, most, found)
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"

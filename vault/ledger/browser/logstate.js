@@ -108,7 +108,7 @@ class LogState {
     agree("run.once", entry.at("run"), null, this.runs.get(number)?.open.where);
     const newest = [...this.runs.keys()].at(-1) ?? 0;
     if (number < newest) throw disagreement("run.number", entry.at("run"), `${newest + 1} or more`, number);
-    agree("run.month", entry.at("month"), last.says.month, says.month);
+    this._requireMonth(entry, last);
     agree("run.root", entry.at("set"), last.digest, says.set);
     const tracks = [...allCohorts, ...nextCohort];
     if (!tracks.includes(says.track)) throw disagreement("run.track", entry.at("track"), tracks, says.track);
@@ -151,6 +151,13 @@ class LogState {
     return run;
   }
 
+  _requireMonth(entry, last) {
+    agree("run.month", entry.at("month"), last.says.month, entry.says.month);
+    const retirement = this.retirements.at(-1);
+    if (retirement?.set === last)
+      throw disagreement("run.month", entry.at("month"), `a leaf before ${retirement.leaf.where}`, entry.where);
+  }
+
   _withdraw(entry, says, last) {
     const [task, refill] = [entry.name, says.replacement];
     const commit = this.commits.get(task);
@@ -159,7 +166,7 @@ class LogState {
       throw disagreement("withdraw.task", `${entry.where}: ${task}`, "a committed task", found);
     }
     agree("withdraw.task", `${entry.where}: the digest`, commit.digest, entry.digest);
-    agree("run.month", entry.at("month"), last.says.month, says.month);
+    this._requireMonth(entry, last);
     const cohort = [...this.live.keys()].find((name) => this.live.get(name).includes(task)) ?? null;
     this._left.add(task);
     const reserve = cohort ? this._nextInReserve() : new Map();

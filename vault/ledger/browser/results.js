@@ -57,9 +57,10 @@ async function results(release) {
   const scored = release.runs.filter(({ run }) => isScored(run));
   let [row, count] = [rows.next().value, 0];
   for (const opened of scored) {
-    const [number, own] = [row?.value.run, []];
+    const isEmpty = !opened.run.served.get(release.manifest.cohort).length; // all of its tasks were withdrawn before
+    const [number, own] = [isEmpty ? opened.line.run : row?.value.run, []];
     agree("result.lines", `${RESULTS}: $.run after ${count} lines`, opened.line.run, number);
-    for (; row?.value.run === number; row = rows.next().value) own.push(row);
+    for (; !isEmpty && row?.value.run === number; row = rows.next().value) own.push(row);
     await requireResults(release, opened, own);
     const kept = own.map(({ value }) => value.result).filter(({ task }) => !release.broken.has(task));
     opened.counted = totalsOf(number, release.manifest.cohort, kept);
@@ -115,11 +116,10 @@ function requireResult({ manifest, tasks, withdrawn }, where, { run, result }) {
     throw disagreement("result.calls", `${where}: $.result.unlisted`, `0 to ${result.calls}`, result.unlisted);
 }
 
-/** Show the figures of a run with and without what was withdrawn as broken after its score. */
+/** Show the figures of a run with and without what was withdrawn as broken after it was opened. */
 function doubtWithdrawn(release, { line, run, counted }) {
   const served = run.served.get(release.manifest.cohort);
-  const after = release.retired.withdrawals.filter(({ leaf }) => leaf.index > run.close.index);
-  if (!after.some(({ leaf }) => release.broken.has(leaf.name) && served.includes(leaf.name))) return;
+  if (!served.some((task) => release.broken.has(task))) return;
   const where = `the figures of run ${line.run}; the effect on ranks is pending until ${lastMonth(run)}`;
   doubt(release, "doubt.withdrawn", where, { with: figuresOf(line.totals) }, { without: figuresOf(counted) });
 }

@@ -122,9 +122,10 @@ async function requireBroken(release) {
 function doubtShare(release) {
   const { cohort } = release.manifest;
   const own = release.retired.withdrawals.filter((item) => item.cohort === cohort);
-  if (own.length * REVIEW_ONE_IN <= release.tasks.size) return "";
+  const count = release.tasks.size + own.filter(({ leaf }) => leaf.says.replacement === null).length;
+  if (own.length * REVIEW_ONE_IN <= count) return "";
   const found = Object.fromEntries(own.map(({ leaf }) => [leaf.name, leaf.says.cause]));
-  const most = Math.floor(release.tasks.size / REVIEW_ONE_IN);
+  const most = Math.floor(count / REVIEW_ONE_IN);
   doubt(release, "doubt.share", `the withdrawals from ${cohort}`, `0 to ${most}`, found);
   release.doubts.unshift(release.doubts.pop());
   return `; ${own.length} of ${cohort} were withdrawn: see the doubts`;

@@ -177,7 +177,7 @@ class LogState:
             raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
         if number < (newest := next(reversed(self.runs), 0)):
             raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
-        agree("run.month", entry.at("month"), last.says["month"], says["month"])
+        self._require_month(entry)
         agree("run.root", entry.at("set"), last.digest, says["set"])
         if says["track"] not in ALL_COHORTS + NEXT_COHORT:
             raise disagreement("run.track", entry.at("track"), ALL_COHORTS + NEXT_COHORT, says["track"])
@@ -225,7 +225,7 @@ class LogState:
             found = "it has left" if commit else None
             raise disagreement("withdraw.task", f"{entry.where}: {task}", "a committed task", found)
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
-        agree("run.month", entry.at("month"), self.sets[-1].says["month"], says["month"])
+        self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
@@ -269,7 +269,14 @@ class LogState:
             raise disagreement("key.order", entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a set and of a retirement
+    # -- parts of a run, a set and a retirement
+
+    def _require_month(self, entry: LoggedStatement) -> None:
+        last, where = self.sets[-1], entry.at("month")
+        agree("run.month", where, last.says["month"], entry.says["month"])
+        if self.retirements and self.retirements[-1].set is last:
+            ended = self.retirements[-1].leaf.where
+            raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""

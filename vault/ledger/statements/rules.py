@@ -35,7 +35,7 @@ RULES: Mapping[str, str] = {
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
-    "run.month": "a run and a withdrawal are of the month of the last set",
+    "run.month": "a run and a withdrawal are of the last set's month, before its retirement",
     "run.root": "a run names the root of the last set",
     "run.track": "a run in the log is of a track of the log",
     "run.cohorts": "a run is served all live cohorts; of the endpoint track, the next to retire",
@@ -95,7 +95,7 @@ RULES: Mapping[str, str] = {
     "doubt.time": "a leaf is cosigned in its month, within a day",
     "doubt.before": "a run is cosigned as opened before it has a score",
     "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
-    "doubt.withdrawn": "no task is withdrawn as broken after a score on it",
+    "doubt.withdrawn": "no task is withdrawn as broken that an opened run was served",
     "doubt.share": "at most one task in twenty of a cohort is withdrawn",
     "doubt.differed": "no result that was judged again came out otherwise",
 }
