@@ -125,12 +125,14 @@ def reserve(home: Benchmark) -> set[str]:
 
 def add(home: Benchmark, stratum: Stratum, *, last: bool = False, drawn_for: Month | str = "") -> str:
     """Add a reviewed task that enters before all that are `last`, or after all others; commitments have the say."""
+    others = [record.commitment for record in home.vault.records(TaskState.REVIEWED)]
     while True:
         number, home.stocked = home.stocked, home.stocked + 1
         task, skeleton = Task.parse(document(number, stratum)), f"s-{number}"
         about = {"author": "ada", "public_grammar": True, "skeleton": skeleton, "template": "t"}
         record = home.vault.add(task, {}, drawn_for=str(drawn_for), **about)
-        if (record.commitment[0] >= LAST) == last:
+        is_last = record.commitment[0] >= LAST and record.commitment > max(others, default=b"")
+        if is_last if last else record.commitment[0] < LAST:
             for event in ("admit", "approve"):
                 home.vault.advance(record.id, event)
             return record.id
