@@ -161,6 +161,20 @@ def test_what_shows_that_a_leaked_task_was_broken_is_refused(live):
     refused(audit(live.retire(shown(live)), live.keys), "task.lines", "broken.jsonl")
 
 
+def test_a_cohort_that_was_emptied_before_a_run_opens_no_result_of_it(month):
+    without_reserve(month)
+    for gone in list(month.cohorts[RETIRED]):
+        month.withdraw(gone, None)
+    month.open_run(1)
+    month.score(1)
+    month.open_run(2)
+    month.score(2)
+    report = audit(month.retire(), month.keys)
+    assert not report.failed, report.failed
+    assert [doubt.rule for doubt in report.doubts] == ["doubt.share"]
+    assert report.steps[8].proved.startswith("0 results of 2 runs")
+
+
 def test_gaps_are_counted_as_what_was_promised(month):
     for name in month.cohorts:
         month.cohorts[name] += [month.invent(f"{name}{n}", 1) for n in range(2)]
