@@ -14,7 +14,7 @@ from typing import Any
 from vault.ledger.statements.forms import PATTERNS
 from vault.ledger.tree.tiles import unpack_entries
 
-from ..vault.ledger.conftest import Month
+from ..vault.ledger.conftest import RETIRED, Month
 from ..vault.ledger.freeze import GOOD
 
 Played = tuple[Path, list[str]]  # a release, and the keys of its log
@@ -27,7 +27,23 @@ def _differing(month: Month) -> Month:
     return month
 
 
-PLAYS: Mapping[str, Callable[[Month], Month]] = {**GOOD, "turns": Month.play_turns, "differing": _differing}
+def _emptied(month: Month) -> Month:
+    """Withdraw every task of the cohort before a run."""
+    month.spares = []
+    month.begin()
+    for task in list(month.cohorts[RETIRED]):
+        month.withdraw(task, None)
+    month.open_run(1)
+    month.score(1)
+    return month
+
+
+PLAYS: Mapping[str, Callable[[Month], Month]] = {
+    **GOOD,
+    "turns": Month.play_turns,
+    "differing": _differing,
+    "emptied": _emptied,
+}
 
 
 def nothing(files: dict[str, bytes]) -> None:
