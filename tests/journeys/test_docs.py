@@ -30,6 +30,7 @@ ELSEWHERE = {
         "tests/contracts/test_example_release.py runs it",
     ),
     "quarterturn audit Historical-2025-12 --key log.vkey": "a release shows it; test_example_release.py runs it",
+    "quarterturn audit Historical-{month} --key log.vkey": "the same in the template of a release's README",
     "./run bench watch": "tests/quarterturn/test_bench_watch.py plays a few of its cases",
     "quarterturn watch scan cases --out flags.jsonl": "tests/quarterturn/findings/test_case_file_scan.py runs it",
 }
