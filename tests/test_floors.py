@@ -45,8 +45,8 @@ GATES = {
     ),
     "jinja2": ("quarterturn.pages",),
     "jwt": ("quarterturn.accounts.oidc",),
-    "mcp": ("sandbox.gateway", "sandbox.servers"),
-    "mcp_types": ("sandbox.gateway", "sandbox.servers"),
+    "mcp": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
+    "mcp_types": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "numpy": ("rotation.detection",),
     "pkcs11": ("vault.keys.locks.pkcs11",),
     "pyrage": ("vault.keys.locks.custodians",),
@@ -57,7 +57,7 @@ GATES = {
     "starlette": ("quarterturn.http", "sandbox.gateway"),
     "typer": ("quarterturn",),
     "uvicorn": ("quarterturn.http", "sandbox.gateway.listener"),
-    "yaml": ("grammars", "quarterturn.http.openapi_document"),
+    "yaml": ("vault.strict_yaml", "quarterturn.http.openapi_document"),
 }
 
 # What an auditor runs needs nothing but the standard library and `cryptography`.
@@ -72,18 +72,18 @@ LAUNCHER = (
 )
 # Programs that are started alone, inside a box or at its edge, with nothing of ours beside them.
 ALONE = (
-    "sandbox.servers.github.forge",
+    "sandbox.kinds.forge.backend",
     "sandbox.images.relay.relay",
     "sandbox.images.world.init",
-    "sandbox.servers.common.backend.program",
-    "sandbox.servers.calendar.backend.service",
-    "sandbox.servers.email.backend.service",
-    "sandbox.servers.postgres.backend.cluster",
-    "sandbox.servers.redis.backend.service",
+    "sandbox.kinds.common.backend.program",
+    "sandbox.kinds.calendar.backend.service",
+    "sandbox.kinds.mailbox.backend.service",
+    "sandbox.kinds.postgres.backend.cluster",
+    "sandbox.kinds.redis.backend.service",
     "sandbox.boxes.place",
 )
 # Programs that run inside a world, in an environment with a lock of its own.
-ELSEWHERE = tuple(f"sandbox.servers.{name}.backend" for name in ("calendar", "email", "postgres", "redis"))
+ELSEWHERE = tuple(f"sandbox.kinds.{name}.backend" for name in ("calendar", "mailbox", "postgres", "redis"))
 
 SPEAKERS = ("quarterturn.cli", *ALONE)
 
@@ -239,7 +239,7 @@ def test_the_launcher_needs_the_standard_library_alone() -> None:
 
 
 def test_programs_that_are_started_alone_need_the_standard_library_alone() -> None:
-    beside = ("sandbox.servers.github.forge", "sandbox.servers.common.backend")
+    beside = ("sandbox.kinds.forge.backend", "sandbox.kinds.common.backend")
     theirs = (item for item in imports() if within(item.module, ALONE))
     assert not [str(item) for item in theirs if not is_standard(item) and not within(item.name, beside)]
 

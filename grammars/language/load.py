@@ -15,9 +15,10 @@ from grammars.errors import Malformed, NotFound
 from grammars.language.checks import check_skeletons
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
-from grammars.language.source import read
 from grammars.language.templates import as_map, as_texts, only_known, read_templates
+from vault import strict_yaml
 from vault.canonical import digest
+from vault.errors import Malformed as NotYaml
 
 LIBRARY = Path(__file__).parents[1] / "library"
 DICTIONARIES = "dictionaries"
@@ -64,6 +65,13 @@ def texts(source: Path | str) -> tuple[dict[str, str], dict[str, str]]:
     return _read_all(files, suffix=True), _read_all(dictionaries)
 
 
+def _read(text: str, name: str) -> Any:
+    try:
+        return strict_yaml.read(text, name)
+    except NotYaml as error:
+        raise Malformed(str(error)) from None
+
+
 def _read_all(files: Sequence[Path], *, suffix: bool = False) -> dict[str, str]:
     try:
         return {(file.name if suffix else file.stem): file.read_text(encoding="utf-8") for file in files}
@@ -84,9 +92,9 @@ def parse(
     Raises:
         Malformed: a file cannot be understood; the message names file, template and field.
     """
-    documents = {name: _file(read(text, name), name) for name, text in files.items()}
+    documents = {name: _file(_read(text, name), name) for name, text in files.items()}
     lists = _Lists(
-        {name: _dictionary(read(text, name), f"dictionaries/{name}.yaml") for name, text in dictionaries.items()}
+        {name: _dictionary(_read(text, name), f"dictionaries/{name}.yaml") for name, text in dictionaries.items()}
     )
     for name, document in documents.items():
         for key, entries in as_map(document.get("dictionaries"), f"{name}: dictionaries").items():

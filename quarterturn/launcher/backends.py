@@ -13,8 +13,8 @@ from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.stamps import key
 from quarterturn.launcher.steps import carry_out, say
 
-MAKER = "sandbox/servers/postgres/backend"
-SHARED = "sandbox/servers/common/backend"  # which the maker imports
+MAKER = "sandbox/kinds/postgres/backend"
+SHARED = "sandbox/kinds/common/backend"  # which the maker imports
 
 
 def install(installer: Installer, *, needed: bool) -> None:

@@ -17,8 +17,8 @@ from quarterturn.errors import Malformed, Unavailable
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
 from sandbox.judge import JUDGING, MAX_DOCUMENT, Question
+from sandbox.kinds.common.check import check
 from sandbox.runs.state_reader import WRECKAGE, in_data, snapshot
-from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
 from sandbox.world.frozen import FrozenState
 from vault.canonical import parse_object

@@ -19,9 +19,9 @@ from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.yield_stats import kept_out
 from sandbox.boxes.box import Box
 from sandbox.errors import SandboxError
+from sandbox.kinds.common.check import check
 from sandbox.runs.prover import BoxProver
 from sandbox.runs.task_world import seed
-from sandbox.servers.common.check import check
 from sandbox.servers.registry import SERVERS
 from vault.canonical import parse_object
 from vault.schema import compiled, require

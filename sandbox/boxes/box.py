@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from sandbox.world.frozen import FrozenState, Seed
 
 PORT = 8700

@@ -23,7 +23,8 @@ from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused
-from sandbox.servers.common.server import DATA, OURS, PROGRAMS, ROOT, Server
+from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, ROOT
+from sandbox.servers.server import Server
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 

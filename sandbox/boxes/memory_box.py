@@ -23,7 +23,7 @@ from typing import Any
 from sandbox.boxes.box import SOCKET_NAME, ExitFacts, Program, ResourceLimits
 from sandbox.boxes.output import CUT, printable
 from sandbox.errors import Lost, Refused
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from sandbox.world import frames
 from sandbox.world.frozen import FrozenState, Seed
 from verifiers.tree import FileTree, Node

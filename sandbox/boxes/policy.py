@@ -16,7 +16,8 @@ from typing import Any
 from sandbox.boxes.box import PORT, SOCKET_NAME, Program, ResourceLimits
 from sandbox.errors import Refused
 from sandbox.isolation.filters import Kind
-from sandbox.servers.common.server import DATA, Server
+from sandbox.kinds.common.state_kind import DATA
+from sandbox.servers.server import Server
 
 WORLD_UID, RELAY_UID, AGENT_UID = 65532, 65533, 65534  # never root, and never the same: none may signal another
 KINDS: Mapping[int, Kind] = {WORLD_UID: "world", RELAY_UID: "relay", AGENT_UID: "agent"}
@@ -101,7 +102,8 @@ def _backend_document(server: Server) -> dict[str, Any]:
 
 def world_environment(own: Mapping[str, str]) -> dict[str, str]:
     """Give a server's variables: a small base that names nothing of the host, and its own over it."""
-    return {"PATH": WORLD_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", **own}  # noqa: S108 - in the world
+    ours = {"PATH": WORLD_PATH, "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108 - in the world
+    return {**ours, **own}
 
 
 def let_relay_in(sockets: Path) -> None:

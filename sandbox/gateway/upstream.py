@@ -1,11 +1,11 @@
 """MCP clients of a world's servers, over the one framed channel to it.
 
-One client session a server, through the official package and in the server's pinned mode. Each is opened by the first
-call to its server, which is when the world starts that server: most of a task's servers are distractors, and
-a server that is never called costs nothing. What a server writes is capped: by line, by the values in it, and by how
-many lines wait; beyond that its output counts as ended. A server that does not come up or dies is an error to the
-caller and an entry `{"lost": name}` in the log, one that does not come up or answer in time an error and an entry
-`{"late": name}`; never is it an exception.
+One client session a server, through the official package and with the handshake that every server answers. Each is
+opened by the first call to its server, which is when the world starts that server: most of a task's servers are
+distractors, and a server that is never called costs nothing. What a server writes is capped: by line, by the values in
+it, and by how many lines wait; beyond that its output counts as ended. A server that does not come up or dies is an
+error to the caller and an entry `{"lost": name}` in the log, one that does not come up or answer in time an error and
+an entry `{"late": name}`; never is it an exception.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mcp_types import jsonrpc_message_adapter as message_adapter
 from sandbox.errors import Malformed
 from sandbox.gateway.session import ToolReply
 from sandbox.gateway.spec import CALL_SECONDS
-from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import HANDSHAKE
 from sandbox.strict_json import MAX_NODES, nodes
 from sandbox.world import frames
 
@@ -125,7 +125,7 @@ class WorldServers:
         try:
             await line.wanted.wait()
             with suppress(Exception):
-                async with Client(line, mode=SERVERS[name].mode) as client:
+                async with Client(line, mode=HANDSHAKE) as client:
                     line.client = client
                     line.settled.set()
                     await line.ended.wait()

@@ -76,6 +76,7 @@ IN_WORLD = HERE / "world"
 LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in the world's folder
 ROOT = HERE.parents[1]
 FOLDERS = ROOT / "sandbox" / "servers"  # one a server
+KINDS = ROOT / "sandbox" / "kinds"  # one a state kind
 RELAY = ImageSource("quarterturn-relay", HERE / "relay")
 SERVERS = ImageSource(
     "quarterturn-servers",
@@ -88,10 +89,7 @@ SERVERS = ImageSource(
 WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
-    beside=tuple(
-        (f"ours/{path.relative_to(ROOT)}", path)
-        for path in (*sorted(FOLDERS.glob("*/backend")), FOLDERS / "github" / "forge")
-    ),
+    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in sorted(KINDS.glob("*/backend"))),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )

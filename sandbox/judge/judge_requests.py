@@ -16,6 +16,7 @@ from sandbox.judge import message
 from sandbox.judge.process import JudgeFailed, JudgeLimitExceeded, Ready, Started
 from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
+from verifiers import namespaces
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
 
@@ -34,16 +35,23 @@ class Question:
         document: the success predicate, as plain JSON values.
         predicate: the same, parsed.
         roots: for each namespace, its server's folder in the state.
+        files: for a namespace whose server has its kind's one file under another name, that name and the kind's.
     """
 
     document: Any = field(repr=False)
     predicate: Predicate = field(repr=False)
     roots: Mapping[str, str]
+    files: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def looked_at(self) -> list[str]:
         """Name the namespaces that the predicate looks at."""
         return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Give the state kind of each namespace that a server has."""
+        return {name: kind for name in self.roots if (kind := namespaces.kind_of(name))}
 
 
 class JudgeRequests:
@@ -79,11 +87,12 @@ class JudgeRequests:
         roots = {name: question.roots[name] for name in question.looked_at} if do == "read" else dict(question.roots)
         dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
         parts = (state.tar, *dumps.values(), *more)
-        return self.reader(do, *parts, roots=roots, dumps=list(dumps), looked_at=question.looked_at, **header)
+        places = {"roots": roots, "files": dict(question.files), "kinds": question.kinds}
+        return self.reader(do, *parts, **places, dumps=list(dumps), looked_at=question.looked_at, **header)
 
     def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""
-        header = {"do": "judge", "predicate": question.document, "answer": answer}
+        header = {"do": "judge", "kinds": question.kinds, "predicate": question.document, "answer": answer}
         return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
 
     def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:

@@ -33,7 +33,8 @@ from sandbox.judge.child import READER_USER, run
 from sandbox.judge.loading import prepare
 from sandbox.mutations.make import Mutant
 from sandbox.mutations.make import mutants as mutants_of
-from sandbox.mutations.mutators import MUTATORS
+from sandbox.mutations.mutators import mutate as mutated
+from verifiers import namespaces
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed as NoState
 from verifiers.formats import state_document
@@ -41,7 +42,6 @@ from verifiers.formats.archive import tree_from_tar
 from verifiers.formats.snapshot import FILE
 from verifiers.language import predicate as predicates
 from verifiers.normal_form import NormalState, encode
-from verifiers.states.readers import KINDS
 from verifiers.states.readers import read as normal_form
 from verifiers.tree import DIRECTORY, FileTree, Node
 
@@ -88,7 +88,7 @@ def reach(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: 
 
 def read(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read what a predicate looks at."""
-    trees = _trees(header["roots"], header["dumps"], parts)
+    trees = _trees(header, header["dumps"], parts)
     forms = _Forms(header["looked_at"])
     return message.answer("done", part=forms.reading([(Mutant("", "broken"), trees)]))
 
@@ -109,15 +109,15 @@ def document_of(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Read every mutant that can be made."""
     split = 1 + len(header["dumps"])
-    after = _trees(header["roots"], header["dumps"], parts[:split])
-    before = _trees(header["roots"], header["dumps_before"], parts[split:])
+    after = _trees(header, header["dumps"], parts[:split])
+    before = _trees(header, header["dumps_before"], parts[split:])
     predicate = predicates.parse(header["predicate"])
     cases = []
     for mutant in mutants_of(predicate, before, after, header["answer"]):
         trees = dict(after)
         try:
             for server, change in mutant.changes:
-                trees[server] = MUTATORS[server](trees[server], change)
+                trees[server] = mutated(server, trees[server], change)
         except Malformed:
             continue
         cases.append((mutant, trees))
@@ -128,7 +128,7 @@ class _Forms:
     """Normal forms, each read and written down once, however many cases share its tree."""
 
     def __init__(self, looked_at: Sequence[str]) -> None:
-        self._names = [name for name in looked_at if name in KINDS]
+        self._names = [name for name in looked_at if namespaces.kind_of(name)]
         self._parts: list[bytes] = []
         self._numbers: dict[tuple[str, int], int] = {}
         self._kept: list[FileTree] = []  # so that no other tree ever has one's id
@@ -171,19 +171,30 @@ class _Forms:
             return encode({name: NormalState(unreadable=f"it has no normal form ({type(error).__name__})")})
 
 
-def _trees(roots: Mapping[str, str], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
+def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
+    for name, kind in header["kinds"].items():
+        namespaces.add(name, kind)
     tar, *documents = parts
     tree = tree_from_tar(io.BytesIO(tar))
     dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
-    return {name: tree.below(root) for name, root in roots.items()} | dumped
+    return {name: _own(tree.below(root), header["files"].get(name)) for name, root in header["roots"].items()} | dumped
+
+
+def _own(tree: FileTree, file: tuple[str, str] | None) -> FileTree:
+    """Put a kind's one file under the kind's name, where the server has another; nothing else may have that name."""
+    if file is None:
+        return tree
+    theirs, ours = file
+    named = {path: node for path, node in tree.items() if path not in {theirs, ours}}
+    return FileTree({**named, ours: tree[theirs]} if theirs in tree else named)
 
 
 def _changed(header: Mapping[str, Any], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state, and make the given changes."""
-    trees = _trees(header["roots"], header["dumps"], parts)
+    trees = _trees(header, header["dumps"], parts)
     for server, change in header["changes"]:
-        trees[server] = MUTATORS[server](trees.get(server, FileTree({})), change)
+        trees[server] = mutated(server, trees.get(server, FileTree({})), change)
     return trees
 
 
@@ -211,11 +222,13 @@ OPERATIONS = {operation.__name__: _guarded(operation) for operation in _ALL}
 
 def _prepare() -> None:
     """Read every kind of state once, so that all that it needs is loaded."""
-    tar = FileTree({f"{name}/a": Node("file", b"a") for name in KINDS}).to_tar()
-    roots = {name: name for name in KINDS}
-    OPERATIONS["read"]({"roots": roots, "dumps": [], "looked_at": list(KINDS)}, [tar])
+    servers = namespaces.known()
+    tar = FileTree({f"{name}/a": Node("file", b"a") for name in servers}).to_tar()
+    roots = {name: name for name in servers}
+    places = {"roots": roots, "files": {}, "kinds": {}, "dumps": []}
+    OPERATIONS["read"]({**places, "looked_at": list(servers)}, [tar])
     changes = [["filesystem", {"remove": "a"}]]
-    OPERATIONS["mutate"]({"roots": roots, "dumps": [], "looked_at": [], "changes": changes}, [tar])
+    OPERATIONS["mutate"]({**places, "looked_at": [], "changes": changes}, [tar])
     _IN_REACH[:] = sorted(prepare())
 
 

@@ -219,7 +219,9 @@ class StateJudge:
             start = (before.tar, *before.dumps.values())
             names = list(before.dumps)
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
-            return asking.verdicts({"do": "mutants", **common}, [reading], replies.parsed_mutants)
+            return asking.verdicts(
+                {"do": "mutants", "kinds": question.kinds, **common}, [reading], replies.parsed_mutants
+            )
 
     def _asking(self) -> JudgeRequests:
         return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)

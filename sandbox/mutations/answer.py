@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sandbox.servers.common.texts import other, wrong
+from sandbox.kinds.common.texts import other, wrong
 
 
 def _number(arguments: Mapping[str, Any]) -> str:

@@ -11,34 +11,35 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
+from sandbox.kinds.calendar import proposed_mutations as calendar
+from sandbox.kinds.files import proposed_mutations as files
+from sandbox.kinds.forge import proposed_mutations as forge
+from sandbox.kinds.git import proposed_mutations as git
+from sandbox.kinds.graph import proposed_mutations as graph
+from sandbox.kinds.mailbox import proposed_mutations as mailbox
+from sandbox.kinds.postgres import proposed_mutations as postgres
+from sandbox.kinds.redis import proposed_mutations as redis
+from sandbox.kinds.sqlite import proposed_mutations as sqlite
+from sandbox.kinds.workbook import proposed_mutations as workbook
 from sandbox.mutations import answer as answers
-from sandbox.servers.calendar import proposed_mutations as calendar
-from sandbox.servers.email import proposed_mutations as email
-from sandbox.servers.filesystem import proposed_mutations as filesystem
-from sandbox.servers.git import proposed_mutations as git
-from sandbox.servers.github import proposed_mutations as github
-from sandbox.servers.memory import proposed_mutations as memory
-from sandbox.servers.postgres import proposed_mutations as postgres
-from sandbox.servers.redis import proposed_mutations as redis
-from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
-from sandbox.servers.sqlite import proposed_mutations as sqlite
+from verifiers import namespaces
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.tree import FileTree
 
 Kind: TypeAlias = Literal["broken", "mistake"]
 Change: TypeAlias = tuple[str, Mapping[str, Any]]
 
-_BY_SERVER: Mapping[str, Any] = {
+_BY_KIND: Mapping[str, Any] = {
     "calendar": calendar,
-    "email": email,
-    "filesystem": filesystem,
+    "files": files,
+    "forge": forge,
     "git": git,
-    "github": github,
-    "memory": memory,
+    "graph": graph,
+    "mailbox": mailbox,
     "postgres": postgres,
     "redis": redis,
-    "spreadsheet": spreadsheet,
     "sqlite": sqlite,
+    "workbook": workbook,
 }
 
 
@@ -103,20 +104,22 @@ def _ways(predicate: Predicate) -> Iterator[Change | str | None]:
 
 
 def _way(name: str, arguments: Mapping[str, Any]) -> Change | str | None:
-    server = name.partition(".")[0]
+    server, _, predicate = name.partition(".")
     if name in answers.BROKEN:
         return answers.BROKEN[name](arguments)
     table: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = getattr(
-        _BY_SERVER.get(server), "BROKEN", {}
+        _BY_KIND.get(namespaces.kind_of(server) or ""), "BROKEN", {}
     )
-    return (server, table[name](arguments)) if name in table else None
+    registered = f"{namespaces.registered(server)}.{predicate}"
+    return (server, table[registered](arguments)) if registered in table else None
 
 
 def _mistakes(
     before: Mapping[str, FileTree], after: Mapping[str, FileTree], final_answer: str | None
 ) -> Iterator[Mutant]:
-    for server, module in _BY_SERVER.items():
+    for server in namespaces.known():
         if server in after:
+            module = _BY_KIND[namespaces.kind_of(server) or ""]
             for name, change in module.mistakes(before.get(server, FileTree({})), after[server]):
                 yield Mutant(f"{server}: {name}", "mistake", ((server, change),))
     for name, answer in answers.mistakes(final_answer) if final_answer is not None else ():

@@ -1,34 +1,44 @@
-"""Mutators by server: each changes one thing in a final state, for admission's mutants. Loaded only by readers."""
+"""Mutators by state kind: each changes one thing in a final state, for admission's mutants. Loaded only by readers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from sandbox.servers.calendar import apply_mutation as calendar
-from sandbox.servers.email import apply_mutation as email
-from sandbox.servers.filesystem import apply_mutation as filesystem
-from sandbox.servers.git import apply_mutation as git
-from sandbox.servers.github import apply_mutation as github
-from sandbox.servers.memory import apply_mutation as memory
-from sandbox.servers.postgres import apply_mutation as postgres
-from sandbox.servers.redis import apply_mutation as redis
-from sandbox.servers.spreadsheet import apply_mutation as spreadsheet
-from sandbox.servers.sqlite import apply_mutation as sqlite
+from sandbox.kinds.calendar import apply_mutation as calendar
+from sandbox.kinds.files import apply_mutation as files
+from sandbox.kinds.forge import apply_mutation as forge
+from sandbox.kinds.git import apply_mutation as git
+from sandbox.kinds.graph import apply_mutation as graph
+from sandbox.kinds.mailbox import apply_mutation as mailbox
+from sandbox.kinds.postgres import apply_mutation as postgres
+from sandbox.kinds.redis import apply_mutation as redis
+from sandbox.kinds.sqlite import apply_mutation as sqlite
+from sandbox.kinds.workbook import apply_mutation as workbook
+from verifiers import namespaces
 from verifiers.tree import FileTree
 
 Mutator: TypeAlias = Callable[[FileTree, Mapping[str, Any]], FileTree]
 
 MUTATORS: Mapping[str, Mutator] = {
     "calendar": calendar.mutate,
-    "email": email.mutate,
-    "filesystem": filesystem.mutate,
+    "files": files.mutate,
+    "forge": forge.mutate,
     "git": git.mutate,
-    "github": github.mutate,
-    "memory": memory.mutate,
+    "graph": graph.mutate,
+    "mailbox": mailbox.mutate,
     "postgres": postgres.mutate,
     "redis": redis.mutate,
-    "spreadsheet": spreadsheet.mutate,
     "sqlite": sqlite.mutate,
+    "workbook": workbook.mutate,
 }
-"""Each gives a copy, and raises `Malformed` where the change is none of its server's `mutations`, or does not fit."""
+"""Each gives a copy, and raises `Malformed` where the change is none of its kind's `mutations`, or does not fit."""
+
+
+def mutate(server: str, tree: FileTree, change: Mapping[str, Any]) -> FileTree:
+    """Give a copy of a server's state after one change.
+
+    Raises:
+        Malformed: the change is none of its server's `mutations`, or does not fit this state.
+    """
+    return MUTATORS[namespaces.kind_of(server) or ""](tree, change)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TypeAlias
 
 from sandbox.boxes.box import ExitFacts, ResourceLimits, World, WorldLauncher
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from sandbox.world.frozen import FrozenState, Seed
 
 MOST_IDLE = 6

@@ -209,7 +209,7 @@ class BoxProver:
         answer = mutant["answer"] if mutant and "answer" in mutant else final.answer
         judging = self._terms.judging
         made = judging.document(question, final.state, changes)
-        again = replace(question, roots={name: name for name in made})
+        again = replace(question, roots={name: name for name in made}, files={})
         expected = judging.mutated(question, final.state, changes, answer)
         if judging.mutated(again, FrozenState.of_document(made), (), answer) != expected:
             raise Unjudged("an end state is judged otherwise once it was written as a document")

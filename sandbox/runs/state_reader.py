@@ -25,7 +25,7 @@ from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import Lost, Malformed
 from sandbox.judge import StateJudge
 from sandbox.runs.task_world import servers_of
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from sandbox.world import frames
 from sandbox.world.frozen import FrozenState, Seed
 from vault.task.document import Task

@@ -11,7 +11,8 @@ from typing import Any
 
 from sandbox.errors import Malformed
 from sandbox.judge import Question
-from sandbox.servers.common.check import check
+from sandbox.kinds.common.check import check
+from sandbox.kinds.registry import KINDS
 from sandbox.servers.registry import SERVERS, Server
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -63,5 +64,7 @@ def untouched(document: Mapping[str, Any]) -> FrozenState:
 
 def question_of(task: Task) -> Question:
     """Give what is asked of a task's final state."""
-    roots = {server.name: server.root for server in servers_of(task.document)}
-    return Question(task.success_predicate, predicates.parse(task.success_predicate), roots)
+    servers = servers_of(task.document)
+    roots = {server.name: server.root for server in servers}
+    files = {server.name: (server.file, KINDS[server.kind].file or "") for server in servers if server.file}
+    return Question(task.success_predicate, predicates.parse(task.success_predicate), roots, files)

@@ -1,1 +1,1 @@
-"""The MCP servers that a world can hold: a folder for each, and their registry."""
+"""The MCP servers that a world can hold: manifests, recorded tools, and their registry."""

@@ -1,7 +1,7 @@
 """Definition of a server as a task meets it: what it is, what it is built from, and how it is started.
 
-    {"name", "package", "version", "tools", "command", "environment", "backend": {"command", "environment"} or null,
-     "files": {path in the repository: SHA-256}}
+    {"name", "package", "version", "tools", "state": {"kind", "folder", "file"}, "command", "environment",
+     "backend": {"command", "environment"} or null, "files": {path in the repository: SHA-256}}
 
 `files` are the locks that pin the packages of its programs with their hashes, and the programs of this repository that
 run for it in a world. All of it follows from the commit alone, so its digest is the same on every machine. What is left
@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import NotFound
-from sandbox.servers.common.server import OUR_SERVERS, PROGRAMS, ROOT, Server
+from sandbox.kinds.common.state_kind import OUR_KINDS, PROGRAMS, ROOT
 from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import Server
 from vault.canonical import canonical
 
 _LOCKS = "sandbox/images/world"  # of what comes from npm, and of Node
-_COMMON = "common/backend"  # what backends of this repository import
+_COMMON = "sandbox/kinds/common/backend"  # what backends of this repository import
 
 
 def server_digest(name: str) -> str:
@@ -30,9 +30,7 @@ def server_digest(name: str) -> str:
     Raises:
         NotFound: there is no server of this name.
     """
-    if name not in SERVERS:
-        raise NotFound(f"there is no server {name!r}; the servers are {', '.join(SERVERS)}")
-    return hashlib.sha256(canonical(definition(SERVERS[name]))).hexdigest()
+    return hashlib.sha256(canonical(definition(SERVERS.named(name)))).hexdigest()
 
 
 def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
@@ -45,6 +43,7 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
         "package": server.package,
         "version": server.version,
         "tools": dict(server.tools),
+        "state": {"kind": server.kind, "folder": server.root, "file": server.file},
         "command": list(server.command),
         "environment": dict(server.environment),
         "backend": started,
@@ -63,11 +62,9 @@ def _files(server: Server, checkout: Path) -> Iterator[Path]:
         yield checkout / _LOCKS / "node.txt"
     if f"{PROGRAMS}/npm/" in words:
         yield checkout / _LOCKS / "npm" / "package-lock.json"
-    for program in ("backend", "forge"):
-        if f"{OUR_SERVERS}/{server.name}/{program}" in words:
-            yield from _program(folders / server.name / program)
-    if f"{OUR_SERVERS}/{server.name}/backend" in words:
-        yield from _program(folders / _COMMON)
+    if f"{OUR_KINDS}/{server.kind}/backend" in words:
+        yield from _program(checkout / "sandbox" / "kinds" / server.kind / "backend")
+        yield from _program(checkout / _COMMON)
 
 
 def _program(folder: Path) -> Iterator[Path]:

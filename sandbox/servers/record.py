@@ -1,9 +1,8 @@
 """Records the tool lists of the installed servers: `python -m sandbox.servers.record [FOLDER]`.
 
-Writes `<server>/tools.json` from each server's own answer to tools/list, with the version of the distribution that
-is installed. Run it after a pin has changed and review the diff: it is what agents will be shown. A server is started
-from the environment `world` beside this one, on an empty folder. The record of a new server starts as
-`{"package": "npm:name", "version": "", "tools": {}}`.
+Writes `<server>/tools.json` from each server's own answer to tools/list. Run it after a pin has changed, with the new
+version in the server's manifest, and review the diff: it is what agents will be shown. A server is started from the
+environment `world` beside this one, on an empty folder.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import asyncio
 import hashlib
 import importlib.metadata
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -22,10 +22,11 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
-from sandbox.errors import Unavailable
-from sandbox.servers.common import recorded
-from sandbox.servers.common.server import DATA, FOLDERS, OURS, PROGRAMS, ROOT, Server
+from sandbox.errors import Refused, Unavailable
+from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, ROOT
+from sandbox.servers import manifest
 from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import FOLDERS, HANDSHAKE, Server
 
 WORLD = Path(sys.prefix) / "world"
 SILENT_ALONE = {"calendar"}  # it asks its backend before it says a word
@@ -39,10 +40,12 @@ def installed_version(package: str, world: Path = WORLD) -> str:
     """
     registry, _, name = package.partition(":")
     if registry == "ours":
-        return hashlib.sha256((FOLDERS / name / "backend" / "server.py").read_bytes()).hexdigest()[:16]
-    manifest = world / "npm/node_modules" / name / "package.json"
-    if registry == "npm" and manifest.is_file():
-        return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
+        return hashlib.sha256((ROOT / "sandbox" / "kinds" / name / "backend" / "server.py").read_bytes()).hexdigest()[
+            :16
+        ]
+    package_json = world / "npm/node_modules" / name / "package.json"
+    if registry == "npm" and package_json.is_file():
+        return str(json.loads(package_json.read_text(encoding="utf-8"))["version"])
     libraries = [str(path) for path in world.glob("python/*/lib/python3*/site-packages")]
     for distribution in importlib.metadata.distributions(name=name, path=libraries):
         return distribution.version
@@ -61,9 +64,10 @@ async def listed(server: Server) -> dict[str, dict[str, Any]]:
     """Ask a server for its tools: name -> description and input schema."""
     with tempfile.TemporaryDirectory() as folder, _stood_on(server, Path(folder, server.root)):
         program, *arguments = here(server.command, Path(folder))
-        environment = dict(zip(server.environment, here(tuple(server.environment.values()), Path(folder)), strict=True))
+        own = dict(zip(server.environment, here(tuple(server.environment.values()), Path(folder)), strict=True))
+        environment = {"PATH": os.defpath, "HOME": folder, "TZ": "UTC", "PYTHONDONTWRITEBYTECODE": "1", **own}
         parameters = StdioServerParameters(command=program, args=arguments, env=environment)
-        async with Client(parameters, mode=server.mode, read_timeout_seconds=30) as client:
+        async with Client(parameters, mode=HANDSHAKE, read_timeout_seconds=30) as client:
             tools = (await client.list_tools()).tools
     return {tool.name: {"description": tool.description or "", "inputSchema": tool.input_schema} for tool in tools}
 
@@ -87,17 +91,21 @@ def _stood_on(server: Server, place: Path) -> Iterator[None]:
 
 
 def record(server: Server) -> str:
-    """Give one server's record as the text of its file."""
-    version, tools = installed_version(server.package), asyncio.run(listed(server))
-    return (
-        json.dumps({"package": server.package, "version": version, "tools": tools}, indent=1, ensure_ascii=False) + "\n"
-    )
+    """Give one server's recorded tools as the text of its file.
+
+    Raises:
+        Refused: another version is installed than its manifest says.
+    """
+    version = installed_version(server.package)
+    if version != server.version:
+        raise Refused(f"{server.package} is installed in version {version}, and its manifest says {server.version}")
+    return json.dumps(asyncio.run(listed(server)), indent=1, ensure_ascii=False) + "\n"
 
 
 def main(folder: Path) -> None:
     """Write every record into its server's folder in `folder`."""
     for name, server in SERVERS.items():
-        place = folder / name / recorded.NAME
+        place = folder / name / manifest.TOOLS
         place.parent.mkdir(exist_ok=True)
         place.write_text(record(server), encoding="utf-8")
 

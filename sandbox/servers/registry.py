@@ -1,4 +1,4 @@
-"""Registry of the MCP servers that a world can hold, and the two names of a tool.
+"""Registry of the MCP servers that this process knows: the shipped ones, and those that its home has added.
 
 In documents a tool is `server.tool`; on the wire it is `server__tool`, because model interfaces accept only
 `[A-Za-z0-9_-]{1,64}`.
@@ -6,41 +6,78 @@ In documents a tool is `server.tool`; on the wire it is `server__tool`, because 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sandbox.errors import NotFound
-from sandbox.servers.calendar.manifest import CALENDAR
-from sandbox.servers.common.server import Server
-from sandbox.servers.email.manifest import EMAIL
-from sandbox.servers.filesystem.manifest import FILESYSTEM
-from sandbox.servers.git.manifest import GIT
-from sandbox.servers.github.manifest import GITHUB
-from sandbox.servers.memory.manifest import MEMORY
-from sandbox.servers.postgres.manifest import POSTGRES
-from sandbox.servers.redis.manifest import REDIS
-from sandbox.servers.spreadsheet.manifest import SPREADSHEET
-from sandbox.servers.sqlite.manifest import SQLITE
+from sandbox.errors import NotFound, Refused
+from sandbox.servers import manifest
+from sandbox.servers.server import FOLDERS, Server
+from verifiers import namespaces
 
-__all__ = ["SERVERS", "Server", "document_name", "tool_table", "wire_name"]
-
-SERVERS: Mapping[str, Server] = {
-    server.name: server
-    for server in (CALENDAR, EMAIL, FILESYSTEM, GIT, GITHUB, MEMORY, POSTGRES, REDIS, SPREADSHEET, SQLITE)
-}
+__all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "tool_table", "wire_name"]
 
 
-def tool_table(names: Iterable[str] = tuple(SERVERS)) -> dict[str, Mapping[str, Any]]:
-    """List the tools of these servers: `server.tool` -> `{"description", "inputSchema"}`.
+class ServerRegistry(Mapping[str, Server]):
+    """The servers by name. A process serves one home, so what is added stays until the process ends.
+
+    Args:
+        shipped: the servers that every home has.
+    """
+
+    def __init__(self, shipped: Iterable[Server]) -> None:
+        self._servers = {server.name: server for server in shipped}
+
+    def __getitem__(self, name: str) -> Server:
+        return self._servers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._servers))
+
+    def __len__(self) -> int:
+        return len(self._servers)
+
+    def add(self, server: Server) -> None:
+        """Add a server, or leave it where it is known already; its namespace gets the predicates of its state kind.
+
+        Raises:
+            Refused: another server has this name.
+        """
+        known = self._servers.get(server.name)
+        if known is not None and (known.kind, known.package) != (server.kind, server.package):
+            raise Refused(f"the name {server.name!r} is taken by the server {known.package}; choose another name")
+        namespaces.add(server.name, server.kind)
+        self._servers[server.name] = server
+
+    def named(self, name: str) -> Server:
+        """Give a server.
+
+        Raises:
+            NotFound: there is none of this name; the message lists those that there are.
+        """
+        if name not in self._servers:
+            raise NotFound(f"there is no server {name!r}; the servers are {', '.join(self)}")
+        return self._servers[name]
+
+
+def shipped() -> Iterator[Server]:
+    """Load the servers that come with the software, each from its folder."""
+    for file in sorted(FOLDERS.glob(f"*/{manifest.FILE}")):
+        tools = manifest.tools_of((file.parent / manifest.TOOLS).read_text(encoding="utf-8"))
+        yield manifest.load(file.read_text(encoding="utf-8"), tools, f"{file.parent.name}/{file.name}")
+
+
+SERVERS = ServerRegistry(shipped())
+
+
+def tool_table(names: Iterable[str] | None = None) -> dict[str, Mapping[str, Any]]:
+    """List the tools of these servers, or of all: `server.tool` -> `{"description", "inputSchema"}`.
 
     Raises:
         NotFound: there is no server of one of these names.
     """
     table: dict[str, Mapping[str, Any]] = {}
-    for name in names:
-        if name not in SERVERS:
-            raise NotFound(f"there is no server {name!r}; the servers are {', '.join(SERVERS)}")
-        table |= {f"{name}.{tool}": described for tool, described in SERVERS[name].tools.items()}
+    for name in SERVERS if names is None else names:
+        table |= {f"{name}.{tool}": described for tool, described in SERVERS.named(name).tools.items()}
     return table
 
 

@@ -13,7 +13,7 @@ from playing import AGENTS, Pair, play
 from report import Found, Missing
 
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.servers.common.server import DATA, PROGRAMS
+from sandbox.kinds.common.state_kind import DATA, PROGRAMS
 from sandbox.servers.registry import SERVERS
 
 ROUNDS = 15

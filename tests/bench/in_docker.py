@@ -15,7 +15,7 @@ from report import Found, Missing
 from quarterturn.launcher import images, machine
 from quarterturn.launcher.steps import Stop
 from sandbox.boxes.docker.box import AGENT_IMAGE, WORLD_IMAGE, DockerBox
-from sandbox.servers.common.server import DATA
+from sandbox.kinds.common.state_kind import DATA
 from sandbox.servers.registry import SERVERS
 
 ROUNDS = 9

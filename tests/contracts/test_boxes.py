@@ -19,7 +19,7 @@ from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Lost, Malformed, Refused, SandboxError
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree, Node
 

@@ -10,9 +10,9 @@ import pytest
 from grammars.draw.sample import sample
 from grammars.language.grammar import Draft, Grammar
 from grammars.language.load import parse
-from sandbox.mutations.mutators import MUTATORS
+from sandbox.kinds.files.kind import FILES
+from sandbox.mutations.mutators import mutate
 from sandbox.runs.prover import MutantResult
-from sandbox.servers.filesystem.manifest import FILESYSTEM
 from vault.task.document import Task
 from verifiers.formats.state_document import document_of
 from verifiers.language import predicate
@@ -94,7 +94,7 @@ class MemoryProver:
         return dict.fromkeys(tools, self.text)
 
     def prove(self, document: Mapping[str, Any], calls: Sequence[Mapping[str, Any]], answer: str | None) -> Played:
-        nodes = dict(FILESYSTEM.seed(document["initial_state"]["filesystem"]))
+        nodes = dict(FILES.seed(document["initial_state"]["filesystem"]))
         faults = {(fault["tool"], fault["call"]) for fault in document.get("faults", [])}
         made: dict[str, int] = {}
         errors = 0
@@ -111,14 +111,14 @@ class MemoryProver:
     def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:
             return _judge(document, proved.state, mutant["answer"])
-        return _judge(document, MUTATORS["filesystem"](proved.state, mutant["change"]), None)
+        return _judge(document, mutate("filesystem", proved.state, mutant["change"]), None)
 
     def end_state(
         self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any] | None = None
     ) -> Mapping[str, Any]:
         tree = proved.state
         if mutant and "answer" not in mutant:
-            tree = MUTATORS["filesystem"](tree, mutant["change"])
+            tree = mutate("filesystem", tree, mutant["change"])
         return document_of({"filesystem": tree})
 
     def mutant_results(self, document: Mapping[str, Any], proved: Any) -> Sequence[MutantResult]:

@@ -7,7 +7,8 @@ import pytest
 
 from sandbox.boxes.box import ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
-from sandbox.servers.common.server import Backend, Server
+from sandbox.kinds.common.state_kind import Backend
+from sandbox.servers.server import Server
 from sandbox.world import frames
 from verifiers.tree import DIRECTORY, FileTree
 

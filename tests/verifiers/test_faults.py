@@ -11,8 +11,9 @@ from verifiers.errors import CorruptState, StateUnavailable, TargetMissing
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.namespaces import known
 from verifiers.states.files import predicates as filesystem
-from verifiers.states.readers import KINDS, read
+from verifiers.states.readers import read
 from verifiers.states.sqlite import tables
 from verifiers.states.sqlite.examples import database as sqlite_state
 from verifiers.tree import FileTree, JudgeInput, tree_of
@@ -122,12 +123,12 @@ def breaking(error):
     return tree
 
 
-@pytest.mark.parametrize("space", KINDS)
+@pytest.mark.parametrize("space", known())
 def test_a_state_that_breaks_its_reader_counts_against_the_agent(space):
     assert "broke" in read(space, breaking(KeyError)).unreadable
 
 
-@pytest.mark.parametrize("space", KINDS)
+@pytest.mark.parametrize("space", known())
 def test_an_end_of_memory_says_nothing_about_a_state(space):
     with pytest.raises(MemoryError):
         read(space, breaking(MemoryError))

@@ -17,11 +17,12 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
+from verifiers.namespaces import known
 from verifiers.normal_form import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
 from verifiers.predicates.values import exact_sum
 from verifiers.states import READERS, readers
 from verifiers.states.postgres.examples import postgres_database
-from verifiers.states.readers import KINDS, read, read_all
+from verifiers.states.readers import read, read_all
 from verifiers.tree import FileTree, Node
 
 from . import hostile
@@ -72,7 +73,7 @@ def test_the_corpus_is_what_the_script_writes_and_each_kind_has_its_share():
         for (kind, name), data in made.items()
         if Path(name).suffix in TEXTS
     )
-    assert set(KINDS) == set(hostile.CASES)
+    assert set(known()) == set(hostile.CASES)
     assert all(len(cases) >= 3 for cases in hostile.CASES.values())
 
 
@@ -86,7 +87,7 @@ def examples(kind):
     return [one.states[kind] for one in views]
 
 
-STATES = {kind: examples(kind) for kind in KINDS}
+STATES = {kind: examples(kind) for kind in known()}
 
 
 @st.composite
@@ -125,7 +126,7 @@ def holds_for_any(kind, data):
     assert state.steps <= STEPS_A_BYTE * size + STEPS_AT_ALL
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", known())
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_damage_is_a_verdict_at_a_cost_that_grows_with_the_state(kind, data):
@@ -133,7 +134,7 @@ def test_any_damage_is_a_verdict_at_a_cost_that_grows_with_the_state(kind, data)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", known())
 @settings(max_examples=2000, deadline=None)
 @given(data=st.data())
 def test_a_great_deal_of_damage_is_a_verdict(kind, data):

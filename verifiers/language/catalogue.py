@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
+from verifiers import namespaces
 from verifiers.answer import predicates as answer
 from verifiers.predicates.registry import REGISTRY, RegisteredPredicate
 from verifiers.states.calendar import predicates as calendar
@@ -34,11 +36,28 @@ NAMESPACES: Mapping[str, ModuleType] = {
     "sqlite": sqlite,
     "answer": answer,
 }
-"""Namespace to the module that registers its predicates."""
+"""The namespace under which a state kind's predicates are registered, to the module that registers them."""
 
-CATALOGUE: Mapping[str, RegisteredPredicate] = MappingProxyType(
-    {name: REGISTRY[name] for space in NAMESPACES for name in REGISTRY if name.startswith(space + ".")}
-)
+
+class Catalogue(Mapping[str, RegisteredPredicate]):
+    """All predicates by name (`namespace.predicate`), those of added servers too."""
+
+    def __getitem__(self, name: str) -> RegisteredPredicate:
+        namespace, _, predicate = name.partition(".")
+        if namespace in NAMESPACES:
+            return REGISTRY[name]
+        return replace(REGISTRY[f"{namespaces.registered(namespace)}.{predicate}"], name=name)
+
+    def __iter__(self) -> Iterator[str]:
+        for namespace in (*NAMESPACES, *(name for name in namespaces.known() if name not in NAMESPACES)):
+            own = namespaces.registered(namespace) + "."
+            yield from (f"{namespace}.{name.removeprefix(own)}" for name in REGISTRY if name.startswith(own))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+CATALOGUE = Catalogue()
 
 _HEAD = """\
 # Predicates
@@ -63,7 +82,8 @@ def reference() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
-    for space, entries in groupby(CATALOGUE.values(), key=lambda entry: entry.name.split(".")[0]):
+    shipped = (entry for entry in CATALOGUE.values() if entry.name in REGISTRY)
+    for space, entries in groupby(shipped, key=lambda entry: entry.name.split(".")[0]):
         yield f"## {space}\n"
         yield _dedented(NAMESPACES[space].__doc__ or "") + "\n"
         for entry in entries:

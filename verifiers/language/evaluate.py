@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from verifiers import namespaces
 from verifiers.errors import CorruptState, TargetMissing, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
@@ -91,7 +92,9 @@ def _probe(probe: Probe, bench: _Bench, spoiled: Verdict) -> Evidence:
 def _asked(probe: Probe, context: Context, spoiled: Verdict) -> tuple[Verdict, str]:
     """Evaluate one probe on one state; raises only for a defect of ours."""
     try:
-        holds, observation = CATALOGUE[probe.name].probe(context, **probe.arguments)
+        namespace = probe.name.partition(".")[0]
+        view = context.as_registered(namespace, namespaces.registered(namespace))
+        holds, observation = CATALOGUE[probe.name].probe(view, **probe.arguments)
     except TargetMissing as error:
         return Verdict.FALSE, str(error)
     except CorruptState as error:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from verifiers import namespaces
 from verifiers.language.evaluate import evaluate
-from verifiers.language.predicate import Predicate, namespaces
+from verifiers.language.predicate import Predicate
+from verifiers.language.predicate import namespaces as namespaces_of
 from verifiers.language.verdict import Evidence
 from verifiers.normal_form import NormalState
-from verifiers.states.readers import KINDS, read_all
+from verifiers.states.readers import read_all
 from verifiers.tree import FileTree, JudgeInput
 
 
@@ -20,10 +22,10 @@ def judge(predicate: Predicate, views: JudgeInput, seed: Mapping[str, FileTree] 
         views: the states and the answer.
         seed: the untouched states, which tell a broken probe from a state that breaks it.
     """
-    looked_at = namespaces(predicate)
+    looked_at = namespaces_of(predicate)
     before = None if seed is None else _read(seed, looked_at)
     return evaluate(predicate, _read(views.states, looked_at), views.answer, before)
 
 
 def _read(states: Mapping[str, FileTree], looked_at: set[str]) -> dict[str, NormalState]:
-    return read_all({name: tree for name, tree in states.items() if name in looked_at and name in KINDS})
+    return read_all({name: tree for name, tree in states.items() if name in looked_at and namespaces.kind_of(name)})

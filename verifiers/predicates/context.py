@@ -30,8 +30,22 @@ class Context:
     def __init__(self, states: Mapping[str, NormalState], answer: str | None) -> None:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
+        self._views: dict[str, Context] = {}
         self.answer = answer
         self.budget = ReadingBudget(MAX_JUDGED, what="judging")
+
+    def as_registered(self, namespace: str, registered: str) -> Context:
+        """Give the context in which a further server's state stands where its kind's first server has its own.
+
+        It has the same answer and budget, and results of its own.
+        """
+        if namespace == registered:
+            return self
+        if namespace not in self._views:
+            own = {registered: self._states[namespace]} if namespace in self._states else {}
+            self._views[namespace] = Context(own, self.answer)
+            self._views[namespace].budget = self.budget
+        return self._views[namespace]
 
     def state(self, namespace: str) -> NormalState:
         """Give a namespace's normal form, which has a document.

@@ -13,6 +13,7 @@ from dataclasses import replace
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
+from verifiers import namespaces
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, StateUnavailable
 from verifiers.normal_form import MAX_DOCUMENT, NormalState
@@ -32,17 +33,17 @@ Reader: TypeAlias = Callable[[FileTree, ReadingBudget], NormalState]
 
 KINDS: Mapping[str, Reader] = {
     "calendar": read_calendars,
-    "email": read_mail,
-    "filesystem": read_files,
+    "files": read_files,
+    "forge": read_forge,
     "git": read_repositories,
-    "github": read_forge,
-    "memory": read_graph,
+    "graph": read_graph,
+    "mailbox": read_mail,
     "postgres": read_tables,
     "redis": read_keys,
-    "spreadsheet": read_workbooks,
     "sqlite": read_database,
+    "workbook": read_workbooks,
 }
-"""Namespace to what reads its states."""
+"""State kind to what reads its states."""
 A_VALUE, A_FLOAT = 1, 4
 """Steps for each value of a document and each key in it, and more for a fraction: all of it is written down, read back,
 and made into what it means."""
@@ -68,7 +69,7 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     admitted with the end states of all tasks, so a state that breaks it was made to.
 
     Args:
-        namespace: one of `KINDS`.
+        namespace: one of `verifiers.namespaces`.
         tree: the files that its server left, from the server's own folder on.
         budget: what reading may cost; by default the caps in `verifiers.budget`. A state says what it has
             taken from it.
@@ -77,7 +78,7 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
         KeyError: there is no such namespace.
         MemoryError: this process may not have as much as reading needs.
     """
-    reader, budget = KINDS[namespace], budget or ReadingBudget()
+    reader, budget = KINDS[namespaces.kind_of(namespace) or namespace], budget or ReadingBudget()
     steps, size = budget.steps, budget.bytes
     try:
         state = reader(tree, budget)

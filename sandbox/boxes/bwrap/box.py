@@ -37,8 +37,9 @@ from sandbox.boxes.output import CappedOutput
 from sandbox.errors import Lost, Refused, Unavailable
 from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, recipe, usual_folders
 from sandbox.isolation.run_classes import RunClass
+from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
 from sandbox.runner_identity import remove_old_folders
-from sandbox.servers.common.server import DATA, OURS, PROGRAMS, Server, own_programs
+from sandbox.servers.server import Server
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 

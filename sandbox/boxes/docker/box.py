@@ -31,8 +31,9 @@ from sandbox.boxes.docker.world import DockerWorld
 from sandbox.boxes.place import random_address
 from sandbox.errors import NotFound, Refused, Unavailable
 from sandbox.isolation.run_classes import RunClass
+from sandbox.kinds.common.state_kind import DATA
 from sandbox.runner_identity import remove_old_folders, runner, runner_lives
-from sandbox.servers.common.server import DATA, Server
+from sandbox.servers.server import Server
 from sandbox.world.channel import WorldChannel
 from sandbox.world.frozen import Seed
 

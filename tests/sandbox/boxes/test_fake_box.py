@@ -9,7 +9,7 @@ from sandbox.boxes import fake_box
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.fake_box import FakeBox
 from sandbox.errors import Refused
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 
 SERVER = Server(

@@ -9,7 +9,7 @@ import pytest
 from sandbox.boxes import policy
 from sandbox.boxes.box import SOCKET_NAME, Program, ResourceLimits
 from sandbox.errors import Refused
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from verifiers.tree import FileTree
 
 

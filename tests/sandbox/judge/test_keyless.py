@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.judge.process import READER
-from sandbox.servers.registry import SERVERS
+from sandbox.kinds.registry import KINDS
 from verifiers.states import READERS
 
 from ...patience import PATIENCE
@@ -56,9 +56,9 @@ def test_a_process_that_can_open_the_key_ring_has_loaded_no_reader():
     assert not [name for name in loaded if name.startswith("sandbox.mutations.") or name.endswith(changing)]
 
 
-def test_each_server_has_both_modules_that_only_a_reader_process_loads():
-    for server in SERVERS:
-        assert all((ROOT / f"sandbox/servers/{server}{name}").is_file() for name in CHANGES), server
+def test_each_state_kind_has_both_modules_that_only_a_reader_process_loads():
+    for kind in KINDS:
+        assert all((ROOT / f"sandbox/kinds/{kind}{name}").is_file() for name in CHANGES), kind
 
 
 def test_readers_are_imported_by_what_only_a_reader_process_loads():

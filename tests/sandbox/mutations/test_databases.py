@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from sandbox.kinds.graph import proposed_mutations as memory
+from sandbox.kinds.postgres import proposed_mutations as postgres
+from sandbox.kinds.redis import proposed_mutations as redis
 from sandbox.mutations.make import mutants
-from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.memory import proposed_mutations as memory
-from sandbox.servers.postgres import proposed_mutations as postgres
-from sandbox.servers.redis import proposed_mutations as redis
+from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
@@ -33,7 +33,7 @@ def test_every_predicate_can_be_broken_where_it_holds(name):
     (broken,) = (one for one in mutants(parsed, {}, holds.states, None) if one.kind == "broken")
     states = dict(holds.states)
     for server, change in broken.changes:
-        states[server] = MUTATORS[server](states[server], change)
+        states[server] = mutate(server, states[server], change)
     assert judge(parsed, replace(holds, states=states)).verdict is Verdict.FALSE
 
 
@@ -41,7 +41,7 @@ def made(server, before, after):
     """Make each mutation, check that it changes something, and give their kinds."""
     found = list(MODULES[server].mistakes(before, after))
     for name, change in found:
-        assert dict(MUTATORS[server](after, change)) != dict(after), name
+        assert dict(mutate(server, after, change)) != dict(after), name
     return {name.partition(" ")[0] for name, _ in found}
 
 

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.kinds.calendar import proposed_mutations as calendar
+from sandbox.kinds.common.texts import other, wrong
+from sandbox.kinds.files import proposed_mutations as filesystem
+from sandbox.kinds.forge import proposed_mutations as github
+from sandbox.kinds.git import proposed_mutations as git
+from sandbox.kinds.mailbox import proposed_mutations as email
+from sandbox.kinds.sqlite import proposed_mutations as sqlite
+from sandbox.kinds.workbook import proposed_mutations as spreadsheet
 from sandbox.mutations import answer
 from sandbox.mutations.make import mutants
-from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.calendar import proposed_mutations as calendar
-from sandbox.servers.common.texts import other, wrong
-from sandbox.servers.email import proposed_mutations as email
-from sandbox.servers.filesystem import proposed_mutations as filesystem
-from sandbox.servers.git import proposed_mutations as git
-from sandbox.servers.github import proposed_mutations as github
+from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
-from sandbox.servers.sqlite import proposed_mutations as sqlite
 from verifiers.language import predicate
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
@@ -44,7 +44,7 @@ KNOWN = sorted(name for name in CATALOGUE if name.partition(".")[0] in NAMESPACE
 def mutated(before, views, mutant):
     states = dict(views.states)
     for server, change in mutant.changes:
-        states[server] = MUTATORS[server](states[server], change)
+        states[server] = mutate(server, states[server], change)
     return replace(views, states=states, answer=views.answer if mutant.answer is None else mutant.answer)
 
 
@@ -82,7 +82,7 @@ def test_typical_mutations_of_files_follow_from_what_the_solution_changed():
     }
     assert made(filesystem, before, after) == expected
     for name, change in filesystem.mistakes(before, after):
-        spoilt = MUTATORS["filesystem"](after, change)
+        spoilt = mutate("filesystem", after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -98,7 +98,7 @@ def test_typical_mutations_of_tables_follow_from_what_the_solution_changed():
     }
     assert made(sqlite, before, after) == expected
     for name, change in sqlite.mistakes(before, after):
-        spoilt = MUTATORS["sqlite"](after, change)
+        spoilt = mutate("sqlite", after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -110,7 +110,7 @@ def test_typical_mutations_of_repositories_follow_from_what_the_solution_changed
     expected = {"left-out", "commit-too-many", "wrong-message", "other-branch-touched"}
     assert made(git, before, after) == expected
     for name, change in git.mistakes(before, after):
-        spoilt = MUTATORS["git"](after, change)
+        spoilt = mutate("git", after, change)
         assert dict(spoilt) != dict(after), name
 
 
@@ -138,13 +138,13 @@ def test_typical_mutations_of_a_forge_follow_from_what_the_solution_changed():
         {"commit": {"branch": "main", "files": {"a": "2"}, "message": "More"}},
         {"branch": {"name": "fix", "at": "main~1"}},
     ):
-        after = MUTATORS["github"](after, {"repository": "ada/site", **change})
+        after = mutate("github", after, {"repository": "ada/site", **change})
     assert made(github, before, after) == {
         *("left-out", "state", "labels", "comment", "made", "wrong-case", "off-by-one"),
         *("commit-too-many", "another-one-changed"),
     }
     for name, change in github.mistakes(before, after):
-        assert dict(MUTATORS["github"](after, change)) != dict(after), name
+        assert dict(mutate("github", after, change)) != dict(after), name
 
 
 def test_a_row_too_many_is_a_row_more_or_no_mutant_at_all():
@@ -152,4 +152,4 @@ def test_a_row_too_many_is_a_row_more_or_no_mutant_at_all():
     before, after = database([base[0]]).states["sqlite"], database(base).states["sqlite"]
     change = dict(sqlite.mistakes(before, after))["row-too-many t"]
     with pytest.raises(Malformed):
-        MUTATORS["sqlite"](after, change)
+        mutate("sqlite", after, change)

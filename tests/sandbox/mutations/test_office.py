@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.calendar import proposed_mutations as calendar
-from sandbox.servers.email import proposed_mutations as email
+from sandbox.kinds.calendar import proposed_mutations as calendar
+from sandbox.kinds.mailbox import proposed_mutations as email
+from sandbox.kinds.workbook import proposed_mutations as spreadsheet
+from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.spreadsheet import proposed_mutations as spreadsheet
 
 
 def left(server, state, *changes):
     """Give the state before and after some changes."""
     before = after = SERVERS[server].seed(state)
     for change in changes:
-        after = MUTATORS[server](after, change)
+        after = mutate(server, after, change)
     return before, after
 
 
 def made(module, server, before, after):
     mistakes = list(module.mistakes(before, after))
     for name, change in mistakes:
-        assert dict(MUTATORS[server](after, change)) != dict(after), name
+        assert dict(mutate(server, after, change)) != dict(after), name
     return {name.partition(" ")[0] for name, _ in mistakes}
 
 

@@ -6,13 +6,14 @@ import sys
 
 import pytest
 
-from sandbox.servers.common.backend import program
-from sandbox.servers.common.server import FOLDERS, ROOT
+from sandbox.kinds.common.backend import program
+from sandbox.kinds.common.state_kind import ROOT
+from sandbox.servers.server import FOLDERS
 
 KEEPER = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
-from sandbox.servers.common.backend.program import run, serve, stop
+from sandbox.kinds.common.backend.program import run, serve, stop
 def keep():
     process = subprocess.Popen([sys.executable, "-c", sys.argv[2]])
     try:

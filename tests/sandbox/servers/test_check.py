@@ -3,8 +3,8 @@
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.mutations.mutators import MUTATORS
-from sandbox.servers.common.check import PATH_SCHEMA, check
+from sandbox.kinds.common.check import PATH_SCHEMA, check
+from sandbox.mutations.mutators import mutate
 from sandbox.servers.registry import SERVERS, document_name, tool_table, wire_name
 
 
@@ -50,7 +50,7 @@ def test_of_several_allowed_forms_the_nearest_is_named(value, sentence):
 def test_a_change_of_no_known_form_is_refused_by_its_place(name):
     server = SERVERS[name]
     with pytest.raises(Malformed, match=f"the {name} change"):
-        MUTATORS[name](server.seed({}), {"explode": "secret-value"})
+        mutate(name, server.seed({}), {"explode": "secret-value"})
 
 
 def test_both_names_of_a_tool_lead_to_each_other():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import NotFound
-from sandbox.servers.common.server import ROOT
+from sandbox.kinds.common.state_kind import ROOT
 from sandbox.servers.definition import definition, server_digest
 from sandbox.servers.registry import SERVERS
 
@@ -19,9 +19,9 @@ from sandbox.servers.registry import SERVERS
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Give a copy of the folders that definitions are made of, as a machine has it that has run them."""
-    for folder in ("servers", "images/world"):
+    for folder in ("kinds", "servers", "images/world"):
         shutil.copytree(ROOT / "sandbox" / folder, tmp_path / "sandbox" / folder)
-    for place in (tmp_path / "sandbox" / "servers").glob("*/backend"):
+    for place in (tmp_path / "sandbox" / "kinds").glob("*/backend"):
         (place / "__pycache__").mkdir(exist_ok=True)
         (place / "__pycache__" / "service.cpython-399.pyc").write_bytes(b"of this machine")
     return tmp_path
@@ -34,7 +34,7 @@ def changed(path: Path) -> None:
 def test_two_processes_give_the_same_digests():
     program = (
         "import json; from sandbox.servers.definition import *; from sandbox.servers.registry import SERVERS;"
-        "print(json.dumps({name: server_digest(name) for name in reversed(SERVERS)}))"
+        "print(json.dumps({name: server_digest(name) for name in sorted(SERVERS, reverse=True)}))"
     )
     outputs = [
         subprocess.run(
@@ -78,11 +78,11 @@ def test_each_file_that_a_definition_names_changes_it(name, checkout):
 
 def test_a_program_of_this_repository_belongs_to_the_server_that_it_runs_for():
     files = {name: definition(server)["files"] for name, server in SERVERS.items()}
-    assert "sandbox/servers/github/forge/__main__.py" in files["github"]
-    assert "sandbox/servers/github/forge/handlers/issues.py" in files["github"]
-    assert "sandbox/servers/postgres/backend/template.sql" in files["postgres"]
-    ours = {name for name, server in SERVERS.items() if server.backend and name != "github"}
-    assert {name for name in files if "sandbox/servers/common/backend/program.py" in files[name]} == ours
+    assert "sandbox/kinds/forge/backend/__main__.py" in files["github"]
+    assert "sandbox/kinds/forge/backend/handlers/issues.py" in files["github"]
+    assert "sandbox/kinds/postgres/backend/template.sql" in files["postgres"]
+    ours = {name for name, server in SERVERS.items() if server.backend}
+    assert {name for name in files if "sandbox/kinds/common/backend/program.py" in files[name]} == ours
 
 
 def test_another_version_tool_command_or_backend_is_another_definition():

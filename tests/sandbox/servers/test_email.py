@@ -8,9 +8,9 @@ import pytest
 
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.email.apply_mutation import mutate
-from sandbox.servers.email.manifest import STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.mailbox.apply_mutation import mutate
+from sandbox.kinds.mailbox.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

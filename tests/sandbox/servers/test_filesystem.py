@@ -3,8 +3,9 @@
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.filesystem.apply_mutation import mutate
-from sandbox.servers.filesystem.manifest import FILESYSTEM, seed
+from sandbox.kinds.files.apply_mutation import mutate
+from sandbox.kinds.files.kind import seed
+from sandbox.servers.registry import SERVERS
 
 
 def texts(tree):
@@ -55,4 +56,4 @@ def test_a_change_of_what_is_not_there_is_refused():
 
 
 def test_the_server_may_touch_its_own_folder_only():
-    assert FILESYSTEM.command[-1] == "/data/files"
+    assert SERVERS["filesystem"].command[-1] == "/data/files"

@@ -5,11 +5,11 @@ import subprocess
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.git.apply_mutation import mutate
-from sandbox.servers.git.objects import InMemoryRepository
-from sandbox.servers.git.schema import STATE
-from sandbox.servers.git.seed import seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.git.apply_mutation import mutate
+from sandbox.kinds.git.objects import InMemoryRepository
+from sandbox.kinds.git.schema import STATE
+from sandbox.kinds.git.seed import seed
 from verifiers.tree import FileTree
 
 from ..builders import unpack

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-import sandbox.servers.github.forge
+import sandbox.kinds.forge.backend
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.github.apply_mutation import mutate
-from sandbox.servers.github.manifest import GITHUB, STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.forge.apply_mutation import mutate
+from sandbox.kinds.forge.kind import STATE, seed
 from sandbox.servers.record import here
+from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import HANDSHAKE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.tree import JudgeInput
@@ -257,12 +259,12 @@ async def served(folder):
     twin = [
         sys.executable,
         "-I",
-        str(Path(sandbox.servers.github.forge.__file__).parent),
+        str(Path(sandbox.kinds.forge.backend.__file__).parent),
         str(folder / "github"),
         place,
     ]
-    program, *arguments = here(GITHUB.command, folder)
-    environment = {**GITHUB.environment, "QUARTERTURN_FORGE_SOCKET": place}
+    program, *arguments = here(SERVERS["github"].command, folder)
+    environment = {**SERVERS["github"].environment, "QUARTERTURN_FORGE_SOCKET": place}
     with subprocess.Popen(twin, stdout=subprocess.PIPE, env={"PATH": os.environ["PATH"]}) as process:
         assert process.stdout.readline() == b"ready\n"
         try:
@@ -270,7 +272,7 @@ async def served(folder):
             with open(os.devnull, "w") as nowhere:  # noqa: PTH123 - it says much of every call
                 from mcp.client.stdio import stdio_client
 
-                async with Client(stdio_client(parameters, errlog=nowhere), mode=GITHUB.mode) as client:
+                async with Client(stdio_client(parameters, errlog=nowhere), mode=HANDSHAKE) as client:
                     yield client
         finally:
             process.terminate()
@@ -366,7 +368,7 @@ FAILS = [
 
 
 def test_every_tool_is_tried_both_ways():
-    assert {tool for tool, _ in WORKS} == {tool for tool, *_ in FAILS} == set(GITHUB.tools)
+    assert {tool for tool, _ in WORKS} == {tool for tool, *_ in FAILS} == set(SERVERS["github"].tools)
 
 
 @pytest.mark.box
@@ -410,7 +412,7 @@ def test_a_conflict_is_reported_and_can_be_resolved(tmp_path):
 @pytest.mark.box
 def test_no_other_address_is_ever_fetched():
     script = "await fetch('https://192.0.2.1/x').then(() => console.log('out'), (error) => console.log(error.message))"
-    node, flag, redirect, _ = here(GITHUB.command, Path("/nowhere"))
+    node, flag, redirect, _ = here(SERVERS["github"].command, Path("/nowhere"))
     command = [node, flag, redirect, "--input-type=module", "-e", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout == "fetch failed\n"

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.memory.apply_mutation import mutate
-from sandbox.servers.memory.manifest import STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.graph.apply_mutation import mutate
+from sandbox.kinds.graph.kind import STATE, seed
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.postgres.apply_mutation import mutate
-from sandbox.servers.postgres.manifest import STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.postgres.apply_mutation import mutate
+from sandbox.kinds.postgres.kind import STATE, seed
 from verifiers.formats.snapshot import FILE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse

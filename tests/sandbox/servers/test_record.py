@@ -5,16 +5,16 @@ import json
 import pytest
 
 from sandbox.errors import Unavailable
-from sandbox.servers.common import recorded
-from sandbox.servers.common.server import FOLDERS
+from sandbox.servers import manifest
 from sandbox.servers.record import installed_version, record
 from sandbox.servers.registry import SERVERS, tool_table
+from sandbox.servers.server import FOLDERS
 
 
 @pytest.mark.box
 @pytest.mark.parametrize("name", SERVERS)
 def test_recorded_tools_are_those_of_the_installed_server(name):
-    kept = json.loads((FOLDERS / name / recorded.NAME).read_text(encoding="utf-8"))
+    kept = json.loads((FOLDERS / name / manifest.TOOLS).read_text(encoding="utf-8"))
     assert json.loads(record(SERVERS[name])) == kept, "run `python -m sandbox.servers.record`, then read the difference"
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from sandbox.boxes.docker.box import DockerBox
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
+from sandbox.kinds.common.check import check
+from sandbox.kinds.workbook.apply_mutation import mutate
+from sandbox.kinds.workbook.kind import STATE, seed
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.spreadsheet.apply_mutation import mutate
-from sandbox.servers.spreadsheet.manifest import STATE, seed
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict

@@ -6,9 +6,9 @@ from contextlib import closing
 import pytest
 
 from sandbox.errors import Malformed
-from sandbox.servers.common.check import check
-from sandbox.servers.sqlite.apply_mutation import mutate
-from sandbox.servers.sqlite.manifest import STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.sqlite.apply_mutation import mutate
+from sandbox.kinds.sqlite.kind import STATE, seed
 
 STOCK = {
     "tables": {

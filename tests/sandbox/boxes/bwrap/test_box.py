@@ -17,8 +17,8 @@ from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Refused, Unavailable
 from sandbox.isolation.program_copies import interpreter
-from sandbox.servers.common.server import Server
 from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree, Node
 
 from ....patience import PATIENCE, until
@@ -143,7 +143,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.bwrap.box import BwrapBox
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {{}}, {{}}, {{}}, lambda s: FileTree({{}}), lambda t, c: t, {{}})
 box = BwrapBox(Path({environments!r}))

@@ -16,7 +16,7 @@ from sandbox.boxes.docker.container_config import RUNNER_LABEL
 from sandbox.errors import Lost, NotFound, Refused, Unavailable
 from sandbox.isolation.filters import filter_of
 from sandbox.runner_identity import runner, runner_lives
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 
 from ....patience import PATIENCE, until
@@ -281,7 +281,7 @@ import sys
 from pathlib import Path
 from sandbox.boxes.box import Program, ResourceLimits
 from sandbox.boxes.docker.box import DockerBox
-from sandbox.servers.common.server import Server
+from sandbox.servers.server import Server
 from verifiers.tree import DIRECTORY, FileTree
 cat = Server("cat", "p", "1", "files", ("/bin/cat",), {}, {}, {}, lambda s: FileTree({}), lambda t, c: t, {})
 box = DockerBox()

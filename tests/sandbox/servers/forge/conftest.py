@@ -14,11 +14,11 @@ from openapi_schema_validator import OAS30Validator, oas30_format_checker
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4
 
-from sandbox.servers.common.check import check
-from sandbox.servers.github.forge.protocol.web import HttpRequest
-from sandbox.servers.github.forge.routes import ForgeApp
-from sandbox.servers.github.forge.storage.state import ForgeState
-from sandbox.servers.github.manifest import STATE, seed
+from sandbox.kinds.common.check import check
+from sandbox.kinds.forge.backend.protocol.web import HttpRequest
+from sandbox.kinds.forge.backend.routes import ForgeApp
+from sandbox.kinds.forge.backend.storage.state import ForgeState
+from sandbox.kinds.forge.kind import STATE, seed
 
 from ...builders import unpack
 

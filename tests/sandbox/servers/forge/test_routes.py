@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from sandbox.servers.github.forge.handlers import repositories
-from sandbox.servers.github.forge.protocol.web import HttpRequest
-from sandbox.servers.github.forge.routes import ROUTES, ForgeApp
-from sandbox.servers.github.forge.storage.bare import GitFailed
-from sandbox.servers.github.forge.storage.state import ForgeState
+from sandbox.kinds.forge.backend.handlers import repositories
+from sandbox.kinds.forge.backend.protocol.web import HttpRequest
+from sandbox.kinds.forge.backend.routes import ROUTES, ForgeApp
+from sandbox.kinds.forge.backend.storage.bare import GitFailed
+from sandbox.kinds.forge.backend.storage.state import ForgeState
 
 from ....patience import PATIENCE, until
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.servers.github.forge.handlers.query import contains, parse, within
+from sandbox.kinds.forge.backend.handlers.query import contains, parse, within
 
 pytestmark = pytest.mark.slow
 

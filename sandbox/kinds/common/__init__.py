@@ -1,0 +1,1 @@
+"""What several state kinds use: schema checks, wrong texts, and the shared part of backend programs."""

@@ -1,1 +1,0 @@
-"""What every server's folder uses: the `Server` record, schema checks, recorded tools, wrong texts."""

@@ -1,0 +1,191 @@
+"""Manifests of MCP servers: strict YAML that says how a server is installed and started, and where its state lies.
+
+    server: notes                            # the namespace of its tools and predicates
+    package: pypi:mcp-notes                  # or npm:…; `ours:…` is a program of this repository
+    version: "1.2.0"
+    state: {kind: sqlite, folder: notes, file: data/notes.db}
+    command: ["{python}", -I, -m, mcp_notes, --db, "{state}/data/notes.db"]
+    environment: {NOTES_USER: agent}
+    stateless: true
+
+`docs/reference/server-manifests.md` describes every key. The shipped servers are such files too: there is no second
+way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from sandbox.errors import Malformed
+from sandbox.kinds.common.check import PATH_SCHEMA, check
+from sandbox.kinds.common.state_kind import DATA, OUR_KINDS, PROGRAMS, StateKind
+from sandbox.kinds.registry import KINDS
+from sandbox.servers.server import Server
+from vault import strict_yaml
+from vault.errors import Malformed as NotYaml
+from verifiers.tree import FileTree
+
+FILE, TOOLS = "server.yaml", "tools.json"
+
+NAME = r"^[a-z][a-z0-9_]{0,30}$(?!\n)"
+_BRACES = re.compile(r"\{[a-z_]+\}")
+_WORD = {"type": "string", "minLength": 1, "maxLength": 2000}
+SCHEMA: Mapping[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Manifest of an MCP server",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["server", "package", "version", "state", "command"],
+    "properties": {
+        "server": {
+            "type": "string",
+            "pattern": NAME,
+            "description": "The namespace of its tools and predicates: lower-case letters, digits and _, at most 31.",
+        },
+        "package": {
+            "type": "string",
+            "pattern": r"^(npm|pypi|ours):[@A-Za-z0-9][A-Za-z0-9._/-]{0,200}$(?!\n)",
+            "description": "The registry and the package's name there: `npm:…` or `pypi:…`.",
+        },
+        "version": {
+            "type": "string",
+            "pattern": r"^[A-Za-z0-9][A-Za-z0-9.+_-]{0,60}$(?!\n)",
+            "description": "The exact version, in quotes.",
+        },
+        "state": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["kind"],
+            "description": "Where its state lies, and what it is.",
+            "properties": {
+                "kind": {"enum": sorted(KINDS), "description": "The state kind."},
+                "folder": {
+                    "type": "string",
+                    "pattern": NAME,
+                    "description": "The name of its own folder, `{state}`; by default the server's.",
+                },
+                "file": {
+                    **PATH_SCHEMA,
+                    "description": "Where in that folder the kind's one file lies, if the server wants another name.",
+                },
+            },
+        },
+        "command": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 64,
+            "items": _WORD,
+            "description": "The words that start it on standard input and output. `{python}` and `{node}` are the "
+            "interpreters, `{modules}` the npm packages, `{state}` its folder, `{kind}` our programs of its kind.",
+        },
+        "environment": {
+            "type": "object",
+            "propertyNames": {"pattern": r"^[A-Za-z_][A-Za-z0-9_]{0,100}$(?!\n)"},
+            "additionalProperties": {"type": "string", "maxLength": 2000},
+            "description": "Variables beside PATH, HOME (`/tmp`), LANG and TZ (`UTC`); the same places may be named.",
+        },
+        "on_demand": {
+            "type": "boolean",
+            "description": "Whether it starts with the first word to it, and not with its world; true by default.",
+        },
+        "stateless": {
+            "type": "boolean",
+            "description": "Whether its process keeps nothing between calls but its folder; false by default.",
+        },
+    },
+}
+"""JSON Schema of a manifest."""
+
+
+def load(manifest: str, tools: Mapping[str, Any], what: str) -> Server:
+    """Make a server of a manifest's text and its recorded tools.
+
+    Args:
+        manifest: the text.
+        tools: name -> `{"description", "inputSchema"}`.
+        what: what the text is called in messages.
+
+    Raises:
+        Malformed: the manifest is not strict YAML or does not fit its schema; the message names file and place.
+    """
+    document = read(manifest, what)
+    state = document["state"]
+    kind = KINDS[state["kind"]]
+    root = state.get("folder", document["server"])
+    if "file" in state and kind.file is None:
+        raise Malformed(f"{what} at $.state.file: the state kind {kind.name} has no file of its own; remove the key")
+    places = _places(document, kind, f"{DATA}/{root}")
+    return Server(
+        name=document["server"],
+        package=document["package"],
+        version=document["version"],
+        root=root,
+        command=tuple(_placed(word, places, f"{what} at $.command[{i}]") for i, word in enumerate(document["command"])),
+        environment={
+            name: _placed(value, places, f"{what} at $.environment.{name}")
+            for name, value in document.get("environment", {}).items()
+        },
+        tools=tools,
+        state_schema=kind.schema,
+        seed=partial(_seeded, kind, state["file"]) if "file" in state else kind.seed,
+        mutations=kind.mutations,
+        kind=kind.name,
+        file=state.get("file"),
+        on_demand=document.get("on_demand", True),
+        stateless=document.get("stateless", False),
+        backend=kind.backend,
+        reader=kind.reader,
+    )
+
+
+def read(manifest: str, what: str) -> Mapping[str, Any]:
+    """Read and check a manifest's text.
+
+    Raises:
+        Malformed: as for `load`.
+    """
+    try:
+        document = strict_yaml.read(manifest, what)
+    except NotYaml as error:
+        raise Malformed(str(error)) from None
+    check(SCHEMA, document, what)
+    return document  # type: ignore[no-any-return] # the schema has checked it
+
+
+def tools_of(text: str) -> dict[str, Any]:
+    """Read recorded tools."""
+    tools: dict[str, Any] = json.loads(text)
+    return tools
+
+
+def _places(document: Mapping[str, Any], kind: StateKind, state: str) -> dict[str, str]:
+    """Give what the names in braces stand for."""
+    return {
+        "{python}": f"{PROGRAMS}/python/{document['server']}/bin/python",
+        "{node}": f"{PROGRAMS}/node/bin/node",
+        "{modules}": f"{PROGRAMS}/npm/node_modules",
+        "{state}": state,
+        "{kind}": f"{OUR_KINDS}/{kind.name}",
+    }
+
+
+def _placed(word: str, places: Mapping[str, str], where: str) -> str:
+    """Put places for the names in braces.
+
+    Raises:
+        Malformed: a name in braces is none of them.
+    """
+    for name, place in places.items():
+        word = word.replace(name, place)
+    if left := _BRACES.search(word):
+        raise Malformed(f"{where} names {left.group()}, and the places are {', '.join(places)}")
+    return word
+
+
+def _seeded(kind: StateKind, file: str, state: Mapping[str, Any]) -> FileTree:
+    """Seed a folder whose one file has another name than the kind's."""
+    return FileTree({(file if path == kind.file else path): node for path, node in kind.seed(state).items()})

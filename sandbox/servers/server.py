@@ -1,0 +1,58 @@
+"""Record of one MCP server that a world can hold: how it is started and seeded, and its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from sandbox.kinds.common.state_kind import ROOT, Backend
+from verifiers.tree import FileTree
+
+HANDSHAKE: Literal["legacy"] = "legacy"
+"""How a client connects: the handshake that every server answers. Probing for a newer one makes old servers log an
+error for each guess."""
+FOLDERS = ROOT / "sandbox" / "servers"  # of the shipped ones, one a server
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One pinned server, as its manifest and its state kind describe it (`sandbox.servers.manifest`).
+
+    Attributes:
+        name: its namespace (`filesystem`), which predicates and documents use.
+        package: the distribution it comes from, with the registry's name for it.
+        version: the pinned version.
+        root: its folder below `DATA`.
+        command: the argument vector inside a world, absolute paths.
+        environment: variables that it needs.
+        tools: the recorded tool list: name on the server -> `{"description", "inputSchema"}`.
+        state_schema: JSON Schema of this server's part of `initial_state`.
+        seed: builds the folder's content from that part. Pure: the same state gives the same bytes.
+        mutations: JSON Schema of the changes that admission's mutants may make to a final state.
+        kind: the name of its state kind.
+        file: where in its folder the kind's one file lies, if not under the kind's own name.
+        on_demand: whether a world starts it with the first word to it, and not with the world. Most of a task's servers
+            are there to distract; an interpreter and its imports for each of them are most of what a run costs.
+        stateless: whether its process keeps nothing between calls but its folder, so that proofs may follow each other
+            in it (`sandbox.runs.kept_worlds`).
+        backend: what it stands on, or None where it needs nothing but its folder.
+        reader: the argument vector of the program that reads its frozen folder back; empty where nothing must.
+    """
+
+    name: str
+    package: str
+    version: str
+    root: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    tools: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    state_schema: Mapping[str, Any] = field(repr=False)
+    seed: Callable[[Mapping[str, Any]], FileTree]
+    mutations: Mapping[str, Any] = field(repr=False)
+    kind: str = "files"
+    file: str | None = None
+    on_demand: bool = False
+    stateless: bool = False
+    backend: Backend | None = None
+    reader: Sequence[str] = ()
