@@ -21,6 +21,7 @@ from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
 from verifiers.states.git.reader import read_repositories
 from verifiers.states.graph.reader import read_graph
+from verifiers.states.json_document.reader import read_document
 from verifiers.states.mailbox.reader import read_mail
 from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
@@ -36,6 +37,7 @@ KINDS: Mapping[str, Reader] = {
     "filesystem": read_files,
     "git": read_repositories,
     "github": read_forge,
+    "json_document": read_document,
     "memory": read_graph,
     "postgres": read_tables,
     "redis": read_keys,
