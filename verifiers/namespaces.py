@@ -16,6 +16,7 @@ REGISTERED: Mapping[str, str] = {
     "forge": "github",
     "git": "git",
     "graph": "memory",
+    "json_document": "json_document",
     "mailbox": "email",
     "postgres": "postgres",
     "redis": "redis",

@@ -22,7 +22,7 @@ from verifiers.language.catalogue import CATALOGUE
 
 SHORTEST = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
-_WHOLE = ("git.fileAtRef", "github.", "memory.", "redis.")
+_WHOLE = ("git.fileAtRef", "github.", "json_document.", "memory.", "redis.")
 """Beginnings of the names of predicates that describe a whole state, or a whole file in it."""
 
 

@@ -16,6 +16,7 @@ from sandbox.kinds.files import proposed_mutations as files
 from sandbox.kinds.forge import proposed_mutations as forge
 from sandbox.kinds.git import proposed_mutations as git
 from sandbox.kinds.graph import proposed_mutations as graph
+from sandbox.kinds.json_document import proposed_mutations as json_document
 from sandbox.kinds.mailbox import proposed_mutations as mailbox
 from sandbox.kinds.postgres import proposed_mutations as postgres
 from sandbox.kinds.redis import proposed_mutations as redis
@@ -35,6 +36,7 @@ _BY_KIND: Mapping[str, Any] = {
     "forge": forge,
     "git": git,
     "graph": graph,
+    "json_document": json_document,
     "mailbox": mailbox,
     "postgres": postgres,
     "redis": redis,

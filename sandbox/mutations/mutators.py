@@ -10,6 +10,7 @@ from sandbox.kinds.files import apply_mutation as files
 from sandbox.kinds.forge import apply_mutation as forge
 from sandbox.kinds.git import apply_mutation as git
 from sandbox.kinds.graph import apply_mutation as graph
+from sandbox.kinds.json_document import apply_mutation as json_document
 from sandbox.kinds.mailbox import apply_mutation as mailbox
 from sandbox.kinds.postgres import apply_mutation as postgres
 from sandbox.kinds.redis import apply_mutation as redis
@@ -26,6 +27,7 @@ MUTATORS: Mapping[str, Mutator] = {
     "forge": forge.mutate,
     "git": git.mutate,
     "graph": graph.mutate,
+    "json_document": json_document.mutate,
     "mailbox": mailbox.mutate,
     "postgres": postgres.mutate,
     "redis": redis.mutate,

@@ -37,6 +37,7 @@ PLACES = {
     ("spreadsheet", "xlsx"): "a.xlsx",
     ("calendar", "ics"): f"{HOME}/team/e1.ics",
     ("email", "eml"): "outbox/new/1",
+    ("json_document", "json"): "state.json",
     ("memory", "jsonl"): "memory.jsonl",
     ("github", "json"): "state.json",
 }
@@ -234,6 +235,20 @@ REDIS: Made = {
     "time-left-of-4000-digits.json": lambda: (
         b'{"keys": {"greeting": {"type": "string", "value": "", "left": %s}}}' % (b"9" * 4000)
     ),
+}
+
+# --- JSON document ---------------------------------------------------------------------------------------------------
+
+DOCUMENT: Made = {
+    "a-key-twice.json": lambda: b'{"lists": [], "lists": [{"name": "work", "items": []}]}',
+    "deep.json": lambda: b'{"lists": ' + b"[" * 100_000,
+    "half-of-a-surrogate-pair.json": lambda: b'{"lists": [{"name": "\\ud800", "items": []}]}',
+    "infinite-by-its-exponent.json": lambda: b'{"next": 1e999}',
+    "items-without-end.json": lambda: b'{"lists": [' + b'{"name": "work"},' * 30_000 + b"0]}",
+    "not-a-number.json": lambda: b'{"next": NaN}',
+    "number-of-5000-digits.json": lambda: b'{"next": ' + b"9" * 5000 + b"}",
+    "two-hundred-levels.json": lambda: b'{"lists": ' + b"[" * 199 + b"]" * 199 + b"}",
+    "utf-16.json": lambda: '{"next": 3}'.encode("utf-16"),
 }
 
 # --- office ----------------------------------------------------------------------------------------------------------
@@ -436,6 +451,7 @@ CASES: Mapping[str, Made] = {
     "filesystem": FILES,
     "git": GIT,
     "github": FORGE,
+    "json_document": DOCUMENT,
     "memory": GRAPH,
     "postgres": POSTGRES,
     "redis": REDIS,

@@ -21,11 +21,15 @@ for _name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32
     codecs.lookup(_name)  # now, because a process that judges opens no file later
 
 
-def parse_json(data: str | bytes) -> Any:
+def parse_json(data: str | bytes, *, unique_keys: bool = False) -> Any:
     """Parse a text; bytes are in the encoding that they show.
 
     An infinity, a number of more than 4,300 digits, and what nests deeper than `MAX_DEPTH` are no JSON here. The depth
     is counted, because Python's own end to it depends on who called.
+
+    Args:
+        data: the text.
+        unique_keys: whether an object that has a key twice is no JSON either.
 
     Raises:
         ValueError: it is no JSON, or beyond a cap.
@@ -35,7 +39,8 @@ def parse_json(data: str | bytes) -> Any:
     text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _must_be_shallow(text)
-    return json.loads(text.removeprefix("\ufeff") if isinstance(data, bytes) else text, parse_constant=_refuse)
+    text = text.removeprefix("\ufeff") if isinstance(data, bytes) else text
+    return json.loads(text, parse_constant=_refuse, object_pairs_hook=_unique if unique_keys else None)
 
 
 def _must_be_shallow(text: str) -> None:
@@ -45,6 +50,13 @@ def _must_be_shallow(text: str) -> None:
         depth += 1 if first in "[{" else -1 if first in "]}" else 0
         if depth > MAX_DEPTH:
             raise ValueError
+
+
+def _unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) != len(members):
+        raise ValueError
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -17,6 +17,7 @@ from verifiers.states.files import predicates as files
 from verifiers.states.forge import predicates as forge
 from verifiers.states.git import predicates as git
 from verifiers.states.graph import predicates as graph
+from verifiers.states.json_document import predicates as json_document
 from verifiers.states.mailbox import predicates as mailbox
 from verifiers.states.postgres import predicates as postgres
 from verifiers.states.redis import predicates as redis
@@ -29,6 +30,7 @@ NAMESPACES: Mapping[str, ModuleType] = {
     "filesystem": files,
     "git": git,
     "github": forge,
+    "json_document": json_document,
     "memory": graph,
     "postgres": postgres,
     "redis": redis,

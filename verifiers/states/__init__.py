@@ -11,6 +11,7 @@ READERS = (
     "verifiers.states.git.index",
     "verifiers.states.graph.reader",
     "verifiers.language.in_process",
+    "verifiers.states.json_document.reader",
     "verifiers.states.mailbox.reader",
     "verifiers.states.postgres.reader",
     "verifiers.states.readers",

@@ -22,6 +22,7 @@ from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
 from verifiers.states.git.reader import read_repositories
 from verifiers.states.graph.reader import read_graph
+from verifiers.states.json_document.reader import read_document
 from verifiers.states.mailbox.reader import read_mail
 from verifiers.states.postgres.reader import read_tables
 from verifiers.states.redis.reader import read_keys
@@ -37,6 +38,7 @@ KINDS: Mapping[str, Reader] = {
     "forge": read_forge,
     "git": read_repositories,
     "graph": read_graph,
+    "json_document": read_document,
     "mailbox": read_mail,
     "postgres": read_tables,
     "redis": read_keys,

@@ -101,6 +101,7 @@ LEAKING = {
     "filesystem": {"filesystem.fileLines": {"path": "a.txt", "lines": ["4711"]}},
     "git": {"git.fileAtRef": {"repository": "r", "ref": "main", "path": "a.txt", "text": "badge 4711\n"}},
     "github": {"github.issueBody": {"repository": "a/b", "issue": 1, "contains": "badge 4711"}},
+    "json_document": {"json_document.textContains": {"pointer": "/title", "text": "badge 4711"}},
     "memory": {"memory.observationExists": {"name": "Ann", "observation": "badge 4711"}},
     "postgres": {"postgres.cellEquals": CELL},
     "redis": {"redis.scoreEquals": {"key": "board", "member": "Ann", "score": 4711}},

@@ -1,0 +1,1 @@
+"""The state kind JSON document: seed, mutations proposed and applied."""

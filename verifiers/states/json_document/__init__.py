@@ -1,0 +1,1 @@
+"""State kind: one JSON document (`state.json`)."""
