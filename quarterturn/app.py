@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from quarterturn.runs.jobs import JobWorker
     from quarterturn.runs.private_runs import PrivateRuns, RunPlayer
     from quarterturn.runs.request import Facilities, RunControl, RunRequest
+    from quarterturn.servers.home_servers import HomeServers
     from quarterturn.submissions.service import OwnerView, SubmissionService
     from quarterturn.submissions.store.queue import Executor, Queue
     from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
@@ -121,6 +122,8 @@ class Application:
         self.entropy: Callable[[int], bytes] = os.urandom  # for what the public log commits to
         self.settings: Settings = settings.load(self.places.settings)
         self._database = database
+        if self.places.servers.is_dir():
+            self.servers.register()
         self._openers = openers or [FileMode() if passphrase is None else Passphrase(passphrase), Command()]
 
     @property
@@ -261,6 +264,13 @@ class Application:
         from rotation.generation.grammars import shipped_grammars
 
         return shipped_grammars()
+
+    @cached_property
+    def servers(self) -> HomeServers:
+        """The MCP servers that it has added to the shipped ones."""
+        from quarterturn.servers.home_servers import HomeServers
+
+        return HomeServers(self.places.servers)
 
     @cached_property
     def imported(self) -> Imported:

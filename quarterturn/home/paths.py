@@ -37,6 +37,11 @@ class HomePaths:
         return self.home / settings.FILE
 
     @property
+    def servers(self) -> Path:
+        """The servers that the home has added."""
+        return self.home / "servers"
+
+    @property
     def ring(self) -> Path:
         """The key ring's file."""
         return self.home / "keys" / "ring.json"

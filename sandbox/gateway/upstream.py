@@ -100,6 +100,22 @@ class WorldServers:
             return ToolReply.error(f"the server {server} did not answer in time")
         return reply
 
+    async def tools(self, server: str) -> list[Mapping[str, Any]] | None:
+        """Give a server's own list of its tools, or None where it does not come up or answer in time."""
+        line = self._lines[server]
+        line.wanted.set()
+        tools: list[Mapping[str, Any]] = []
+        with anyio.move_on_after(self._call_seconds), suppress(MCPError, ValueError, RuntimeError, OSError):
+            await line.settled.wait()
+            cursor = None
+            while line.client is not None:
+                page = await line.client.list_tools(cursor=cursor)
+                tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+                cursor = page.next_cursor
+                if not cursor:
+                    return tools
+        return None
+
     async def _asked(self, server: str, client: Client, tool: str, arguments: Mapping[str, Any]) -> ToolReply:
         request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=dict(arguments)))
         try:

@@ -24,7 +24,7 @@ from sandbox.errors import Malformed
 from sandbox.kinds.common.check import PATH_SCHEMA, check
 from sandbox.kinds.common.state_kind import DATA, OUR_KINDS, PROGRAMS, StateKind
 from sandbox.kinds.registry import KINDS
-from sandbox.servers.server import Server
+from sandbox.servers.server import NPM, PYTHON, Server
 from vault import strict_yaml
 from vault.errors import Malformed as NotYaml
 from verifiers.tree import FileTree
@@ -101,13 +101,14 @@ SCHEMA: Mapping[str, Any] = {
 """JSON Schema of a manifest."""
 
 
-def load(manifest: str, tools: Mapping[str, Any], what: str) -> Server:
+def load(manifest: str, tools: Mapping[str, Any], what: str, added: str | None = None) -> Server:
     """Make a server of a manifest's text and its recorded tools.
 
     Args:
         manifest: the text.
         tools: name -> `{"description", "inputSchema"}`.
         what: what the text is called in messages.
+        added: where a world sees its programs, if it is not a shipped one.
 
     Raises:
         Malformed: the manifest is not strict YAML or does not fit its schema; the message names file and place.
@@ -118,7 +119,8 @@ def load(manifest: str, tools: Mapping[str, Any], what: str) -> Server:
     root = state.get("folder", document["server"])
     if "file" in state and kind.file is None:
         raise Malformed(f"{what} at $.state.file: the state kind {kind.name} has no file of its own; remove the key")
-    places = _places(document, kind, f"{DATA}/{root}")
+    programs = _programs(document["server"], added)
+    places = {**programs, "{state}": f"{DATA}/{root}", "{kind}": f"{OUR_KINDS}/{kind.name}"}
     return Server(
         name=document["server"],
         package=document["package"],
@@ -162,14 +164,19 @@ def tools_of(text: str) -> dict[str, Any]:
     return tools
 
 
-def _places(document: Mapping[str, Any], kind: StateKind, state: str) -> dict[str, str]:
-    """Give what the names in braces stand for."""
+def fits_the_wire(server: str, tool: str) -> bool:
+    """Say whether a tool can be offered to models, which know it as `server__tool`."""
+    return re.fullmatch(r"[A-Za-z0-9_-]{1,64}", f"{server}__{tool}", re.ASCII) is not None
+
+
+def _programs(name: str, added: str | None) -> dict[str, str]:
+    """Give what the names of programs in braces stand for."""
+    shipped = (f"{PROGRAMS}/python/{name}", f"{PROGRAMS}/npm")
+    python, modules = (f"{added}/{PYTHON}", f"{added}/{NPM}") if added else shipped
     return {
-        "{python}": f"{PROGRAMS}/python/{document['server']}/bin/python",
+        "{python}": f"{python}/bin/python",
         "{node}": f"{PROGRAMS}/node/bin/node",
-        "{modules}": f"{PROGRAMS}/npm/node_modules",
-        "{state}": state,
-        "{kind}": f"{OUR_KINDS}/{kind.name}",
+        "{modules}": f"{modules}/node_modules",
     }
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-from sandbox.kinds.common.state_kind import ROOT, Backend
+from sandbox.kinds.common.state_kind import ADDED, ROOT, Backend
 from verifiers.tree import FileTree
 
 HANDSHAKE: Literal["legacy"] = "legacy"
 """How a client connects: the handshake that every server answers. Probing for a newer one makes old servers log an
 error for each guess."""
+PYTHON, NPM = "python", "npm"
+"""The folders of an added server's installed programs, in its own folder."""
 FOLDERS = ROOT / "sandbox" / "servers"  # of the shipped ones, one a server
 
 
@@ -38,6 +41,7 @@ class Server:
             in it (`sandbox.runs.kept_worlds`).
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder back; empty where nothing must.
+        folder: of an added server, where its files and programs lie on this machine; None for a shipped one.
     """
 
     name: str
@@ -56,3 +60,9 @@ class Server:
     stateless: bool = False
     backend: Backend | None = None
     reader: Sequence[str] = ()
+    folder: Path | None = None
+
+
+def added_at(name: str) -> str:
+    """Give where a world sees the folder of an added server."""
+    return f"{ADDED}/{name}"

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ from sandbox.isolation.program_copies import Copies, Copy, Recipe, interpreter, 
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA, OURS, PROGRAMS, own_programs
 from sandbox.runner_identity import remove_old_folders
-from sandbox.servers.server import Server
+from sandbox.servers.server import Server, added_at
 from sandbox.world.channel import Exit, WorldChannel
 from sandbox.world.frozen import FrozenState, Seed
 
@@ -281,6 +281,8 @@ class BwrapBox:
         walls.tmpfs(DATA, limits.tmpfs)
         for path in (PROGRAMS, OURS, INIT):
             walls.bind(programs.at(path), path)
+        for path, copy in self._added(servers):
+            walls.bind(copy.at(path), path)
         walls.environment(policy.world_environment({}))
         group = cgroup.make(limits)
         command = walls.command([interpreter(), "-I", "-S", INIT], limits, group)
@@ -318,6 +320,18 @@ class BwrapBox:
             if name not in self._held:
                 self._held[name] = self._copies.get(recipes(self._environments)[name])
             return self._held[name]
+
+    def _added(self, servers: Sequence[Server]) -> Iterator[tuple[str, Copy]]:
+        """Give the copies of the programs of added servers, by where the world sees them."""
+        for server in servers:
+            if server.folder is not None:
+                path, name = added_at(server.name), f"server {server.folder}"
+                with self._copying:
+                    if name not in self._held:
+                        wanted = Recipe(f"server-{server.name}", folders={path: server.folder})
+                        self._held[name] = self._copies.get(wanted)
+                    copy = self._held[name]
+                yield path, copy
 
     def _must_have(self, servers: Sequence[Server]) -> None:
         programs = str(self._environments / "world")

@@ -12,6 +12,7 @@ from verifiers.tree import FileTree
 # Where things lie inside every world, whatever the box.
 DATA = "/data"  # the tmpfs that holds all state; a server's own folder is DATA/<root>
 PROGRAMS = "/opt/world"  # the installed servers: python/<name>, npm, node
+ADDED = "/opt/added"  # the folders of the servers that a home has added
 OURS = "/opt/ours"  # the few packages of ours that run in a world, each where the checkout has it
 OUR_KINDS = f"{OURS}/sandbox/kinds"
 

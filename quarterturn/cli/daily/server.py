@@ -1,0 +1,122 @@
+"""Verbs of maintainers for MCP servers: list, add, record, check, remove."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json
+from quarterturn.cli.terminal.output import Output
+
+if TYPE_CHECKING:
+    from quarterturn.servers.home_servers import ToolDifference
+    from sandbox.servers.server import Server
+
+Name = Annotated[str, typer.Argument(help="The name of a server that this home has added.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs."""
+    server = typer.Typer(help="MCP servers: those that are shipped, and those that a home adds.")
+    server.command("list")(server_list)
+    server.command("add")(server_add)
+    server.command("record")(server_record)
+    server.command("check")(server_check)
+    server.command("remove")(server_remove)
+    app.add_typer(server, name="server")
+
+
+def server_list(
+    home: Annotated[Path | None, typer.Option("--home", help="List the servers that this home has added too.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the servers with their state kinds and packages."""
+    from quarterturn.cli.terminal.secrets import open_app
+    from sandbox.servers.registry import SERVERS
+
+    added = set()
+    if home is not None:
+        with open_app(home) as app:
+            added = set(app.servers.names())
+    data = [{**_described(server), "added": name in added} for name, server in SERVERS.items()]
+    lines = [
+        f"{row['server']:<14} {row['kind']:<14} {row['tools']:>3} tools  {row['package']} {row['version']}"
+        f"{'  (added)' if row['added'] else ''}"
+        for row in data
+    ]
+    Output(as_json=as_json).result(data, *lines)
+
+
+def server_add(
+    source: Annotated[Path, typer.Argument(help="A manifest, or a folder with server.yaml and perhaps its lock.")],
+    box: Box = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Install a server as its manifest says, start it, and record its tools; all of it is kept or nothing."""
+    from quarterturn.cli.terminal.secrets import open_app
+
+    with open_app(home) as app:
+        server = app.servers.add(source, lambda: app.box(box))
+    data = {**_described(server), "tool_names": sorted(server.tools)}
+    Output(as_json=as_json).result(
+        data,
+        f"{server.name}: {len(server.tools)} tools of {server.package} {server.version}, state kind {server.kind}",
+        f"Its predicates are {server.name}.…, as `quarterturn predicate list --home {home}` shows.",
+        f"Next: write a grammar that begins with `grammar: {server.name}`, and import it.",
+    )
+
+
+def server_record(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
+    """Record the tools of an added server anew; its programs are installed first where they are missing."""
+    from quarterturn.cli.terminal.secrets import open_app
+
+    with open_app(home) as app:
+        difference = app.servers.record(name, lambda: app.box(box))
+    line = f"{name} {difference}; from now on this is recorded" if difference else f"{name}: nothing changed"
+    Output(as_json=as_json).result(_difference(name, difference), line)
+
+
+def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json = False) -> None:
+    """Start an added server and compare its tools with the recorded ones; exit 1 where they differ."""
+    from quarterturn.cli.terminal.secrets import open_app
+
+    with open_app(home) as app:
+        difference = app.servers.check(name, lambda: app.box(box))
+    line = (
+        f"{name} {difference}: tasks were written for the recorded tools; `quarterturn server record {name}` takes the "
+        "new ones"
+        if difference
+        else f"{name} starts, and lists the tools that are recorded"
+    )
+    Output(as_json=as_json).result(_difference(name, difference), line, ok=not difference)
+
+
+def server_remove(name: Name, home: Home = HOME, as_json: Json = False) -> None:
+    """Remove an added server that no task of the home uses."""
+    from quarterturn.cli.terminal.secrets import open_app
+
+    with open_app(home) as app:
+        app.servers.remove(name, used=app.vault.records())
+    Output(as_json=as_json).result({"removed": name}, f"{name} is removed; its manifest and programs are gone.")
+
+
+def _described(server: Server) -> dict[str, Any]:
+    return {
+        "server": server.name,
+        "kind": server.kind,
+        "package": server.package,
+        "version": server.version,
+        "tools": len(server.tools),
+    }
+
+
+def _difference(name: str, difference: ToolDifference) -> dict[str, Any]:
+    return {
+        "server": name,
+        "missing": list(difference.missing),
+        "new": list(difference.new),
+        "changed": list(difference.changed),
+    }

@@ -1,0 +1,216 @@
+"""The servers that a home has added: a folder each, with manifest, lock, recorded tools and installed programs.
+
+    <home>/servers/<name>/server.yaml  tools.json  requirements.txt or package-lock.json  python/ or npm/
+
+Nothing in it is a secret or an unsalted function of a task, so it is not sealed; each server's digest stands in the
+`set` statement and in every task that is drawn for it, so a change is found.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.servers import install
+from sandbox.boxes.box import Box
+from sandbox.runs.tool_listing import listed
+from sandbox.servers import manifest
+from sandbox.servers.registry import SERVERS
+from sandbox.servers.server import Server, added_at
+from vault.files import write_atomically
+from vault.keys import private_files
+from vault.store.tasks import TaskRecord
+from vault.task.lifecycle import TaskState
+
+MAX_MANIFEST = 64 * 1024
+ENDED = (TaskState.PUBLISHED, TaskState.REJECTED, TaskState.WITHDRAWN)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDifference:
+    """Tools that a server lists otherwise than they are recorded, by name."""
+
+    missing: tuple[str, ...]
+    new: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.new or self.changed)
+
+    def __str__(self) -> str:
+        parts = (("no longer has", self.missing), ("newly has", self.new), ("describes otherwise", self.changed))
+        return "; ".join(f"{words} {', '.join(names)}" for words, names in parts if names)
+
+
+class HomeServers:
+    """The added servers of one home.
+
+    Args:
+        folder: `<home>/servers`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def names(self) -> list[str]:
+        """List them, sorted."""
+        return sorted(file.parent.name for file in self._folder.glob(f"*/{manifest.FILE}"))
+
+    def register(self) -> None:
+        """Make this process know them.
+
+        Raises:
+            Malformed: a manifest cannot be understood.
+            Refused: a name is taken.
+        """
+        for name in self.names():
+            SERVERS.add(self._load(self._folder / name))
+
+    def server(self, name: str) -> Server:
+        """Give one.
+
+        Raises:
+            NotFound: the home has added none of this name.
+        """
+        if name not in self.names():
+            raise NotFound(f"this home has added no server {name!r}; `quarterturn server list` shows the servers")
+        return self._load(self._folder / name)
+
+    def add(self, source: Path, make_box: Callable[[], Box]) -> Server:
+        """Install a server, start it, record its tools, and keep it; nothing is kept where a step fails.
+
+        Args:
+            source: a manifest, or a folder that holds one and perhaps its lock, constraints and recorded tools.
+            make_box: gives the box that it is started in.
+
+        Raises:
+            NotFound: there is no manifest.
+            Malformed: the manifest or its lock is wrong, or the tools differ from those recorded beside it.
+            Refused: the name is taken.
+            Unavailable: it cannot be installed, or does not start.
+        """
+        file = source / manifest.FILE if source.is_dir() else source
+        document = _document(file)
+        name, package = document["server"], document["package"]
+        install.lock_name(package)
+        if name in SERVERS or name in self.names():
+            raise Refused(f"there is a server {name!r} already: choose another name, or remove it first")
+        self._folder.mkdir(exist_ok=True)
+        with private_files.folder_beside(self._folder / name) as part:
+            part.chmod(0o755)
+            for beside in (install.lock_name(package), install.CONSTRAINTS):
+                if (file.parent / beside).is_file():
+                    shutil.copyfile(file.parent / beside, part / beside)
+            shutil.copyfile(file, part / manifest.FILE)
+            install.install(part, package, document["version"])
+            tools = listed(make_box(), self._load(part, name))
+            _refuse_names(name, tools)
+            recorded = file.parent / manifest.TOOLS
+            if recorded.is_file() and (difference := compared(manifest.tools_of(recorded.read_text()), tools)):
+                raise Malformed(f"{recorded} differs from what {name} lists: it {difference}; remove it or mend it")
+            _write_tools(part, tools)
+            part.rename(self._folder / name)
+        self.register()
+        return self.server(name)
+
+    def record(self, name: str, make_box: Callable[[], Box]) -> ToolDifference:
+        """Install what is missing, start the server, write down its tools, and say what changed.
+
+        Raises:
+            NotFound, Unavailable: as for `add`.
+        """
+        server = self.server(name)
+        folder = self._folder / name
+        if self.missing(name):
+            install.install(folder, server.package, server.version)
+        tools = listed(make_box(), self._load(folder))
+        _refuse_names(name, tools)
+        _write_tools(folder, tools)
+        return compared(server.tools, tools)
+
+    def check(self, name: str, make_box: Callable[[], Box]) -> ToolDifference:
+        """Start a server and compare its tools with those that are recorded.
+
+        Raises:
+            NotFound: the home has added none of this name.
+            Unavailable: its programs are missing, or it does not start.
+        """
+        server = self.server(name)
+        if self.missing(name):
+            raise NotFound(
+                f"the programs of {name} are not installed: `quarterturn server record {name}` installs them"
+            )
+        return compared(server.tools, listed(make_box(), server))
+
+    def missing(self, name: str) -> bool:
+        """Say whether a server's programs are not installed, as in a home that was made of a backup."""
+        lock = install.lock_name(self.server(name).package)
+        program = "python/bin/python" if lock == install.REQUIREMENTS else "npm/node_modules"
+        return not (self._folder / name / program).exists()
+
+    def remove(self, name: str, *, used: Iterable[TaskRecord]) -> None:
+        """Forget a server and remove its programs.
+
+        Args:
+            name: the server.
+            used: the home's tasks; those of a state that is not the end of their life still need it.
+
+        Raises:
+            NotFound: the home has added none of this name.
+            Refused: tasks of it are not yet published, rejected or withdrawn.
+        """
+        self.server(name)
+        if tasks := [record for record in used if record.server == name and record.state not in ENDED]:
+            raise Refused(
+                f"{len(tasks)} tasks of the server {name} are not published, rejected or withdrawn, such as "
+                f"{tasks[0].id}: a server is removed after its tasks"
+            )
+        (self._folder / name / manifest.FILE).unlink()  # from now on it is none, whatever stops the rest
+        shutil.rmtree(self._folder / name)
+
+    def _load(self, folder: Path, name: str | None = None) -> Server:
+        text = (folder / manifest.FILE).read_text(encoding="utf-8")
+        recorded = folder / manifest.TOOLS
+        tools = manifest.tools_of(recorded.read_text(encoding="utf-8")) if recorded.is_file() else {}
+        what = str(folder / manifest.FILE)
+        return replace(manifest.load(text, tools, what, added_at(name or folder.name)), folder=folder)
+
+
+def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> ToolDifference:
+    """Compare two lists of tools."""
+    return ToolDifference(
+        missing=tuple(sorted(before.keys() - after.keys())),
+        new=tuple(sorted(after.keys() - before.keys())),
+        changed=tuple(sorted(name for name in before.keys() & after.keys() if before[name] != after[name])),
+    )
+
+
+def _document(file: Path) -> Mapping[str, Any]:
+    if not file.is_file():
+        raise NotFound(f"there is no manifest {file}; docs/how-to/add-a-server.md shows one")
+    if file.stat().st_size > MAX_MANIFEST:
+        raise Malformed(f"{file} is larger than {MAX_MANIFEST} bytes, which no manifest is")
+    try:
+        return manifest.read(file.read_text(encoding="utf-8"), str(file))
+    except UnicodeError:
+        raise Malformed(f"{file} is not UTF-8 text") from None
+
+
+def _refuse_names(server: str, tools: Mapping[str, Any]) -> None:
+    if not tools:
+        raise Malformed(f"the server {server} lists no tools, so no task can use it")
+    if wrong := [name for name in tools if not manifest.fits_the_wire(server, name)]:
+        raise Malformed(
+            f"the server {server} has a tool {wrong[0][:80]!r}, and model interfaces accept only "
+            f"`{server}__TOOL` of at most 64 letters, digits, - and _: choose a shorter name for the server"
+        )
+
+
+def _write_tools(folder: Path, tools: Mapping[str, Any]) -> None:
+    text = json.dumps(tools, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / manifest.TOOLS, text.encode(), folder / f".{manifest.TOOLS}.new")
