@@ -1,7 +1,7 @@
 """Online backup of a home: a folder with everything that cannot be made again, and a manifest of it.
 
     manifest.json   what is here, with the SHA-256 of each file
-    quarterturn.toml and the witnesses' policy, rows.db, head/signed, public/…, and on request keys/…
+    quarterturn.toml, the witnesses' policy, servers/…, rows.db, head/signed, public/…, and on request keys/…
 
 The log is written row first, then tiles, then the signed head, then the public copy. A backup copies in the reverse
 order, so whatever had to be written first is never the older of two things in it:
@@ -30,6 +30,7 @@ from sqlalchemy import Engine
 from quarterturn.backup import rows
 from quarterturn.errors import Refused, Unavailable
 from quarterturn.home.paths import HomePaths
+from quarterturn.servers.home_servers import kept_files
 from vault.canonical import canonical
 from vault.files import make_folder, sync_folder
 from vault.keys import private_files, ring_file
@@ -84,6 +85,8 @@ class Backups:
             policy = (places.home / self._policy).resolve()
             if policy != places.home and policy.is_relative_to(places.home):
                 _copy(policy, folder / policy.relative_to(places.home))
+            for path in kept_files(places.servers):
+                _copy(path, folder / path.relative_to(places.home))
             if with_keys:
                 for path in files(places.ring.parent):
                     _copy(path, folder / "keys" / path.relative_to(places.ring.parent))

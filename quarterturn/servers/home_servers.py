@@ -13,19 +13,20 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.servers import install
 from sandbox.boxes.box import Box
-from sandbox.runs.tool_listing import listed
 from sandbox.servers import manifest
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import Server, added_at
+from sandbox.servers.server import LOCKS, Server, added_at
 from vault.files import write_atomically
 from vault.keys import private_files
-from vault.store.tasks import TaskRecord
 from vault.task.lifecycle import TaskState
+
+if TYPE_CHECKING:
+    from vault.store.tasks import TaskRecord
 
 MAX_MANIFEST = 64 * 1024
 ENDED = (TaskState.PUBLISHED, TaskState.REJECTED, TaskState.WITHDRAWN)
@@ -108,7 +109,7 @@ class HomeServers:
                     shutil.copyfile(file.parent / beside, part / beside)
             shutil.copyfile(file, part / manifest.FILE)
             install.install(part, package, document["version"])
-            tools = listed(make_box(), self._load(part, name))
+            tools = _listed(make_box(), self._load(part, name))
             _refuse_names(name, tools)
             recorded = file.parent / manifest.TOOLS
             if recorded.is_file() and (difference := compared(manifest.tools_of(recorded.read_text()), tools)):
@@ -128,7 +129,7 @@ class HomeServers:
         folder = self._folder / name
         if self.missing(name):
             install.install(folder, server.package, server.version)
-        tools = listed(make_box(), self._load(folder))
+        tools = _listed(make_box(), self._load(folder))
         _refuse_names(name, tools)
         _write_tools(folder, tools)
         return compared(server.tools, tools)
@@ -145,7 +146,7 @@ class HomeServers:
             raise NotFound(
                 f"the programs of {name} are not installed: `quarterturn server record {name}` installs them"
             )
-        return compared(server.tools, listed(make_box(), server))
+        return compared(server.tools, _listed(make_box(), server))
 
     def missing(self, name: str) -> bool:
         """Say whether a server's programs are not installed, as in a home that was made of a backup."""
@@ -181,6 +182,12 @@ class HomeServers:
         return replace(manifest.load(text, tools, what, added_at(name or folder.name)), folder=folder)
 
 
+def kept_files(folder: Path) -> list[Path]:
+    """List what a backup holds of `<home>/servers`: everything but the installed programs, which a lock brings back."""
+    names = (manifest.FILE, manifest.TOOLS, install.CONSTRAINTS, *LOCKS)
+    return [path for name in names for path in sorted(folder.glob(f"*/{name}"))]
+
+
 def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> ToolDifference:
     """Compare two lists of tools."""
     return ToolDifference(
@@ -188,6 +195,12 @@ def compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> ToolDiffere
         new=tuple(sorted(after.keys() - before.keys())),
         changed=tuple(sorted(name for name in before.keys() & after.keys() if before[name] != after[name])),
     )
+
+
+def _listed(box: Box, server: Server) -> dict[str, dict[str, Any]]:
+    from sandbox.runs.tool_listing import listed  # noqa: PLC0415 - the protocol's package loads slowly, and few verbs ask
+
+    return listed(box, server)
 
 
 def _document(file: Path) -> Mapping[str, Any]:

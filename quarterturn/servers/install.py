@@ -15,9 +15,9 @@ from quarterturn.launcher import locks, node, pip_settings
 from quarterturn.launcher.installer import Installer
 from quarterturn.launcher.steps import Stop
 from sandbox.kinds.common.state_kind import ROOT
-from sandbox.servers.server import NPM, PYTHON
+from sandbox.servers.server import LOCKS, NPM, PYTHON
 
-REQUIREMENTS, NPM_LOCK = "requirements.txt", "package-lock.json"
+REQUIREMENTS, NPM_LOCK = LOCKS
 CONSTRAINTS = "constraints.txt"
 """Beside a manifest: what pip calls constraints, for a package that says too little of what it needs (`mcp<2`)."""
 _NPMRC = "omit-lockfile-registry-resolved=true\n"

@@ -21,6 +21,7 @@ from grammars.admission.store import Drafts
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Draft, Grammar
 from rotation.errors import Refused
+from rotation.generation.server_digests import with_server_digests
 from rotation.generation.yield_stats import YieldStats, kept_out
 from rotation.month.draw import drafts
 from rotation.month.sets import Stratum
@@ -147,7 +148,7 @@ class TaskGenerator:
     def _submit(
         self, pool: ThreadPoolExecutor, pending: dict[Future[Admission], tuple[_Line, Draft]], line: _Line
     ) -> None:
-        draft = line.draw(self._known, self._around)
+        draft = with_server_digests(line.draw(self._known, self._around))
         pending[pool.submit(admit, draft, self._prover, self._around)] = (line, draft)
 
     def _keep(self, draft: Draft, admission: Admission, line: _Line, tally: YieldStats, author: str) -> bool:

@@ -16,6 +16,7 @@ from grammars.draw.variants import base
 from grammars.language.grammar import Draft
 from rotation.errors import Malformed, Refused
 from rotation.generation.known_tasks import KnownTasks
+from rotation.generation.server_digests import with_server_digests
 from rotation.generation.yield_stats import kept_out
 from sandbox.boxes.box import Box
 from sandbox.errors import SandboxError
@@ -114,6 +115,7 @@ class TaskImport:
         self.refuse_known(drafts)
         prover = BoxProver(box)
         others = self._known.index(who=author)
+        drafts = [with_server_digests(draft) for draft in drafts]
         admissions = [admit(draft, prover, others) for draft in drafts]
         for draft, admission in zip(drafts, admissions, strict=True):
             for gate in admission.failed:

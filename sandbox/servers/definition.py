@@ -17,7 +17,7 @@ from typing import Any
 
 from sandbox.kinds.common.state_kind import OUR_KINDS, PROGRAMS, ROOT
 from sandbox.servers.registry import SERVERS
-from sandbox.servers.server import Server
+from sandbox.servers.server import LOCKS, Server
 from vault.canonical import canonical
 
 _LOCKS = "sandbox/images/world"  # of what comes from npm, and of Node
@@ -38,6 +38,8 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
     backend = server.backend
     started = {"command": list(backend.command), "environment": dict(backend.environment)} if backend else None
     files = {path.relative_to(checkout).as_posix(): path for path in _files(server, checkout)}
+    if server.folder is not None:
+        files |= {name: server.folder / name for name in LOCKS if (server.folder / name).is_file()}
     return {
         "name": server.name,
         "package": server.package,

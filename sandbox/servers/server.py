@@ -15,6 +15,8 @@ HANDSHAKE: Literal["legacy"] = "legacy"
 error for each guess."""
 PYTHON, NPM = "python", "npm"
 """The folders of an added server's installed programs, in its own folder."""
+LOCKS = ("requirements.txt", "package-lock.json")
+"""The locks of a server's package: of a PyPI package, and of an npm package."""
 FOLDERS = ROOT / "sandbox" / "servers"  # of the shipped ones, one a server
 
 

@@ -134,7 +134,13 @@ class DockerBox:
 
         Raises:
             Unavailable: the engine cannot be asked, or the image is missing.
+            Refused: one of the servers was added to a home, and is in no image.
         """
+        if added := [server.name for server in servers if server.folder is not None]:
+            raise Refused(
+                f"the docker box has no image with the added server {added[0]}: worlds with it are made in the bwrap "
+                "box (`--box bwrap`), whose scores are unofficial"
+            )
         self._engine.await_restart()
         image = self._image(self._world_image)
         tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
