@@ -104,7 +104,9 @@ class HomeServers:
         self._folder.mkdir(exist_ok=True)
         with private_files.folder_beside(self._folder / name) as part:
             part.chmod(0o755)
-            for beside in (install.lock_name(package), install.CONSTRAINTS):
+            if "predicates" in document and not (file.parent / manifest.PREDICATES).is_file():
+                raise NotFound(f"{file} declares predicates, and there is no {file.parent / manifest.PREDICATES}")
+            for beside in (install.lock_name(package), install.CONSTRAINTS, manifest.PREDICATES):
                 if (file.parent / beside).is_file():
                     shutil.copyfile(file.parent / beside, part / beside)
             shutil.copyfile(file, part / manifest.FILE)
@@ -179,12 +181,15 @@ class HomeServers:
         recorded = folder / manifest.TOOLS
         tools = manifest.tools_of(recorded.read_text(encoding="utf-8")) if recorded.is_file() else {}
         what = str(folder / manifest.FILE)
-        return replace(manifest.load(text, tools, what, added_at(name or folder.name)), folder=folder)
+        own = folder / manifest.PREDICATES
+        predicates = own.read_text(encoding="utf-8") if own.is_file() else ""
+        place = added_at(name or folder.name)
+        return replace(manifest.load(text, tools, what, added=place, predicates=predicates), folder=folder)
 
 
 def kept_files(folder: Path) -> list[Path]:
     """List what a backup holds of `<home>/servers`: everything but the installed programs, which a lock brings back."""
-    names = (manifest.FILE, manifest.TOOLS, install.CONSTRAINTS, *LOCKS)
+    names = (manifest.FILE, manifest.TOOLS, manifest.PREDICATES, install.CONSTRAINTS, *LOCKS)
     return [path for name in names for path in sorted(folder.glob(f"*/{name}"))]
 
 

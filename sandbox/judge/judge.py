@@ -18,17 +18,17 @@ from sandbox.isolation.forking import serve
 from sandbox.judge import evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
-from verifiers import namespaces
 from verifiers.budget import MAX_BYTES, MAX_STEPS
 from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.normal_form import NormalState, decode
+from verifiers.predicates import namespaces
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge one case."""
-    _know(header)
+    namespaces.learn(header["namespaces"], run=True)
     readings = [_Reading(part) for part in parts]
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     predicate = predicates.parse(header["predicate"])
@@ -46,7 +46,7 @@ def _spent(states: Mapping[str, NormalState]) -> float:
 
 def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Judge every case."""
-    _know(header)
+    namespaces.learn(header["namespaces"], run=True)
     reading, predicate = _Reading(parts[0]), predicates.parse(header["predicate"])
     lines = []
     for case in reading.cases:
@@ -54,12 +54,6 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
         verdict = evaluate(predicate, reading.states(case), answer).verdict
         lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
-
-
-def _know(header: Mapping[str, Any]) -> None:
-    """Give the namespaces of added servers their predicates; this process judges one question."""
-    for name, kind in header["kinds"].items():
-        namespaces.add(name, kind)
 
 
 class _Reading:
@@ -87,7 +81,7 @@ def _prepare() -> None:
     """Judge every predicate once, of no state, so that all that any of them needs is loaded."""
     reading = message.pack({"cases": [{"states": {}}]})
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
-    judge({"kinds": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
+    judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
     prepare()
 
 

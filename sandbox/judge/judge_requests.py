@@ -16,9 +16,9 @@ from sandbox.judge import message
 from sandbox.judge.process import JudgeFailed, JudgeLimitExceeded, Ready, Started
 from sandbox.shared_lock import SharedLock
 from sandbox.world.frozen import FrozenState
-from verifiers import namespaces
 from verifiers.language import predicate as predicates
 from verifiers.language.predicate import Predicate
+from verifiers.predicates import namespaces
 
 MAX_READING = 130 * 1024 * 1024
 """Bytes of a reader's reply; more than a reader of ours gives (`sandbox.judge.reader`)."""
@@ -49,9 +49,9 @@ class Question:
         return sorted(predicates.namespaces(self.predicate) & self.roots.keys())
 
     @property
-    def kinds(self) -> dict[str, str]:
-        """Give the state kind of each namespace that a server has."""
-        return {name: kind for name in self.roots if (kind := namespaces.kind_of(name))}
+    def namespaces(self) -> dict[str, Any]:
+        """Describe the namespaces of the servers, for readers and judges."""
+        return namespaces.described(self.roots)
 
 
 class JudgeRequests:
@@ -87,12 +87,12 @@ class JudgeRequests:
         roots = {name: question.roots[name] for name in question.looked_at} if do == "read" else dict(question.roots)
         dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
         parts = (state.tar, *dumps.values(), *more)
-        places = {"roots": roots, "files": dict(question.files), "kinds": question.kinds}
+        places = {"roots": roots, "files": dict(question.files), "namespaces": question.namespaces}
         return self.reader(do, *parts, **places, dumps=list(dumps), looked_at=question.looked_at, **header)
 
     def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""
-        header = {"do": "judge", "kinds": question.kinds, "predicate": question.document, "answer": answer}
+        header = {"do": "judge", "namespaces": question.namespaces, "predicate": question.document, "answer": answer}
         return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
 
     def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:

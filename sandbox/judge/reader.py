@@ -34,7 +34,6 @@ from sandbox.judge.loading import prepare
 from sandbox.mutations.make import Mutant
 from sandbox.mutations.make import mutants as mutants_of
 from sandbox.mutations.mutators import mutate as mutated
-from verifiers import namespaces
 from verifiers.budget import ReadingBudget
 from verifiers.errors import Malformed as NoState
 from verifiers.formats import state_document
@@ -42,6 +41,7 @@ from verifiers.formats.archive import tree_from_tar
 from verifiers.formats.snapshot import FILE
 from verifiers.language import predicate as predicates
 from verifiers.normal_form import NormalState, encode
+from verifiers.predicates import namespaces
 from verifiers.states.readers import read as normal_form
 from verifiers.tree import DIRECTORY, FileTree, Node
 
@@ -173,8 +173,7 @@ class _Forms:
 
 def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[bytes]) -> dict[str, FileTree]:
     """Cut the state into one tree a namespace; what was read back stands for the whole folder."""
-    for name, kind in header["kinds"].items():
-        namespaces.add(name, kind)
+    namespaces.learn(header["namespaces"], run=False)
     tar, *documents = parts
     tree = tree_from_tar(io.BytesIO(tar))
     dumped = {name: FileTree({FILE: Node("file", data)}) for name, data in zip(dumps, documents, strict=True)}
@@ -225,7 +224,7 @@ def _prepare() -> None:
     servers = namespaces.known()
     tar = FileTree({f"{name}/a": Node("file", b"a") for name in servers}).to_tar()
     roots = {name: name for name in servers}
-    places = {"roots": roots, "files": {}, "kinds": {}, "dumps": []}
+    places = {"roots": roots, "files": {}, "namespaces": {}, "dumps": []}
     OPERATIONS["read"]({**places, "looked_at": list(servers)}, [tar])
     changes = [["filesystem", {"remove": "a"}]]
     OPERATIONS["mutate"]({**places, "looked_at": [], "changes": changes}, [tar])

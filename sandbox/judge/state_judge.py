@@ -220,7 +220,7 @@ class StateJudge:
             names = list(before.dumps)
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
             return asking.verdicts(
-                {"do": "mutants", "kinds": question.kinds, **common}, [reading], replies.parsed_mutants
+                {"do": "mutants", "namespaces": question.namespaces, **common}, [reading], replies.parsed_mutants
             )
 
     def _asking(self) -> JudgeRequests:

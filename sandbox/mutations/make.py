@@ -23,8 +23,8 @@ from sandbox.kinds.redis import proposed_mutations as redis
 from sandbox.kinds.sqlite import proposed_mutations as sqlite
 from sandbox.kinds.workbook import proposed_mutations as workbook
 from sandbox.mutations import answer as answers
-from verifiers import namespaces
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
+from verifiers.predicates import namespaces
 from verifiers.tree import FileTree
 
 Kind: TypeAlias = Literal["broken", "mistake"]

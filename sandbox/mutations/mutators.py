@@ -16,7 +16,7 @@ from sandbox.kinds.postgres import apply_mutation as postgres
 from sandbox.kinds.redis import apply_mutation as redis
 from sandbox.kinds.sqlite import apply_mutation as sqlite
 from sandbox.kinds.workbook import apply_mutation as workbook
-from verifiers import namespaces
+from verifiers.predicates import namespaces
 from verifiers.tree import FileTree
 
 Mutator: TypeAlias = Callable[[FileTree, Mapping[str, Any]], FileTree]

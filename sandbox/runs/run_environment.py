@@ -157,7 +157,7 @@ def specify(
         max_steps=task.max_steps,
         faults=[asdict(fault) for fault in task.faults],
         wall=wall,
-        call_seconds=call_seconds,
+        call_seconds=max(call_seconds, *(server.call_seconds for server in servers), 0),
         solution=solution,
         script=script,
         model={"wire": models.spec.wire, "models": list(models.spec.models)} if models else None,

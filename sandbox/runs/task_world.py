@@ -24,14 +24,20 @@ def servers_of(document: Mapping[str, Any]) -> tuple[Server, ...]:
     """Give the servers of which the task lists a tool, sorted by name.
 
     Raises:
-        Malformed: a listed tool is not one of the pinned servers'.
+        Malformed: a listed tool is not one of the pinned servers', or two servers need one backend.
     """
     for place, tool in enumerate(document["available_tools"]):
         server, _, name = tool.partition(".")
         if server not in SERVERS or name not in SERVERS[server].tools:
             raise Malformed(f"the task at $.available_tools[{place}] names {tool!r}, which no pinned server has")
     names = sorted({tool.partition(".")[0] for tool in document["available_tools"]})
-    return tuple(SERVERS[name] for name in names)
+    servers = tuple(SERVERS[name] for name in names)
+    kinds = [server.kind for server in servers if server.backend]
+    if twice := next((kind for kind in kinds if kinds.count(kind) > 1), None):
+        raise Malformed(
+            f"the task at $.available_tools lists two servers of the state kind {twice}, whose backend a world has once"
+        )
+    return servers
 
 
 def seed(document: Mapping[str, Any]) -> FileTree:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.kinds.common.state_kind import OUR_KINDS, PROGRAMS, ROOT
+from sandbox.servers.manifest import PREDICATES
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import LOCKS, Server
 from vault.canonical import canonical
@@ -39,7 +40,8 @@ def definition(server: Server, checkout: Path = ROOT) -> dict[str, Any]:
     started = {"command": list(backend.command), "environment": dict(backend.environment)} if backend else None
     files = {path.relative_to(checkout).as_posix(): path for path in _files(server, checkout)}
     if server.folder is not None:
-        files |= {name: server.folder / name for name in LOCKS if (server.folder / name).is_file()}
+        own = (*LOCKS, PREDICATES)
+        files |= {name: server.folder / name for name in own if (server.folder / name).is_file()}
     return {
         "name": server.name,
         "package": server.package,

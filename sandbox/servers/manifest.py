@@ -27,9 +27,11 @@ from sandbox.kinds.registry import KINDS
 from sandbox.servers.server import NPM, PYTHON, Server
 from vault import strict_yaml
 from vault.errors import Malformed as NotYaml
+from verifiers.predicates import own_predicates
+from verifiers.predicates.own_predicates import OwnPredicates
 from verifiers.tree import FileTree
 
-FILE, TOOLS = "server.yaml", "tools.json"
+FILE, TOOLS, PREDICATES = "server.yaml", "tools.json", "predicates.py"
 
 NAME = r"^[a-z][a-z0-9_]{0,30}$(?!\n)"
 _BRACES = re.compile(r"\{[a-z_]+\}")
@@ -88,6 +90,24 @@ SCHEMA: Mapping[str, Any] = {
             "additionalProperties": {"type": "string", "maxLength": 2000},
             "description": "Variables beside PATH, HOME (`/tmp`), LANG and TZ (`UTC`); the same places may be named.",
         },
+        "limits": {
+            "type": "object",
+            "additionalProperties": False,
+            "description": "What it may take, where it needs more than others.",
+            "properties": {
+                "call_seconds": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": 300,
+                    "description": "Seconds for one call, and to come up; 30 at least.",
+                }
+            },
+        },
+        "predicates": {
+            **own_predicates.SCHEMA,
+            "description": "Predicates of its own beside those of its state kind, by name; their functions are in "
+            "predicates.py beside the manifest, and run in the judge alone.",
+        },
         "on_demand": {
             "type": "boolean",
             "description": "Whether it starts with the first word to it, and not with its world; true by default.",
@@ -101,7 +121,9 @@ SCHEMA: Mapping[str, Any] = {
 """JSON Schema of a manifest."""
 
 
-def load(manifest: str, tools: Mapping[str, Any], what: str, added: str | None = None) -> Server:
+def load(
+    manifest: str, tools: Mapping[str, Any], what: str, *, added: str | None = None, predicates: str = ""
+) -> Server:
     """Make a server of a manifest's text and its recorded tools.
 
     Args:
@@ -109,6 +131,7 @@ def load(manifest: str, tools: Mapping[str, Any], what: str, added: str | None =
         tools: name -> `{"description", "inputSchema"}`.
         what: what the text is called in messages.
         added: where a world sees its programs, if it is not a shipped one.
+        predicates: the text of the module with its own predicates.
 
     Raises:
         Malformed: the manifest is not strict YAML or does not fit its schema; the message names file and place.
@@ -139,6 +162,8 @@ def load(manifest: str, tools: Mapping[str, Any], what: str, added: str | None =
         file=state.get("file"),
         on_demand=document.get("on_demand", True),
         stateless=document.get("stateless", False),
+        call_seconds=document.get("limits", {}).get("call_seconds", 0),
+        own=OwnPredicates(document["predicates"], predicates) if "predicates" in document else None,
         backend=kind.backend,
         reader=kind.reader,
     )

@@ -12,7 +12,7 @@ from typing import Any
 from sandbox.errors import NotFound, Refused
 from sandbox.servers import manifest
 from sandbox.servers.server import FOLDERS, Server
-from verifiers import namespaces
+from verifiers.predicates import namespaces
 
 __all__ = ["SERVERS", "Server", "ServerRegistry", "document_name", "tool_table", "wire_name"]
 
@@ -45,7 +45,7 @@ class ServerRegistry(Mapping[str, Server]):
         known = self._servers.get(server.name)
         if known is not None and (known.kind, known.package) != (server.kind, server.package):
             raise Refused(f"the name {server.name!r} is taken by the server {known.package}; choose another name")
-        namespaces.add(server.name, server.kind)
+        namespaces.add(server.name, server.kind, server.own)
         self._servers[server.name] = server
 
     def named(self, name: str) -> Server:

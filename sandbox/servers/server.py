@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sandbox.kinds.common.state_kind import ADDED, ROOT, Backend
+from verifiers.predicates.own_predicates import OwnPredicates
 from verifiers.tree import FileTree
 
 HANDSHAKE: Literal["legacy"] = "legacy"
@@ -43,6 +44,8 @@ class Server:
             in it (`sandbox.runs.kept_worlds`).
         backend: what it stands on, or None where it needs nothing but its folder.
         reader: the argument vector of the program that reads its frozen folder back; empty where nothing must.
+        call_seconds: how long one call may take, if that is more than others have.
+        own: the predicates that it has beside those of its state kind.
         folder: of an added server, where its files and programs lie on this machine; None for a shipped one.
     """
 
@@ -62,6 +65,8 @@ class Server:
     stateless: bool = False
     backend: Backend | None = None
     reader: Sequence[str] = ()
+    call_seconds: float = 0
+    own: OwnPredicates | None = None
     folder: Path | None = None
 
 

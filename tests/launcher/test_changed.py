@@ -21,7 +21,7 @@ FILES = {
     "tests/vault/test_db.py": "def test_it(migrated): ...\n",
     "tests/vault/test_pages.py": "PAGE = ROOT / 'docs' / 'SPEC.md'\n",
     "tests/sandbox/test_place.py": "PROGRAM = 'python3 -m sandbox.place'\n",
-    "tests/sandbox/test_git.py": "from sandbox.kinds.git import start\n",
+    "tests/sandbox/test_git.py": "from sandbox.servers.git import start\n",
     "tests/journeys/test_demo.py": "RUN = Path(sys.prefix) / 'bin' / 'quarterturn'\n",
 }
 ALL = {path for path in FILES if "/test_" in path}

@@ -11,7 +11,7 @@ from verifiers.errors import CorruptState, StateUnavailable, TargetMissing
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.namespaces import known
+from verifiers.predicates.namespaces import known
 from verifiers.states.files import predicates as filesystem
 from verifiers.states.readers import read
 from verifiers.states.sqlite import tables

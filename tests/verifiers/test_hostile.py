@@ -17,8 +17,8 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import parse
 from verifiers.language.verdict import Verdict
-from verifiers.namespaces import known
 from verifiers.normal_form import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
+from verifiers.predicates.namespaces import known
 from verifiers.predicates.values import exact_sum
 from verifiers.states import READERS, readers
 from verifiers.states.postgres.examples import postgres_database

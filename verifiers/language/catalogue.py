@@ -9,8 +9,8 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
-from verifiers import namespaces
 from verifiers.answer import predicates as answer
+from verifiers.predicates import namespaces
 from verifiers.predicates.registry import REGISTRY, RegisteredPredicate
 from verifiers.states.calendar import predicates as calendar
 from verifiers.states.files import predicates as files
@@ -48,12 +48,15 @@ class Catalogue(Mapping[str, RegisteredPredicate]):
         namespace, _, predicate = name.partition(".")
         if namespace in NAMESPACES:
             return REGISTRY[name]
+        if predicate in (own := namespaces.own(namespace)):
+            return own[predicate]
         return replace(REGISTRY[f"{namespaces.registered(namespace)}.{predicate}"], name=name)
 
     def __iter__(self) -> Iterator[str]:
         for namespace in (*NAMESPACES, *(name for name in namespaces.known() if name not in NAMESPACES)):
             own = namespaces.registered(namespace) + "."
             yield from (f"{namespace}.{name.removeprefix(own)}" for name in REGISTRY if name.startswith(own))
+            yield from (f"{namespace}.{name}" for name in namespaces.own(namespace))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from verifiers import namespaces
 from verifiers.errors import CorruptState, TargetMissing, VerifierError
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.predicate import AllOf, AnyOf, Not, Predicate, Probe
 from verifiers.language.verdict import Evidence, Verdict, all_of, any_of
 from verifiers.normal_form import NormalState
+from verifiers.predicates import namespaces
 from verifiers.predicates.context import Context
 from verifiers.quoting import sentence
 

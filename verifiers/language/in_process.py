@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifiers import namespaces
 from verifiers.language.evaluate import evaluate
 from verifiers.language.predicate import Predicate
 from verifiers.language.predicate import namespaces as namespaces_of
 from verifiers.language.verdict import Evidence
 from verifiers.normal_form import NormalState
+from verifiers.predicates import namespaces
 from verifiers.states.readers import read_all
 from verifiers.tree import FileTree, JudgeInput
 

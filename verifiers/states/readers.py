@@ -13,10 +13,10 @@ from dataclasses import replace
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
-from verifiers import namespaces
 from verifiers.budget import ReadingBudget
 from verifiers.errors import CorruptState, StateUnavailable
 from verifiers.normal_form import MAX_DOCUMENT, NormalState
+from verifiers.predicates import namespaces
 from verifiers.states.calendar.reader import read_calendars
 from verifiers.states.files.reader import read_files
 from verifiers.states.forge.reader import read_forge
@@ -71,7 +71,7 @@ def read(namespace: str, tree: FileTree, budget: ReadingBudget | None = None) ->
     admitted with the end states of all tasks, so a state that breaks it was made to.
 
     Args:
-        namespace: one of `verifiers.namespaces`.
+        namespace: one of `verifiers.predicates.namespaces`.
         tree: the files that its server left, from the server's own folder on.
         budget: what reading may cost; by default the caps in `verifiers.budget`. A state says what it has
             taken from it.

@@ -19,7 +19,7 @@ Name = Annotated[str, typer.Argument(help="The name of a server that this home h
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    server = typer.Typer(help="MCP servers: those that are shipped, and those that a home adds.")
+    server = typer.Typer(help="MCP servers: list them, add your own.")
     server.command("list")(server_list)
     server.command("add")(server_add)
     server.command("record")(server_record)

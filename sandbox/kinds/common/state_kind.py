@@ -48,7 +48,7 @@ class StateKind:
     """One state kind.
 
     Attributes:
-        name: what a manifest calls it; `verifiers.namespaces` knows its predicates and its reader by the same name.
+        name: what a manifest calls it; `verifiers.predicates.namespaces` knows it by the same name.
         about: one sentence for people who choose a kind.
         schema: JSON Schema of a server's part of `initial_state`.
         seed: builds the server's folder from that part. Pure: the same state gives the same bytes.

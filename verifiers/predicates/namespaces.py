@@ -6,9 +6,12 @@ the kind has the same ones under its own name (`cache.keyExists`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from verifiers.errors import Malformed
+from verifiers.predicates.own_predicates import OwnPredicates
+from verifiers.predicates.registry import RegisteredPredicate
 
 REGISTERED: Mapping[str, str] = {
     "calendar": "calendar",
@@ -27,10 +30,12 @@ REGISTERED: Mapping[str, str] = {
 
 _RESERVED = ("answer", "all", "any", "not")
 _KINDS: dict[str, str] = {namespace: kind for kind, namespace in REGISTERED.items()}
+_OWN: dict[str, OwnPredicates] = {}
+_ENTRIES: dict[str, Mapping[str, RegisteredPredicate]] = {}
 
 
-def add(namespace: str, kind: str) -> None:
-    """Give a namespace the predicates of a state kind.
+def add(namespace: str, kind: str, own: OwnPredicates | None = None) -> None:
+    """Give a namespace the predicates of a state kind, and predicates of its own.
 
     Raises:
         Malformed: there is no such kind, or the namespace means something else.
@@ -39,11 +44,45 @@ def add(namespace: str, kind: str) -> None:
         raise Malformed(f"there is no state kind {kind!r}; the kinds are {', '.join(REGISTERED)}")
     if namespace in _RESERVED or _KINDS.setdefault(namespace, kind) != kind:
         raise Malformed(f"the namespace {namespace!r} has predicates of its own already; choose another name")
+    if own is not None:
+        _OWN[namespace], _ENTRIES[namespace] = own, own.entries(namespace, {})
+
+
+def described(names: Iterable[str]) -> dict[str, Any]:
+    """Describe namespaces for another process, which calls `learn`."""
+    return {
+        name: {"kind": _KINDS[name], "declared": dict(own.declared), "source": own.source}
+        for name in names
+        if name in _KINDS
+        for own in [_OWN.get(name, OwnPredicates())]
+    }
+
+
+def learn(described: Mapping[str, Any], *, run: bool) -> None:
+    """Take in what `described` gave.
+
+    Args:
+        described: by namespace.
+        run: whether to run the modules of own predicates; only a judge does.
+
+    Raises:
+        Malformed: a module cannot be run.
+    """
+    for name, said in described.items():
+        own = OwnPredicates(said["declared"], said["source"])
+        add(name, said["kind"], own if own.declared else None)
+        if run and own.declared:
+            _ENTRIES[name] = own.entries(name, own.probes(registered(name)))
 
 
 def kind_of(namespace: str) -> str | None:
     """Give the state kind of a namespace; None for `answer` and for what nobody knows."""
     return _KINDS.get(namespace)
+
+
+def own(namespace: str) -> Mapping[str, RegisteredPredicate]:
+    """Give a namespace's own predicates by their names in it."""
+    return _ENTRIES.get(namespace, {})
 
 
 def registered(namespace: str) -> str:
