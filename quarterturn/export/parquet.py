@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import shlex
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from quarterturn.errors import Unavailable
 from quarterturn.export.columns import Table
 
-INSTALL = "pip install 'quarterturn[export]'"
+PACKAGE = "pyarrow>=26"
 
 
 def require() -> None:
@@ -18,7 +21,14 @@ def require() -> None:
         Unavailable: it is; the message has the command that installs it.
     """
     if find_spec("pyarrow") is None:
-        raise Unavailable(f"Parquet files are written by pyarrow, which is not installed: {INSTALL}")
+        raise Unavailable(f"Parquet files are written by pyarrow, which is not installed: {install()}")
+
+
+def install() -> str:
+    """Give the command that installs it into this environment, which may have uv and no pip."""
+    uv, python = Path(sys.prefix) / "bin" / "uv", shlex.quote(sys.executable)
+    how = f"{shlex.quote(str(uv))} pip install --python {python}" if uv.is_file() else f"{python} -m pip install"
+    return f"{how} '{PACKAGE}'"
 
 
 def parquet(table: Table) -> bytes:
