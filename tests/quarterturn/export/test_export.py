@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -141,6 +142,26 @@ def test_a_wrong_task_file_does_not_pass_the_schema_of_harbor():
 def test_toml_is_read_back_as_it_was():
     values = {"a": 'quote " back \\ \x7f \x00 \n ☃ 😀', "b": {"c": [1, 2.5, True], "d": [{"e": "x", "f": {"g": []}}]}}
     assert tomllib.loads(harbor.toml(values)) == values
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_of_the_tasks_in_the_log_only_the_retired_ones_are_named(kind, export, tmp_path):
+    """The log of the release names 30 tasks, of which 24 are still private."""
+    named = re.compile(rb"t-[a-z2-7]{16}")
+    retired = set(named.findall((RELEASE / "tasks.jsonl").read_bytes()))
+    logged = {
+        item for path in (RELEASE / "log/tile/entries").rglob("*") if path.is_file() for item in found(named, path)
+    }
+    assert (len(retired), len(logged)) == (6, 30)
+    export(kind, RELEASE, "--key", KEY)
+    written = {item for path in (tmp_path / "out").rglob("*") if path.is_file() for item in found(named, path)}
+    assert written == retired
+
+
+def found(named: re.Pattern[bytes], path: Path) -> list[bytes]:
+    data = path.read_bytes()
+    texts = [text for _, text in exports.unzipped(data)] if path.suffix == ".eval" else [data]
+    return [item for text in (*texts, str(path).encode()) for item in named.findall(text)]
 
 
 @pytest.mark.slow  # draws the dev sets
