@@ -162,7 +162,7 @@ def _card(records: PublicRecords) -> Sequence[str]:
         "checkout of Quarterturn:",
         "",
         "    git archive HEAD | docker build -f quarterturn/export/harbor_files/Dockerfile -t quarterturn-world -",
-        "    harbor run --path t-abcdefghijklmnop --agent oracle",
+        f"    harbor run --path {records.tasks[0].task.id} --agent oracle",
         "",
         "The oracle, which plays the reference solution, gets reward 1; an agent that does nothing gets 0.",
         *([f"No reference solution was opened of: {', '.join(without)}."] if without else []),
