@@ -24,9 +24,9 @@ def require_new(folder: Path) -> None:
     """
     if folder.is_symlink() or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
         raise Refused(f"--out {folder} is there already; name a folder that is not, or an empty one")
-    make_folder(folder.absolute().parent)
-    if not os.access(folder.absolute().parent, os.W_OK | os.X_OK):
-        raise Unavailable(f"--out {folder} cannot be written: this user may not write into {folder.absolute().parent}")
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise Unavailable(f"--out {folder} cannot be written: {above} is no folder that this user may write into")
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -42,6 +42,7 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     """
     require_new(folder)
     place = folder.absolute()
+    make_folder(place.parent)
     draft = place.with_name(f".{place.name}.{secrets.token_hex(4)}.new")
     try:
         for name, data in files.items():

@@ -199,7 +199,9 @@ def test_a_release_that_does_not_verify_is_refused(kind, export, tmp_path):
     with (added / "tasks.jsonl").open("a") as tasks:
         tasks.write(json.dumps(document()) + "\n")
     assert export(kind, added, "--key", KEY).code == 8
+    assert export(kind, added, "--key", KEY, "--out", tmp_path / "parent" / "out").code == 8
     assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "parent").exists()
 
 
 @pytest.mark.slow  # draws the dev sets
@@ -237,6 +239,7 @@ def test_what_is_there_already_is_kept(export, tmp_path):
     (out / "mine.txt").write_text("mine")
     assert export("inspect", RELEASE, "--key", KEY).code == 8
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
+    assert export("inspect", RELEASE, "--key", KEY, "--out", out / "mine.txt" / "below").code == 6
     (out / "mine.txt").unlink()
     assert export("inspect", RELEASE, "--key", KEY).code == 0  # an empty folder is as good as none
 
