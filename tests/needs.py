@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,7 @@ def _bwrap() -> bool:
     return program is not None and answer([program, "--unshare-all", "--ro-bind", "/", "/", "true"]) is not None
 
 
+CONSUMERS = Path(__file__).parents[1] / ".venv" / "consumers" / "bin" / "python"
 AS_ROOT = "sudo ./run test"
 NEEDS = {
     need.name: need
@@ -63,6 +65,7 @@ NEEDS = {
         Need("engine", machine.engine_answers, "start a Docker engine (dockerd) that `docker info` reaches"),
         Need("bwrap", _bwrap, "apt-get install bubblewrap, and allow user namespaces"),
         Need("postgres", lambda: machine.find("initdb") is not None, "apt-get install postgresql"),
+        Need("consumers", CONSUMERS.is_file, "./run test --exhaustive"),
         _program("age", "age"),
         _program("chromium", "chromium"),
         _program("docker-compose", "docker-compose"),

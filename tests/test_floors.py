@@ -49,6 +49,7 @@ GATES = {
     "mcp_types": ("sandbox.gateway", "sandbox.kinds.postgres.backend", "sandbox.servers"),
     "numpy": ("rotation.detection",),
     "pkcs11": ("vault.keys.locks.pkcs11",),
+    "pyarrow": ("quarterturn.export.parquet",),
     "pyrage": ("vault.keys.locks.custodians",),
     "rfc8785": ("vault.canonical",),
     "rich": ("quarterturn",),

@@ -20,7 +20,7 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, plumb
+from quarterturn.cli.auditing import access, audit, export, plumb
 from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, home, keys, model, service, token
@@ -47,7 +47,7 @@ GROUPS = {
     "Submitting": (submit, display_name),
     "Daily work": (month, run_verb, task, approval, grammar, leaderboard, watch),
     "Set-up": (home, keys, server, service, token, model, backup),
-    "Audit": (audit, access),
+    "Audit": (audit, access, export),
     "Plumbing": (plumb,),
 }
 for title, modules in GROUPS.items():

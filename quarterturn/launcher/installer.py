@@ -3,6 +3,7 @@
     .venv                        the product, and with `tests` what its tests need
     .venv/world/python/<name>    one PyPI server each, because they do not agree on their own dependencies
     .venv/agents                 the official MCP client, for agents that run without an image
+    .venv/consumers              libraries that read exports, for `./run test --exhaustive`
 
 uv does the work. It is fetched first, by its digest, because a bare Debian has neither pip nor ensurepip; and it is
 never let fetch a Python.
@@ -95,10 +96,16 @@ class Installer:
         self.stamps.write("kind", "tests" if tests else "product")
         self.stamps.write("product", wanted)
 
-    def environment(self, place: str, lock: Path) -> None:
-        """Make the environment `.venv/<place>` from a lock."""
+    def environment(self, place: str, lock: Path, source: Path | None = None) -> None:
+        """Make the environment `.venv/<place>` from a lock.
+
+        Args:
+            place: its folder in `.venv`.
+            lock: the lock.
+            source: a lock of packages that have no wheel; they are built with the setuptools of the first one.
+        """
         step = place.replace("/", "-")
-        wanted = self._key(lock)
+        wanted = self._key(lock, *([source] if source else []))
         if self.stamps.holds(step, wanted):
             return
         say(f"installing {place} from {lock.relative_to(self.root)}")
@@ -106,6 +113,11 @@ class Installer:
         folder = self.venv / place
         self.run_uv("venv", "--quiet", "--clear", "--python", self.python, folder, what=f"making {folder}")
         self._install(folder / "bin" / "python", lock)
+        if source:
+            built = ("--no-deps", "--no-build-isolation", "--require-hashes", "--quiet", "--requirement", source)
+            self.run_uv(
+                "pip", "install", "--python", folder / "bin" / "python", *built, what=f"installing {source.name}"
+            )
         self.stamps.write(step, wanted)
 
     def run_uv(self, *arguments: str | Path, what: str) -> str:

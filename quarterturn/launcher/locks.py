@@ -34,6 +34,10 @@ LOCKS: dict[str, tuple[str, ...]] = {
         "--group=tests",
         "--constraints=requirements/product.txt",
     ),
+    "requirements/consumers.txt": (  # but for the one package that has no wheel: requirements/consumers-source.txt
+        "requirements/consumers.in",
+        "--overrides=requirements/consumers-overrides.txt",
+    ),
     "sandbox/images/world/node.txt": ("sandbox/images/world/node.in",),
     **{
         f"sandbox/servers/{name}/requirements.txt": (f"sandbox/servers/{name}/requirements.in",)

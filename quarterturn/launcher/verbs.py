@@ -33,6 +33,7 @@ from quarterturn.launcher.steps import INTERRUPTED, KEPT, MALFORMED, NO, Stop, c
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = "tests"
 AGENT_LOCK = "examples/agents/llm/requirements.txt"  # what the rulebook needs, and clients of language models
+CONSUMER_LOCKS = ("requirements/consumers.txt", "requirements/consumers-source.txt")
 WORLD_LOCKS = "sandbox/servers/*/requirements.txt"
 QUICK = "not slow and not engine and not box"
 WORKERS = ("-n", "2", "--dist", "worksteal")  # as many as the smallest machine that they are meant for has cores
@@ -157,6 +158,9 @@ def test(arguments: Sequence[str]) -> int:
     with stop_said("tests that need them are not run", unless=everything):
         machine.need_all(machine.ALL_FOR_THE_TESTS, "testing")
     installer = prepare(tests=True, databases=False)
+    if "--exhaustive" in words:
+        with _alone():
+            installer.environment("consumers", *(ROOT / lock for lock in CONSUMER_LOCKS))
     with ExitStack() as stack:
         with stop_said("tests that need one are not run", unless=everything):
             stack.enter_context(machine.engine())

@@ -23,7 +23,7 @@ MEMORY = Path("/dev/shm")
 
 def made(held: Held) -> Iterator[tuple[str, bytes]]:
     """Give every file by its path in the folder; the corpus and the cases are read from it, not made."""
-    from .freezing import commands, flags, month, verdicts
+    from .freezing import commands, exports, flags, month, verdicts
 
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         beside = Path(name).resolve()
@@ -32,6 +32,8 @@ def made(held: Held) -> Iterator[tuple[str, bytes]]:
             yield f"month/{path}", data
         for path, data in verdicts.files(FROZEN / "verdicts"):
             yield f"verdicts/{path}", data
+        for path, data in exports.files():
+            yield f"exports/{path}", data
         for path, data in flags.cases(FROZEN / "flags"):
             yield f"flags/{path}", data
             (beside / "cases").mkdir(exist_ok=True)

@@ -23,7 +23,7 @@ from .test_locks import COMPARED, NPM, ROOT, pins
 
 # Those of MPL-2.0 bind changed files alone; nothing of them is changed here.
 ALLOWED = {
-    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0", "CC0-1.0", "ISC"),
+    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "BlueOak-1.0.0", "CC0-1.0", "CNRI-Python", "ISC"),
     *("MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib"),
 }
 CLASSIFIERS = {
@@ -48,6 +48,7 @@ class Exempt(NamedTuple):
 
 
 TESTS = "requirements/tests.txt"
+CONSUMERS = "requirements/consumers.txt"
 LIBRARY = (TESTS, "requirements/service.txt", "sandbox/servers/postgres/requirements.txt")
 FILESYSTEM = "sandbox/images/world/npm"
 COPYLEFT = {
@@ -71,7 +72,9 @@ COPYLEFT = {
     "psycopg-pool": Exempt("LGPL-3.0-only", LIBRARY[:2], "as psycopg"),
 }
 UNSTATED = {
+    "agent-client-protocol": Exempt("Apache-2.0", (CONSUMERS,), "stated by the licence file in its wheel"),
     "axe-playwright-python": Exempt("MIT", (TESTS,), "stated by the licence file in its wheel"),
+    "mlcroissant": Exempt("Apache-2.0", (CONSUMERS,), "stated by the licence file of its repository"),
     "mcp-email-server": Exempt(
         "BSD-3-Clause", ("sandbox/servers/email/requirements.txt",), "stated by the licence file in its wheel"
     ),
@@ -102,6 +105,8 @@ def folder_of(lock: str) -> Path:
         return venv / "world" / "python" / place.name / python
     if lock.startswith("examples/agents/"):
         return venv / "agents" / python
+    if lock == CONSUMERS:
+        return venv / "consumers" / python
     return venv / "node" if place.name == "world" else venv / python
 
 
@@ -111,7 +116,8 @@ def stated(package: Distribution) -> str:
     if expression := about.get("License-Expression"):
         return str(expression)
     named = [line.removeprefix(CLASSIFIER) for line in about.get_all("Classifier") or [] if CLASSIFIER in line]
-    return " AND ".join(CLASSIFIERS.get(name, name) for name in named) or str(about.get("License") or "")
+    first = str(about.get("License") or "").partition("\n")[0]  # some give the whole text
+    return " AND ".join(CLASSIFIERS.get(name, name) for name in named) or CLASSIFIERS.get(first, first)
 
 
 def allowed(expression: str) -> bool:
@@ -153,8 +159,9 @@ def npm_licences(place: Path) -> dict[str, str]:
     return {path.rpartition("node_modules/")[2]: entry.get("license", "") for path, entry in packages.items() if path}
 
 
+ELSEWHERE = {CONSUMERS: (pytest.mark.exhaustive, pytest.mark.needs("consumers"))}
 BOXED = [
-    pytest.param(lock, marks=pytest.mark.box) if lock.startswith("sandbox/") else lock
+    pytest.param(lock, marks=pytest.mark.box if lock.startswith("sandbox/") else ELSEWHERE.get(lock, ()))
     for lock in sorted(LOCKS)
     if lock
     != "examples/agents/rulebook/requirements.txt"  # part of the model clients' lock, which is what is installed

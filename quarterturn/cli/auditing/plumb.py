@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quarterturn.cli.terminal.options import Box
+
 if TYPE_CHECKING:
     from quarterturn.audit.plumbing import Answer
 
@@ -47,6 +49,7 @@ def register(app: typer.Typer) -> None:
         plumb.command(name, help=about)(_command(name))
     for name, about in FOLDERS.items():
         plumb.command(name, help=about)(_of_folder(name))
+    plumb.command("world")(world)
     plumb.command("jcs", help="Any JSON text in, its canonical bytes (RFC 8785) out.")(jcs)
     app.add_typer(plumb, name="plumb")
 
@@ -59,6 +62,33 @@ def jcs(lines: Lines = False) -> None:
         _each(plumbing.jcs_line)
     else:
         sys.stdout.buffer.write(plumbing.jcs(sys.stdin.buffer.read(), "standard input"))
+
+
+def world(
+    task: Annotated[Path, typer.Argument(help="A file with a public task.")],
+    out_folder: Annotated[
+        Path,
+        typer.Option("--out", metavar="FOLDER", help="`ready` appears there; write `finish`; `session.json` is last."),
+    ],
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port on 127.0.0.1.")] = 8700,
+    seconds: Annotated[
+        float, typer.Option(min=1, help="How long the session may last after its first request.")
+    ] = 1800,
+    box: Box = None,
+) -> None:
+    """Serve a public task's MCP servers until the file `finish` is there, then write the state that was left."""
+    from quarterturn.boxes import choose_box
+    from quarterturn.errors import NotFound
+    from quarterturn.export import world_server
+    from vault.files import make_folder
+    from vault.task.document import Task
+
+    if not task.is_file():
+        raise NotFound(f"there is no file {task}")
+    document = Task.parse(task.read_bytes(), str(task))
+    make_folder(out_folder)
+    session = world_server.serve(document, choose_box(box or "auto"), out_folder, port=port, seconds=seconds)
+    print(json.dumps(session, sort_keys=True))
 
 
 def _command(name: str) -> Callable[[bool], None]:

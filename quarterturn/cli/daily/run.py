@@ -18,6 +18,7 @@ from quarterturn.errors import Malformed, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from quarterturn.runs.dev_runs import DevRun
+    from rotation.month.sets import SetSpec
     from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
@@ -134,16 +135,22 @@ def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> No
 
 def _dev_tasks(home: Path, name: str | None) -> list[Task]:
     """Give the dev tasks of the set that was named, else of the home's, else of the demo."""
-    from quarterturn import settings
-    from quarterturn.home.paths import HomePaths
     from rotation.generation import dev_sets
     from rotation.generation.grammars import shipped_grammars
+
+    return dev_sets.tasks(shipped_grammars(), dev_set(home, name))
+
+
+def dev_set(home: Path, name: str | None) -> SetSpec:
+    """Give the set that was named, else the home's, else the demo's."""
+    from quarterturn import settings
+    from quarterturn.home.paths import HomePaths
     from rotation.month.sets import DEMO, named
 
     place = HomePaths(home).settings
     if name is None and place.is_file():
         name = settings.load(place).benchmark.set
-    return dev_sets.tasks(shipped_grammars(), named(name) if name is not None else DEMO)
+    return named(name) if name is not None else DEMO
 
 
 def _sender(home: Path, out: Output) -> Sender:

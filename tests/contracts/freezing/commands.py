@@ -307,6 +307,10 @@ class Answers:
         self.ask("doctor", "--with-controls")
         self.ask("demo", "--box", "none")
         self.ask("run", "--as", "test-able")
+        self.ask("plumb world", self.beside / "no-task.json", "--out", self.beside / "world")
+        release, vkey = self.home / "public/releases" / FIRST.release, self.home / "public/log.vkey"
+        for name in ("hf", "inspect", "harbor"):
+            self.ask(f"export {name}", release, "--key", vkey, "--out", self.beside / name)
 
     def _keys(self) -> None:
         self.ask("keys list", home=self.home)
