@@ -43,7 +43,7 @@ import sys
 import time
 from calendar import timegm
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -51,14 +51,13 @@ from hashlib import sha256
 from itertools import groupby, zip_longest
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, Literal
 
-# --------------------------------------------------------------------------------------------------
-# Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
+# == Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
 CODES = {"malformed": 2, "not-found": 3}
 
-def read_text(path: Path) -> str:
+def read_text(path):
     """Read a text file."""
     try:
         return path.read_text(encoding="utf-8")
@@ -67,20 +66,18 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise Malformed(f"{path} is not text") from error
 
-def require_release(folder: Path) -> None:
-    """Refuse a folder that was never a release; one that lacks some of its files is for the
-    audit to refuse.
-    """
+def require_release(folder):
+    """Refuse a folder that was never a release; one that lacks some of its files is for the audit
+    to refuse."""
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
     if not (folder / "manifest.json").exists() and not (folder / "log").exists():
         what = "there is no manifest.json in it; name one Historical-YYYY-MM"
         raise NotFound(f"{folder} is no release folder: {what}")
 
-def read_keys(path: Path) -> list[str]:
-    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then
-    its present one.
-    """
+def read_keys(path):
+    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its
+    present one."""
     try:
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
     except Malformed as error:
@@ -88,7 +85,7 @@ def read_keys(path: Path) -> list[str]:
             f"the key file {path} cannot be used: {error}", str(path)
         ) from None
 
-def read_checkpoint(path: Path) -> str:
+def read_checkpoint(path):
     """Read a checkpoint that the caller kept, from a file."""
     text = read_text(path)
     try:
@@ -97,7 +94,7 @@ def read_checkpoint(path: Path) -> str:
         raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
     return text
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path):
     """Read a policy file that names the trusted logs and witnesses (C2SP tlog-policy)."""
     try:
         return Policy.parse(path.read_bytes())
@@ -106,7 +103,7 @@ def read_policy(path: Path) -> Policy:
     except Malformed as error:
         raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
     parser = argparse.ArgumentParser(
         prog="audit.py", description="Check a release without trusting anybody."
@@ -149,16 +146,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1
 
-# --------------------------------------------------------------------------------------------------
-# The audit of a release, which trusts nobody but the keys that its caller gives.
+# == The audit of a release, which trusts nobody but the keys that its caller gives.
 
-def audit(
-    folder: Path,
-    keys: Sequence[str],
-    previous: str | None = None,
-    policy: Policy | None = None,
-    accepted: Collection[int] = (),
-) -> AuditReport:
+def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
     case, steps = AuditState(folder, list(keys), previous, policy), list[Step]()
     for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
@@ -175,21 +165,20 @@ def audit(
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)
 
-# --------------------------------------------------------------------------------------------------
-# Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
+# == Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
 
 _DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
 
 _LATE_TURN = 7  # days after its month in which a cohort may be opened
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
-def check_files(case: AuditState) -> Outcome:
+def check_files(case):
     """Check that the files are those of the manifest, and that there are no others."""
     case.bundle = Bundle.read(case.folder)
     count, digest = len(case.bundle.manifest["files"]), case.bundle.manifest_digest
     return "proved", f"{count} content files have the digests of the manifest {digest}"
 
-def check_head(case: AuditState) -> Outcome:
+def check_head(case):
     """Check that a given key signed the log's checkpoint, and a quorum of the given policy."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
@@ -213,10 +202,9 @@ def check_head(case: AuditState) -> Outcome:
         summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
     return "proved", summary
 
-def check_leaves(case: AuditState) -> Outcome:
+def check_leaves(case):
     """Check that the leaves give the tiles and the root that was signed; read them in the same
-    pass.
-    """
+    pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
     if size > WIDTH * len(present):
@@ -246,7 +234,7 @@ def check_leaves(case: AuditState) -> Outcome:
     case.roots[size] = case.head.root
     return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
-def check_statements(case: AuditState) -> Outcome:
+def check_statements(case):
     """Check that every leaf is a statement, and that none contradicts one before it."""
     if case.contradiction:
         raise case.contradiction
@@ -257,7 +245,7 @@ def check_statements(case: AuditState) -> Outcome:
     changes = "".join(f"; leaf {at} hands the log over to {key}" for at, key in case.log.keys[1:])
     return "proved", f"{case.log.size} statements follow from one another: {counts}{changes}"
 
-def check_checkpoints(case: AuditState) -> Outcome:
+def check_checkpoints(case):
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
     named = {
@@ -292,7 +280,7 @@ def check_checkpoints(case: AuditState) -> Outcome:
     seen = f"; cosigned: {', '.join(shown)}" if shown else ""
     return "proved", f"{len(names)} checkpoints are signed, and begin this tree{seen}"
 
-def check_retirement(case: AuditState) -> Outcome:
+def check_retirement(case):
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
     found = [
@@ -308,7 +296,7 @@ def check_retirement(case: AuditState) -> Outcome:
         f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
     )
 
-def check_consistency(case: AuditState) -> Outcome:
+def check_consistency(case):
     """Check that the log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
@@ -323,10 +311,9 @@ def check_consistency(case: AuditState) -> Outcome:
         _require_root(case, older, where)
     return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
 
-def _take(case: AuditState, leaf: bytes) -> bool:
+def _take(case, leaf):
     """Read a leaf; tell whether the root after it is needed. A contradiction is for the next
-    step.
-    """
+    step."""
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -334,7 +321,7 @@ def _take(case: AuditState, leaf: bytes) -> bool:
             case.contradiction = error
     return False
 
-def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
+def _require_tile(case, level, index, hashes):
     path = tile_path(level, index, len(hashes))
     stated = case.bundle.log_file(path)
     if stated != b"".join(hashes):
@@ -347,10 +334,9 @@ def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[byt
             "log.tiles", where, hashes[place] if place < len(hashes) else None, found
         )
 
-def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpoint, Note]:
+def _open_older(case, note, what):
     """Open a checkpoint that is older than the head; name the key of its size if it was not
-    given.
-    """
+    given."""
     try:
         return open_checkpoint(note, case.verifiers)
     except VaultError as error:
@@ -361,7 +347,7 @@ def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpo
                 hint = f"; at its size the log's key was {wanted}: give it too (--key)"
         raise error.with_message(f"{error}{hint}", what) from None
 
-def _introduced(case: AuditState, note: bytes) -> str | None:
+def _introduced(case, note):
     """Say which leaf hands the log over to an unknown key that signed the head, proven or not."""
     try:
         head = Checkpoint.parse(take_apart(note)[0])
@@ -377,37 +363,37 @@ def _introduced(case: AuditState, note: bytes) -> str | None:
     except VaultError:
         return None
 
-def _policy(case: AuditState) -> Policy:
+def _policy(case):
     """Give the caller's policy; the caller's keys stand for the log if it names none."""
     given = case.policy or Policy()
     logs = given.logs or [PolicyMember(verifier) for verifier in case.verifiers]
     return Policy(logs, given.witnesses, given.groups, given.quorum)
 
-def _cosigned(case: AuditState, note: bytes, what: str) -> Mapping[str, int]:
+def _cosigned(case, note, what):
     """Check the quorum under a checkpoint; give the time that each witness of the policy states."""
     try:
         return _policy(case).open(note).witnesses
     except VaultError as error:
         raise error.with_message(f"{what}: {error}", what) from None
 
-def _require_root(case: AuditState, older: Checkpoint, where: str) -> None:
+def _require_root(case, older, where):
     computed = case.roots.get(older.size)
     agree("checkpoint.root", f"{where}: the root at size {older.size}", computed, older.root)
 
-def _seen(times: Mapping[str, int]) -> str:
+def _seen(times):
     return ", ".join(f"{name} at {_moment(seconds)}" for name, seconds in times.items())
 
-def _moment(seconds: int) -> str:
+def _moment(seconds):
     if not 0 <= seconds <= _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
         return f"{seconds} seconds after 1970 began"
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
-def _doubt_times(case: AuditState) -> None:
+def _doubt_times(case):
     """Compare the months that leaves state with the times at which witnesses saw them."""
     seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
     if not _policy(case).witnesses:
         return
-    newest: dict[str, int] = {}
+    newest = {}
     for size, times in seen:
         for name, seconds in times.items():
             others = max((t for other, t in newest.items() if other != name), default=0)
@@ -443,19 +429,17 @@ def _doubt_times(case: AuditState) -> None:
             sizes = f"a cosigned checkpoint of {run.open.index + 1} to {run.close.index} leaves"
             case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
 
-def _begin(number: int) -> int:
+def _begin(number):
     """Give the first second of a counted month, in UTC; where no clock has its year, of the
-    nearest.
-    """
+    nearest."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
 
-# --------------------------------------------------------------------------------------------------
-# Audit step about the tasks: they are those that were committed to before any run used them.
+# == Audit step about the tasks: they are those that were committed to before any run used them.
 
 _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
-def check_tasks(case: AuditState) -> Outcome:
+def check_tasks(case):
     """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)
@@ -485,12 +469,7 @@ def check_tasks(case: AuditState) -> Outcome:
     shown = f", {len(case.broken)} as broken, as is shown" if case.broken else ""
     return "proved", f"{count} tasks open their commitments, byte for byte{left}{shown}{doubts}"
 
-def _open(
-    case: AuditState,
-    says: Mapping[str, Any],
-    line: tuple[str, bytes, Any],
-    opening: tuple[str, bytes, Any],
-) -> AuditedTask:
+def _open(case, says, line, opening):
     where, data, document = line
     place, _, opened = opening
     for key, form in TASK.items():
@@ -518,25 +497,22 @@ def _open(
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
     return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
-def require_opens(
-    rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str
-) -> None:
+def require_opens(rule, label, opening, stated, where):
     """Check that a payload and its salt (hex) open a commitment (hex)."""
     payload, salt = opening[0], bytes.fromhex(opening[1])
     if not opens(label, payload, salt, bytes.fromhex(stated)):
         computed = commitment(label, payload, salt)
         raise disagreement(rule, f"{where}: the commitment", stated, computed)
 
-def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
+def _require_file(case, name, wanted):
     """Check that a file is there if and only if it has something to open."""
     found = name in case.bundle.manifest["files"]
     if found != bool(wanted):
         raise disagreement("task.lines", name, wanted, name if found else None)
 
-def _require_reserves(case: AuditState) -> None:
+def _require_reserves(case):
     """Check that each refill came from the stratum of the task that it replaced, if any was
-    left.
-    """
+    left."""
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
         live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
@@ -555,10 +531,9 @@ def _require_reserves(case: AuditState) -> None:
         wanted = item.reserve.get(strata[item.leaf.name])
         agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
 
-def _require_broken(case: AuditState) -> None:
+def _require_broken(case):
     """Check that each task that was withdrawn as broken is shown to be, by a replayable end
-    state.
-    """
+    state."""
     wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
     _require_file(case, BROKEN, wanted)
     shown = []
@@ -568,7 +543,7 @@ def _require_broken(case: AuditState) -> None:
     agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
     case.broken = set(shown)
 
-def _doubt_share(case: AuditState) -> str:
+def _doubt_share(case):
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
     count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
@@ -580,12 +555,9 @@ def _doubt_share(case: AuditState) -> str:
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
 
-# --------------------------------------------------------------------------------------------------
-# Audit steps about runs: they are opened, and all figures follow from results bound in time.
+# == Audit steps about runs: they are opened, and all figures follow from results bound in time.
 
-Line = tuple[str, bytes, Any]
-
-def check_runs(case: AuditState) -> Outcome:
+def check_runs(case):
     """Check that each run that was served the cohort is opened to its submitter, and no other."""
     served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
     lines = list(case.bundle.lines(RUNS))
@@ -596,7 +568,7 @@ def check_runs(case: AuditState) -> Outcome:
     aborted = len(lines) - scored
     return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
 
-def check_results(case: AuditState) -> Outcome:
+def check_results(case):
     """Check that the cohort's results are bound by each score, complete, and give the totals."""
     groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
     scored = [run.line["run"] for run in case.runs if run.run.scored]
@@ -604,7 +576,7 @@ def check_results(case: AuditState) -> Outcome:
     for place, opened in enumerate(case.runs):
         if not opened.run.scored:
             continue
-        none: tuple[int | None, Iterable[Line]] = (opened.line["run"], ())
+        none = (opened.line["run"], ())
         is_empty = not opened.run.served[case.cohort]  # all of its tasks were withdrawn before
         number, lines = none if is_empty else next(groups, (None, ()))
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
@@ -619,7 +591,7 @@ def check_results(case: AuditState) -> Outcome:
         raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
-def check_figures(case: AuditState) -> Outcome:
+def check_figures(case):
     """Check that aggregate, attestation and README follow from what was opened."""
     rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
     subjects = [(name, task.sha256) for name, task in case.tasks.items()]
@@ -635,7 +607,7 @@ def check_figures(case: AuditState) -> Outcome:
         f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}{shown}",
     )
 
-def check_spot_check(case: AuditState) -> Outcome:
+def check_spot_check(case):
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
     says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
     if says is None:
@@ -662,9 +634,9 @@ def check_spot_check(case: AuditState) -> Outcome:
         f"says that {judged} were judged again{left}, and that {differed} came out otherwise"
     )
 
-def check_full_score(case: AuditState) -> Outcome:
+def check_full_score(case):
     """Say until when a full score is pending: it needs every cohort of its run."""
-    last: dict[str, str] = {}
+    last = {}
     for run in case.runs:
         if run.run.scored:
             month, until = run.run.open.says["month"], max(run.run.served).removeprefix("cohort-")
@@ -676,7 +648,7 @@ def check_full_score(case: AuditState) -> Outcome:
     months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
     return "pending", f"full scores need cohorts that are still private: {months}"
 
-STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
+STEPS = {
     "files": (check_files, "a file was edited, added or left out"),
     "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
     "root": (check_leaves, "a leaf was changed, moved or left out"),
@@ -695,7 +667,7 @@ STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
     "full score": (check_full_score, "a part of a score is taken for the whole"),
 }
 
-def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
+def _opened(case, where, line):
     run = case.log.runs[line["run"]]
     leaves = [run.open.index, run.close.index if run.close else None]
     agree("opened.leaves", f"{where}: $.open and $.close", leaves, [line["open"], line["close"]])
@@ -705,11 +677,10 @@ def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
     agree("opened.totals", f"{where}: $.totals and $.totals_salt", [run.scored] * 2, has)
     return OpenedRun(line, run)
 
-def _require_attempts(case: AuditState) -> None:
+def _require_attempts(case):
     """Check the numbers of each submitter's runs in a month, aborted ones and all tracks
-    included.
-    """
-    before: defaultdict[tuple[str, str], int] = defaultdict(int)
+    included."""
+    before = defaultdict(int)
     for run in case.runs:
         opening, month = run.line["opening"], run.run.open.says["month"]
         attempt, last = opening["attempt"], before[month, opening["submitter"]]
@@ -719,9 +690,9 @@ def _require_attempts(case: AuditState) -> None:
             raise disagreement("opened.attempt", where, wanted, attempt)
         before[month, opening["submitter"]] = attempt
 
-def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) -> None:
+def _require_results(case, opened, rows):
     run, number = opened.run, opened.line["run"]
-    assert run.close is not None  # noqa: S101 - it is scored
+    assert run.close is not None
     score, members = run.close.says, run.served[case.cohort]
     ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
     where = f"{RESULTS}: the tasks of run {number}"
@@ -748,7 +719,7 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     opening = canonical(totals), opened.line["totals_salt"]
     require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
 
-def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
+def _require_result(case, where, line):
     result = line["result"]
     agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
     agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
@@ -765,10 +736,9 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
         most = f"0 to {result['calls']}"
         raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
 
-def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
+def _doubt_withdrawn(case, opened, counted):
     """Show the figures of a run with and without what was withdrawn as broken after it was
-    opened.
-    """
+    opened."""
     if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
@@ -780,7 +750,7 @@ def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, 
         {"without": figures(counted)},
     )
 
-def _require_same(case: AuditState, name: str, expected: bytes) -> None:
+def _require_same(case, name, expected):
     """Compare a file with what follows from the others."""
     found = b"".join(case.bundle.pieces(name))
     if found == expected:
@@ -790,22 +760,19 @@ def _require_same(case: AuditState, name: str, expected: bytes) -> None:
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
 
-# --------------------------------------------------------------------------------------------------
-# Spot-check rule: which results are judged again, from a seed that nobody can use before the last
-# result is bound.
+# == Spot-check rule: which results are judged again, from a seed that nobody can use before the
+# last result is bound.
 
 LABEL = "spot-check"
 ONE_IN = 20
 
-def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
+def is_chosen(seed, root, run, task):
     """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
-    each.
-    """
+    each."""
     mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
     return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
 
-# --------------------------------------------------------------------------------------------------
-# Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
+# == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
 HEAD = "checkpoint"
 KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
@@ -814,15 +781,15 @@ HEIGHT = 8
 LENGTH_BYTES = 2
 _GROUP = 1000
 
-def tile_path(level: int, index: int, width: int = WIDTH) -> str:
+def tile_path(level, index, width=WIDTH):
     """Give a hash tile's path below the log's folder."""
     return f"tile/{level}/{_numbered(index, width)}"
 
-def entries_path(index: int, width: int = WIDTH) -> str:
+def entries_path(index, width=WIDTH):
     """Give an entry bundle's path below the log's folder."""
     return f"tile/entries/{_numbered(index, width)}"
 
-def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
+def tiles_of(size):
     """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
     level = 0
     while count := size >> HEIGHT * level:
@@ -831,14 +798,14 @@ def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
         )
         level += 1
 
-def bundles_of(size: int, first: int = 0) -> Iterator[tuple[int, int]]:
+def bundles_of(size, first=0):
     """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
     for index in range(first // WIDTH, -(-size // WIDTH)):
         yield index, min(WIDTH, size - index * WIDTH)
 
-def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> list[bytes]:
+def unpack_entries(data, width, what="the entry bundle"):
     """Read an entry bundle of exactly `width` leaves."""
-    leaves: list[bytes] = []
+    leaves = []
     at = 0
     for number in range(width):
         start = at + LENGTH_BYTES
@@ -855,18 +822,16 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
 class Frontier:
     """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
 
-    def __init__(self) -> None:
-        self._edge: list[list[bytes]] = []
-        self._full: list[int] = []
+    def __init__(self):
+        self._edge = []
+        self._full = []
 
     @property
-    def size(self) -> int:
+    def size(self):
         """The number of leaves."""
         return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
 
-    def extend(
-        self, hashes: Sequence[bytes], level: int = 0
-    ) -> Iterator[tuple[int, int, list[bytes]]]:
+    def extend(self, hashes, level=0):
         """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
         if level == len(self._edge) and hashes:
             self._edge.append([])
@@ -883,31 +848,30 @@ class Frontier:
                 self._full[level] += 1
                 yield from self.extend(_rows(row)[-1], level + 1)
 
-    def partial_tiles(self) -> Iterator[tuple[int, int, list[bytes]]]:
+    def partial_tiles(self):
         """Give the tiles that are not full, as `(level, index, hashes)`."""
         for level, hashes in enumerate(self._edge):
             if hashes:
                 yield level, self._full[level], hashes
 
-    def root(self) -> bytes:
+    def root(self):
         """Give the root of the whole tree."""
         return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
 
-def _numbered(index: int, width: int) -> str:
+def _numbered(index, width):
     groups = [f"{index % _GROUP:03d}"]
     while index := index // _GROUP:
         groups.append(f"x{index % _GROUP:03d}")
     return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
 
-def _rows(hashes: list[bytes]) -> list[list[bytes]]:
+def _rows(hashes):
     """Give the complete inner levels of a tile, its hashes first."""
     rows = [hashes]
     while len(rows[-1]) > 1:
         rows.append(level_up(rows[-1]))
     return rows
 
-# --------------------------------------------------------------------------------------------------
-# State of a running audit: what each step found, which later steps rest on.
+# == State of a running audit: what each step found, which later steps rest on.
 
 @dataclass(frozen=True, slots=True)
 class AuditedTask:
@@ -952,21 +916,20 @@ class AuditState:
     pending: str | None = None  # full score
 
     @property
-    def cohort(self) -> str:
+    def cohort(self):
         """The cohort that the release says it opens."""
         return str(self.bundle.manifest["cohort"])
 
     @property
-    def month(self) -> str:
+    def month(self):
         """The month that the release says it belongs to."""
         return str(self.bundle.manifest["month"])
 
-    def doubt(self, rule: str, where: str, expected: Any, found: Any) -> None:
+    def doubt(self, rule, where, expected, found):
         """Note a rule that was not kept, though everything follows from what was logged."""
         self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
 
-# --------------------------------------------------------------------------------------------------
-# State of the log after each leaf: what was promised, served and closed, and what may come next.
+# == State of the log after each leaf: what was promised, served and closed, and what may come next.
 
 SPECS = ("1.0.0",)
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
@@ -975,8 +938,7 @@ NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 @dataclass(slots=True)
 class LoggedRun:
     """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed
-    it.
-    """
+    it."""
 
     open: LoggedStatement
     set: LoggedStatement
@@ -984,7 +946,7 @@ class LoggedRun:
     close: LoggedStatement | None = None
 
     @property
-    def scored(self) -> bool:
+    def scored(self):
         """Whether it ended with a score."""
         return self.close is not None and self.close.statement.kind == "score"
 
@@ -1007,35 +969,35 @@ class Retirement:
 class LogState:
     """What the leaves up to now say."""
 
-    def __init__(self, origin: str) -> None:
+    def __init__(self, origin):
         self.origin = origin
         self.size = 0
-        self.kinds: dict[str, int] = {}
-        self.commits: dict[str, LoggedStatement] = {}
-        self.task_of: dict[str, str] = {}
-        self.sets: list[LoggedStatement] = []
-        self.live: dict[str, list[str]] = {}
-        self.runs: dict[int, LoggedRun] = {}
-        self.withdrawals: list[Withdrawal] = []
-        self.retirements: list[Retirement] = []
-        self.keys: list[tuple[int, str]] = []
-        self._open: set[int] = set()  # runs
-        self._served: set[str] = set()  # tasks that ever were in a cohort
-        self._left: set[str] = set()  # tasks that retired or were withdrawn
-        self._past: set[str] = set()  # cohorts that retired
-        self._gaps: dict[str, int] = {}  # empty places of a cohort
-        self._seeds: set[str] = set()  # commitments to seeds
-        self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
+        self.kinds = {}
+        self.commits = {}
+        self.task_of = {}
+        self.sets = []
+        self.live = {}
+        self.runs = {}
+        self.withdrawals = []
+        self.retirements = []
+        self.keys = []
+        self._open = set()  # runs
+        self._served = set()  # tasks that ever were in a cohort
+        self._left = set()  # tasks that retired or were withdrawn
+        self._past = set()  # cohorts that retired
+        self._gaps = {}  # empty places of a cohort
+        self._seeds = set()  # commitments to seeds
+        self._drawn = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
-    def take(self, leaf: bytes) -> LoggedStatement:
+    def take(self, leaf):
         """Read the next leaf."""
         what = f"leaf {self.size}"
         entry = LoggedStatement(self.size, Statement.parse(leaf, what))
         kind = entry.statement.kind
         if kind not in {"commit", "set", "key"} and not self.sets:
             raise disagreement("run.set", what, "set", kind)
-        takes: dict[str, Callable[[LoggedStatement, Mapping[str, Any]], object]]
+
         takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
         takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
         takes |= {"retire": self._retire, "key": self._key}
@@ -1047,18 +1009,18 @@ class LogState:
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         return entry
 
-    def key_at(self, size: int) -> str:
+    def key_at(self, size):
         """Give the key that signs trees of a size."""
         return next(key for start, key in reversed(self.keys) if start < size or not start)
 
-    def require_key(self, size: int, signed: Collection[str], where: str) -> None:
+    def require_key(self, size, signed, where):
         """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
         found = [key for _, key in self.keys if key in signed]
         agree("head.key", where, [self.key_at(size)], found)
 
     # -- one method for each kind of statement
 
-    def _commit(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _commit(self, entry, says):
         first = self.commits.get(entry.name)
         agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
         other = self.task_of.get(entry.digest)
@@ -1070,7 +1032,7 @@ class LogState:
         if self.sets:
             self._drawn[self.sets[-1].index].add(entry.name)
 
-    def _set(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _set(self, entry, says):
         last = self.sets[-1] if self.sets else None
         agree("statement.subject", entry.where, f"set/{says['month']}", entry.name)
         agree("set.previous", entry.at("previous"), last and last.index, says["previous"])
@@ -1102,7 +1064,7 @@ class LogState:
         self._served.update(tasks)
         self._drawn[entry.index] = set()
 
-    def _run_open(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _run_open(self, entry, says):
         last, number = self.sets[-1], says["run"]
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
         if number in self.runs:
@@ -1129,7 +1091,7 @@ class LogState:
         self.runs[number] = LoggedRun(entry, last, served)
         self._open.add(number)
 
-    def _score(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _score(self, entry, says):
         run = self._close(entry, says)
         agree("statement.subject", entry.where, says["results_root"], entry.digest)
         agree("close.same", entry.at("track"), run.open.says["track"], says["track"])
@@ -1137,11 +1099,11 @@ class LogState:
         totals = [item["cohort"] for item in says["totals"]]
         agree("score.totals", entry.at("totals"), run.open.says["cohorts"], totals)
 
-    def _abort(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _abort(self, entry, says):
         run = self._close(entry, says)
         agree("statement.subject", entry.where, run.open.digest, entry.digest)
 
-    def _close(self, entry: LoggedStatement, says: Mapping[str, Any]) -> LoggedRun:
+    def _close(self, entry, says):
         run = self.runs.get(says["run"])
         agree("statement.subject", entry.where, f"run/{says['run']}", entry.name)
         if run is None or run.close:
@@ -1152,7 +1114,7 @@ class LogState:
         self._open.remove(says["run"])
         return run
 
-    def _withdraw(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _withdraw(self, entry, says):
         task, refill = entry.name, says["replacement"]
         commit = self.commits.get(task)
         if commit is None or task in self._left:
@@ -1173,7 +1135,7 @@ class LogState:
             self._gaps[cohort] = self._gaps.get(cohort, 0) + (not refill)
         self.withdrawals.append(Withdrawal(entry, cohort, reserve))
 
-    def _retire(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _retire(self, entry, says):
         last, cohort = self.sets[-1], says["cohort"]
         month = last.says["month"]
         agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
@@ -1195,7 +1157,7 @@ class LogState:
         self._opened = len(self.withdrawals)
         self.retirements.append(Retirement(entry, last, own))
 
-    def _key(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+    def _key(self, entry, says):
         old, new = handover(self.origin, entry)
         self.keys = self.keys or [(0, old)]
         agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
@@ -1205,14 +1167,14 @@ class LogState:
 
     # -- parts of a run, a set and a retirement
 
-    def _require_month(self, entry: LoggedStatement) -> None:
+    def _require_month(self, entry):
         last, where = self.sets[-1], entry.at("month")
         agree("run.month", where, last.says["month"], entry.says["month"])
         if self.retirements and self.retirements[-1].set is last:
             ended = self.retirements[-1].leaf.where
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
-    def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
+    def _require_tasks(self, entry, says):
         """Check the tasks of each cohort; give all of them."""
         listed = {item["id"]: item["tasks"] for item in says["cohorts"]}
         where = entry.at("cohorts")
@@ -1226,9 +1188,9 @@ class LogState:
                     raise disagreement("set.tasks", f"{where}: {name}", "a new task", task)
         return [task for tasks in listed.values() for task in tasks]
 
-    def _require_roots(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        digests: list[bytes] = []
-        sizes: dict[str, int] = {}
+    def _require_roots(self, entry, says):
+        digests = []
+        sizes = {}
         for item in says["cohorts"]:
             own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
             agree(
@@ -1243,9 +1205,7 @@ class LogState:
         if max(sizes.values()) - min(sizes.values()) > 1:
             raise disagreement("set.share", entry.at("cohorts"), "equal numbers, within one", sizes)
 
-    def _require_reserve(
-        self, entry: LoggedStatement, says: Mapping[str, Any], live: set[str]
-    ) -> None:
+    def _require_reserve(self, entry, says, live):
         used = live | self._served | self._left
         for stratum, digests in says["reserve"].items():
             server = stratum.split("/")[0]
@@ -1258,16 +1218,14 @@ class LogState:
                 used.add(self.task_of[digest])
             agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
 
-    def _next_in_reserve(self) -> dict[str, str]:
+    def _next_in_reserve(self):
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
         left = {
             key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()
         }
         return {stratum: digests[0] for stratum, digests in left.items() if digests}
 
-    def _require_seeds(
-        self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]] | None
-    ) -> None:
+    def _require_seeds(self, entry, opened):
         """Check that exactly the seeds are opened of which no task is private any more."""
         where, due = entry.at("draw_seeds"), list(self._drawn)[:-1]
         due = [index for index in due if not self._drawn[index] - self._left]
@@ -1279,7 +1237,7 @@ class LogState:
                 raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
             del self._drawn[item["set"]]
 
-def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
+def handover(origin, entry):
     """Give the old and the new key of a `key` statement that both signed."""
     says = entry.says
     old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
@@ -1295,22 +1253,21 @@ def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
             raise disagreement("key.signatures", where, signed, signature)
     return old.vkey, new.vkey
 
-def handover_text(old: str, new: str, size: int) -> bytes:
+def handover_text(old, new, size):
     """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
-def month_number(month: str) -> int:
+def month_number(month):
     """Count months from year 0, so that the following month is one more."""
     return int(month[:4]) * 12 + int(month[5:]) - 1
 
-def month_text(number: int) -> str:
+def month_text(number):
     """Write a counted month as YYYY-MM."""
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
-def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+def _require_plan(entry, says):
     """As many cohorts as planned retire at equal distances; the first of them before the next
-    would.
-    """
+    would."""
     count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
     months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
     step, rest = divmod(months, count)
@@ -1323,7 +1280,7 @@ def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
     expected = [month_text(first + step * place) for place in range(count)]
     agree("set.plan", entry.at("cohorts"), expected, [month_text(number) for number in retire])
 
-def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
+def _require_counts(entry, says):
     for place, item in enumerate(says["cohorts"]):
         where = entry.at(f"cohorts[{place}]")
         agree("set.cohort", f"{where}.id", f"cohort-{item['retires']}", item["id"])
@@ -1333,9 +1290,7 @@ def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
     agree("set.counts", entry.at("count"), total, says["count"])
     agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
 
-def _require_spot_check(
-    entry: LoggedStatement, promised: str | None, opened: Mapping[str, Any] | None
-) -> None:
+def _require_spot_check(entry, promised, opened):
     where = entry.at("spot_check")
     if promised is None or opened is None:
         agree("retire.spot_check", where, promised, opened)
@@ -1346,7 +1301,7 @@ def _require_spot_check(
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
     agree("retire.counts", where, sorted(counts), counts)
 
-def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str | None:
+def introduced(origin, leaves, keys):
     """Say which leaf hands the log over from a given key to the one that signs now, if one does."""
     known, explanation = list(keys), None
     for index, leaf in enumerate(leaves):
@@ -1361,8 +1316,7 @@ def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str
             known.append(new)
     return explanation
 
-# --------------------------------------------------------------------------------------------------
-# Salted HMAC-SHA256 commitments: published now, opened later.
+# == Salted HMAC-SHA256 commitments: published now, opened later.
 
 SALT_SIZE = 32
 LABELS = frozenset(
@@ -1379,7 +1333,7 @@ LABELS = frozenset(
     }
 )
 
-def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
+def commitment(label, payload, salt):
     """Commit to `payload`; gives 32 bytes."""
     if label not in LABELS:
         raise Malformed(
@@ -1389,16 +1343,14 @@ def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
         raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
-def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length
-    never does.
-    """
+def opens(label, payload, salt, expected):
+    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never
+    does."""
     return len(salt) == SALT_SIZE and hmac.compare_digest(
         commitment(label, payload, salt), expected
     )
 
-# --------------------------------------------------------------------------------------------------
-# Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
+# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
 # (https://c2sp.org/tlog-policy).
 
 NONE = "none"
@@ -1436,20 +1388,20 @@ class Policy:
     quorum: str | None = None
 
     @classmethod
-    def parse(cls, data: str | bytes) -> Policy:
+    def parse(cls, data):
         """Read a policy file."""
         return _Reader().read(data if isinstance(data, bytes) else data.encode())
 
-    def satisfied(self, cosigned: Collection[str]) -> bool:
+    def satisfied(self, cosigned):
         """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
-    def verifiable(self) -> dict[str, Witness]:
+    def verifiable(self):
         """Give the witnesses whose cosignatures can be verified here, by name."""
         named = {name: member.key for name, member in self.witnesses.items()}
         return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
 
-    def open(self, note: str | bytes) -> Cosigned:
+    def open(self, note):
         """Verify a checkpoint against the policy."""
         able = self.verifiable()
         opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
@@ -1474,7 +1426,7 @@ class Policy:
             )
         return Cosigned(checkpoint, log, seen)
 
-    def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
+    def _witnessed(self, name, cosigned):
         if name in self.witnesses:
             return name in cosigned
         least, members = self.groups[name]
@@ -1483,13 +1435,13 @@ class Policy:
 class _Reader:
     """Reads a policy file line by line."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._policy = Policy()
-        self._publics: set[bytes] = set()
-        self._members: set[str] = set()
-        self._quorum: str | None = None
+        self._publics = set()
+        self._members = set()
+        self._quorum = None
 
-    def read(self, data: bytes) -> Policy:
+    def read(self, data):
         *lines, rest = data.split(b"\n")
         if rest or len(lines) > MOST_LINES:
             raise Malformed(
@@ -1506,7 +1458,7 @@ class _Reader:
         self._policy.quorum = None if self._quorum == NONE else self._quorum
         return self._policy
 
-    def _line(self, line: bytes) -> None:
+    def _line(self, line):
         if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
             raise Malformed("it has a control character")
         text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
@@ -1526,7 +1478,7 @@ class _Reader:
             case [word, *_] if not word.startswith("#"):
                 raise Malformed(_POLICY_LINES)
 
-    def _group(self, name: str, least: str, members: list[str]) -> None:
+    def _group(self, name, least, members):
         self._new(name)
         for member in members:
             self._require_known(member)
@@ -1541,28 +1493,27 @@ class _Reader:
             )
         self._policy.groups[name] = (int(count), tuple(members))
 
-    def _require_known(self, name: str | None) -> None:
+    def _require_known(self, name):
         if name is not None and name not in {*self._policy.witnesses, *self._policy.groups}:
             raise Malformed(f"no line before defines {name[:40]!r}")
 
-    def _new(self, name: str) -> None:
+    def _new(self, name):
         if name in {NONE, *self._policy.witnesses, *self._policy.groups}:
             raise Malformed(f"{name[:40]!r} is taken")
 
-    def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
+    def _named(self, key, url):
         if key.public in self._publics:
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         self._publics.add(key.public)
         return PolicyMember(key, *url)
 
-# --------------------------------------------------------------------------------------------------
-# Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
+# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
 # cosignature).
 
 COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
 
-KEY_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 32, MLDSA44: 1312}
-SIGNATURE_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 64, MLDSA44: 2420}
+KEY_BYTES = {COSIGNER_ED25519: 32, MLDSA44: 1312}
+SIGNATURE_BYTES = {COSIGNER_ED25519: 64, MLDSA44: 2420}
 TIME_BYTES = 8
 LATEST = 2**63 - 1
 _LABEL = b"subtree/v1\n\0"
@@ -1576,7 +1527,7 @@ class Witness:
     kind: bytes
     public: bytes
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         require_name(self.name)
         if len(self.public) != KEY_BYTES.get(self.kind):
             what = "is of 32 bytes and type 0x04 (Ed25519), or of 1,312 and type 0x06 (ML-DSA-44)"
@@ -1585,21 +1536,21 @@ class Witness:
             raise Malformed(f"the public key of witness {self.name} {why}")
 
     @classmethod
-    def parse(cls, vkey: str) -> Witness:
+    def parse(cls, vkey):
         """Read a verifier key."""
         return cls(*read_vkey(vkey))
 
     @property
-    def key_id(self) -> bytes:
+    def key_id(self):
         """The four bytes that stand before its signatures."""
         return key_id(self.name, self.kind, self.public)
 
     @property
-    def vkey(self) -> str:
+    def vkey(self):
         """The key as text."""
         return write_vkey(self.name, self.kind, self.public)
 
-    def accepts(self, text: bytes, signature: bytes) -> bool:
+    def accepts(self, text, signature):
         """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
         seconds, signed = time_of(signature), signature[TIME_BYTES:]
         if len(signed) != SIGNATURE_BYTES[self.kind] or seconds > LATEST:
@@ -1621,20 +1572,18 @@ class Witness:
             raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)
         return True
 
-def verifiable(key: Witness) -> bool:
+def verifiable(key):
     """Whether a cosignature can be verified here: without the package `cryptography` one of ML-
-    DSA-44 cannot.
-    """
+    DSA-44 cannot."""
     return key.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
 
-def time_of(signature: bytes) -> int:
+def time_of(signature):
     """Give the POSIX time, in seconds, of a cosignature."""
     return int.from_bytes(signature[:TIME_BYTES], "big")
 
-def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing
-    is verified here.
-    """
+def times(note, witnesses):
+    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing is
+    verified here."""
     known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
     lines = map(read_line, take_apart(note)[1])
     return {
@@ -1643,22 +1592,21 @@ def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
         if (name, identity) in known
     }
 
-def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
+def _message(name, kind, text, seconds):
     if kind == COSIGNER_ED25519:
         return f"cosignature/v1\ntime {seconds}\n".encode() + text
     head = Checkpoint.parse(text.decode())
     named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
     return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
 
-def _vector(text: str) -> bytes:
+def _vector(text):
     """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
     data = text.encode()
     if not 0 < len(data) <= _LONGEST_NAME:
         raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
     return bytes([len(data)]) + data
 
-# --------------------------------------------------------------------------------------------------
-# Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
+# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
 # checkpoint@v1.0.0).
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
@@ -1668,8 +1616,7 @@ _LINES = 3
 @dataclass(frozen=True)
 class Checkpoint:
     """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
-    lines.
-    """
+    lines."""
 
     origin: str
     size: int
@@ -1677,7 +1624,7 @@ class Checkpoint:
     extensions: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> Checkpoint:
+    def parse(cls, text):
         """Read a note's text."""
         lines = text.split("\n")
         if len(lines) <= _LINES or lines.pop() or not all(lines):
@@ -1695,7 +1642,7 @@ class Checkpoint:
             raise Malformed(what, where=where, found=root)
         return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
 
-    def format(self) -> str:
+    def format(self):
         """Write the note's text."""
         lines = [
             self.origin,
@@ -1705,7 +1652,7 @@ class Checkpoint:
         ]
         return "\n".join(lines) + "\n"
 
-def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+def open_checkpoint(note, verifiers):
     """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
     opened = open_note(note, verifiers)
     checkpoint = Checkpoint.parse(opened.text)
@@ -1716,8 +1663,7 @@ def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[C
         raise Broken(what, where=where, expected=names, found=checkpoint.origin)
     return checkpoint, opened
 
-# --------------------------------------------------------------------------------------------------
-# Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
+# == Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
 
 LOG_ED25519 = b"\x01"
 ID_BYTES = 4
@@ -1726,26 +1672,6 @@ MAX_SIGNATURES = 100
 _DASH = "\u2014 "
 _FIRST_PRINTABLE = 0x20
 
-class Key(Protocol):
-    """Protocol of a public key of any type, as far as notes need it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the key."""
-
-    @property
-    def key_id(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-
-    @property
-    def vkey(self) -> str:
-        """The key as text."""
-
-    def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where
-        its time is 0.
-        """
-
 @dataclass(frozen=True)
 class Verifier:
     """A public key with its name: what a caller trusts."""
@@ -1753,7 +1679,7 @@ class Verifier:
     name: str
     public: bytes
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         require_name(self.name)
         if why := key_fault(self.public):
             raise Malformed(
@@ -1761,7 +1687,7 @@ class Verifier:
             )
 
     @classmethod
-    def parse(cls, vkey: str) -> Verifier:
+    def parse(cls, vkey):
         """Read a verifier key `<name>+<key id in hex>+<base64(0x01 || public key)>`."""
         name, kind, public = read_vkey(vkey)
         if kind != LOG_ED25519:
@@ -1769,16 +1695,16 @@ class Verifier:
         return cls(name, public)
 
     @property
-    def key_id(self) -> bytes:
+    def key_id(self):
         """The four bytes that stand before its signatures."""
         return key_id(self.name, LOG_ED25519, self.public)
 
     @property
-    def vkey(self) -> str:
+    def vkey(self):
         """The key as text, to be handed to others."""
         return write_vkey(self.name, LOG_ED25519, self.public)
 
-    def accepts(self, text: bytes, signature: bytes) -> bool:
+    def accepts(self, text, signature):
         """Tell whether `signature` is this key's over `text`."""
         return verifies(self.public, signature, text)
 
@@ -1790,12 +1716,12 @@ class Note:
     verified: tuple[str, ...]
     ignored: tuple[str, ...]
 
-def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
+def open_note(note, keys):
     """Verify a note."""
     text, lines = take_apart(note)
     by_id = {(key.name, key.key_id): key for key in keys}
-    verified: list[str] = []
-    ignored: list[str] = []
+    verified = []
+    ignored = []
     for name, identity, signature in map(read_line, lines):
         key, where = by_id.get((name, identity)), f"the signature by {name}"
         if key is None:
@@ -1813,15 +1739,15 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
         raise Broken(what, where="the signatures", expected=known, found=signers)
     return Note(text, tuple(verified), tuple(ignored))
 
-def key_id(name: str, kind: bytes, public: bytes) -> bytes:
+def key_id(name, kind, public):
     """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
     return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
 
-def write_vkey(name: str, kind: bytes, public: bytes) -> str:
+def write_vkey(name, kind, public):
     """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
     return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
 
-def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
+def read_vkey(vkey):
     """Read a verifier key as (name, type, public key)."""
     name, _, rest = vkey.strip().partition("+")
     stated, _, encoded = rest.partition("+")
@@ -1836,7 +1762,7 @@ def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
         raise Malformed(what, where=where, expected=computed, found=stated)
     return name, data[:1], data[1:]
 
-def decode_base64(text: str, what: str) -> bytes:
+def decode_base64(text, what):
     """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
@@ -1846,7 +1772,7 @@ def decode_base64(text: str, what: str) -> bytes:
         raise Malformed(f"{what} is not canonical base64", where=what)
     return data
 
-def take_apart(note: str | bytes) -> tuple[str, list[str]]:
+def take_apart(note):
     """Split a note into its text and its signature lines, without verifying anything."""
     try:
         decoded = note if isinstance(note, str) else note.decode()
@@ -1864,7 +1790,7 @@ def take_apart(note: str | bytes) -> tuple[str, list[str]]:
         raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
     return text + "\n", lines
 
-def read_line(line: str) -> tuple[str, bytes, bytes]:
+def read_line(line):
     """Read a signature line, without its newline, as (name, key id, signature)."""
     name, space, encoded = line.removeprefix(_DASH).partition(" ")
     if not line.startswith(_DASH) or not space:
@@ -1875,7 +1801,7 @@ def read_line(line: str) -> tuple[str, bytes, bytes]:
         raise Malformed("a signature in the note is too short")
     return name, data[:ID_BYTES], data[ID_BYTES:]
 
-def require_name(name: str) -> None:
+def require_name(name):
     """Refuse what cannot stand as a key's name."""
     if (
         not name
@@ -1886,15 +1812,14 @@ def require_name(name: str) -> None:
     if any("\ud800" <= letter <= "\udfff" for letter in name):
         raise Malformed("a key's name is UTF-8; this one is not")
 
-def _require_text(text: str) -> None:
+def _require_text(text):
     if not text.endswith("\n") or any(
         ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text
     ):
         raise Malformed("a note's text ends in a newline and has no other control characters")
 
-# --------------------------------------------------------------------------------------------------
-# Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it,
-# and for browsers.
+# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for
+# it, and for browsers.
 
 POINT_BYTES = 32
 _P = 2**255 - 19
@@ -1903,10 +1828,9 @@ _SMALL_ORDER = frozenset(
     {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}
 )  # y of the points of order 1, 2, 4, 8 and 8
 
-def key_fault(point: bytes) -> str | None:
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing
-    is wrong with them.
-    """
+def key_fault(point):
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is
+    wrong with them."""
     y = int.from_bytes(point, "little") & ((1 << 255) - 1)
     if len(point) != POINT_BYTES:
         return f"has {len(point)} bytes; an Ed25519 public key has {POINT_BYTES}"
@@ -1916,7 +1840,7 @@ def key_fault(point: bytes) -> str | None:
         return "is a point of small order, under which everybody can sign"
     return None
 
-def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
+def verifies(public, signature, message):
     """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
     if key_fault(public) or key_fault(signature[:POINT_BYTES]):
         return False
@@ -1926,16 +1850,16 @@ def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
         return False
     return True
 
-# --------------------------------------------------------------------------------------------------
-# Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
+# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single
+# file.
 
 try:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
 except ImportError:
-    MLDSA44PublicKey = None  # type: ignore[assignment,misc]
+    MLDSA44PublicKey = None
 
-    class InvalidSignature(Exception):  # type: ignore[no-redef]
+    class InvalidSignature(Exception):
         """The signature is not this key's over this message."""
 
 P = 2**255 - 19
@@ -1945,20 +1869,18 @@ _ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
 
 _BITS, _SIZE, _SIGNATURE = 255, 32, 64
 
-Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
-
 class Ed25519PublicKey:
     """A public key, with the two methods of `cryptography`'s that verifying needs."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data):
         self._data, self._point = data, _decoded(data)
 
     @classmethod
-    def from_public_bytes(cls, data: bytes) -> Ed25519PublicKey:
+    def from_public_bytes(cls, data):
         """Read 32 bytes."""
         return cls(data)
 
-    def verify(self, signature: bytes, message: bytes) -> None:
+    def verify(self, signature, message):
         """Verify a signature."""
         scalar = int.from_bytes(signature[_SIZE:], "little")
         if len(signature) != _SIGNATURE or scalar >= L:
@@ -1970,27 +1892,27 @@ class Ed25519PublicKey:
         if _encoded(point) != signature[:_SIZE]:
             raise InvalidSignature
 
-def _sum(a: Point, b: Point) -> Point:
+def _sum(a, b):
     """Add two points (RFC 8032, section 5.1.4)."""
     left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
     both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
     e, f, g, h = right - left, twice - both, twice + both, right + left
     return e * f % P, g * h % P, f * g % P, e * h % P
 
-def _times(scalar: int, point: Point) -> Point:
-    product: Point = (0, 1, 1, 0)
+def _times(scalar, point):
+    product = (0, 1, 1, 0)
     while scalar:
         if scalar & 1:
             product = _sum(product, point)
         point, scalar = _sum(point, point), scalar >> 1
     return product
 
-def _encoded(point: Point) -> bytes:
+def _encoded(point):
     inverse = pow(point[2], -1, P)
     x, y = point[0] * inverse % P, point[1] * inverse % P
     return (y | (x & 1) << _BITS).to_bytes(_SIZE, "little")
 
-def _decoded(data: bytes) -> Point:
+def _decoded(data):
     """Decode a point (RFC 8032, section 5.1.3)."""
     number = int.from_bytes(data, "little")
     y, odd = number & ((1 << _BITS) - 1), number >> _BITS
@@ -2007,8 +1929,7 @@ def _decoded(data: bytes) -> Point:
 
 BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
 
-# --------------------------------------------------------------------------------------------------
-# Reader of a release folder from an untrusted source.
+# == Reader of a release folder from an untrusted source.
 
 MAX_LINE = 1 << 20
 
@@ -2022,7 +1943,7 @@ class Bundle:
     log_files: frozenset[str] = field(repr=False)
 
     @classmethod
-    def read(cls, folder: Path) -> Bundle:
+    def read(cls, folder):
         """Read the manifest and compare every content file with it."""
         sizes = dict(_walk(folder, ""))
         for name, size in sizes.items():
@@ -2047,14 +1968,13 @@ class Bundle:
             agree("file.digest", f"{name}: sha256", item["sha256"], digest.hexdigest())
         return bundle
 
-    def log_file(self, path: str) -> bytes:
+    def log_file(self, path):
         """Read a file below `log/`."""
         return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
-    def pieces(self, name: str) -> Iterator[bytes]:
+    def pieces(self, name):
         """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its
-        size.
-        """
+        size."""
         left = self.manifest["files"][name]["bytes"]
         try:
             with (self.folder / name).open("rb") as file:
@@ -2064,7 +1984,7 @@ class Bundle:
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
-    def lines(self, name: str) -> Iterator[tuple[str, bytes, Any]]:
+    def lines(self, name):
         """Read the lines of a content file: where each stands, its bytes, and its value."""
         try:
             with (self.folder / name).open("rb") as file:
@@ -2079,7 +1999,7 @@ class Bundle:
         except OSError as error:
             raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
-def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
+def _walk(folder, prefix):
     """List the files with their sizes in bytes."""
     try:
         with os.scandir(folder) as entries:
@@ -2095,17 +2015,16 @@ def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
         what = f"the release {prefix or folder} cannot be read: {error.strerror}"
         raise Malformed(what, where=prefix or str(folder)) from error
 
-def _read(path: Path, name: str) -> bytes:
+def _read(path, name):
     try:
         return path.read_bytes()
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
-# --------------------------------------------------------------------------------------------------
-# Rules of the log and of a release: each in one sentence, under the name by which a report gives
+# == Rules of the log and of a release: each in one sentence, under the name by which a report gives
 # it.
 
-RULES: Mapping[str, str] = {
+RULES = {
     # -- statements, each with those before it
     "statement.subject": "the subject of a statement says what its predicate says",
     "commit.once": "a task is committed to once",
@@ -2194,17 +2113,17 @@ RULES: Mapping[str, str] = {
     "doubt.differed": "no result that was judged again came out otherwise",
 }
 
-def agree(rule: str, where: str, expected: Any, found: Any) -> None:
+def agree(rule, where, expected, found):
     """Refuse a value that is not the expected one."""
     if expected != found:
         raise disagreement(rule, where, expected, found)
 
-def disagreement(rule: str, where: str, expected: Any = None, found: Any = None) -> Broken:
+def disagreement(rule, where, expected=None, found=None):
     """Give the error of a broken rule."""
     return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)
 
-# --------------------------------------------------------------------------------------------------
-# Contents of a release: its files, the form of their lines, and the files that follow from others.
+# == Contents of a release: its files, the form of their lines, and the files that follow from
+# others.
 
 FORMAT = "urn:quarterturn:bundle:v1"
 ATTESTED = "urn:quarterturn:tasks:v1"
@@ -2230,24 +2149,22 @@ EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
-_FILE: Form = {"bytes": "natural", "sha256": "hash"}
-TASK: Form = {  # of a task's document, which is described in SPEC.md
+_FILE = {"bytes": "natural", "sha256": "hash"}
+TASK = {  # of a task's document, which is described in SPEC.md
     "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
     "difficulty": "=easy,medium,hard", "max_steps": "positive",
 }
 
-OPENING: Form = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
+OPENING = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
 
-def attestation(month: str, cohort: str, tasks: Iterable[tuple[str, str]]) -> bytes:
+def attestation(month, cohort, tasks):
     """Make `attestation.json`: an in-toto Statement about the tasks, each with its sha256."""
     subject = [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks]
     predicate = {"month": month, "cohort": cohort}
     document = {"_type": TYPE, "subject": subject, "predicateType": ATTESTED}
     return canonical({**document, "predicate": predicate})
 
-def aggregate(
-    month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
-) -> bytes:
+def aggregate(month, cohort, runs):
     """Make `aggregate.json`: totals and figures of each scored run on the retired cohort."""
     rows = [
         {name: opening[name] for name in ("submitter", "attempt")}
@@ -2256,7 +2173,7 @@ def aggregate(
     ]
     return canonical({"month": month, "cohort": cohort, "runs": rows})
 
-def readme(manifest: Mapping[str, Any]) -> bytes:
+def readme(manifest):
     """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
     names = {*manifest["files"], MANIFEST, "log/"}
     rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
@@ -2305,15 +2222,15 @@ Check it offline, with the log's key from somewhere else than this folder:
         openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
 """
 
-# --------------------------------------------------------------------------------------------------
-# Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their parser.
+# == Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their
+# parser.
 
 TYPE = "https://in-toto.io/Statement/v1"
 URN = "urn:quarterturn:{}:v1"
 
 HMAC, SHA = "hmac-sha256", "sha256"
 
-STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
+STATEMENTS = {
     "commit": ("task", HMAC, {
         "spec": "version", "provenance": "hash", "public_grammar": "boolean",
     }),
@@ -2373,7 +2290,7 @@ class Statement:
     predicate: Mapping[str, Any] = field(repr=False)
 
     @classmethod
-    def parse(cls, data: bytes, what: str = "the leaf") -> Statement:
+    def parse(cls, data, what="the leaf"):
         """Read a leaf."""
         document = parse_canonical(data, what)
         try:
@@ -2397,30 +2314,30 @@ class LoggedStatement:
     statement: Statement = field(repr=False)
 
     @property
-    def name(self) -> str:
+    def name(self):
         """The subject's name."""
         return self.statement.name
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         """The subject's digest in hex."""
         return self.statement.digest
 
     @property
-    def says(self) -> Mapping[str, Any]:
+    def says(self):
         """The predicate."""
         return self.statement.predicate
 
     @property
-    def where(self) -> str:
+    def where(self):
         """The place of the leaf, for evidence."""
         return f"leaf {self.index}"
 
-    def at(self, path: str) -> str:
+    def at(self, path):
         """Give the place of a part of the predicate, for evidence."""
         return f"leaf {self.index}: $.predicate.{path}"
 
-def statement_form(kind: str) -> Form:
+def statement_form(kind):
     """Give the form of a whole statement of a kind."""
     name, algorithm, predicate = STATEMENTS[kind]
     return {
@@ -2430,24 +2347,23 @@ def statement_form(kind: str) -> Form:
         "predicate": predicate,
     }
 
-# --------------------------------------------------------------------------------------------------
-# Results of a run: what its score commits to, the totals of a cohort, and the figures of the four
-# axes.
+# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the
+# four axes.
 
-RESULT: Form = {
+RESULT = {
     "run": "positive", "task": "task", "cohort": "cohort",
     "category": "=single-tool,composition,recovery", "verdict": "=true,false,unknown",
     "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
     "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
 }
 
-TOTALS: Form = {
+TOTALS = {
     "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
     "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
     "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
 }
 
-TRANSCRIPT: Form = {  # the goal and the digest of the task as they were served, and every attempt
+TRANSCRIPT = {  # the goal and the digest of the task as they were served, and every attempt
     "goal": "string", "served": "hash",
     "attempts": [{
         "ended": "string", "answer": "string|null",
@@ -2457,7 +2373,7 @@ TRANSCRIPT: Form = {  # the goal and the digest of the task as they were served,
     }],
 }
 
-FORMS: Mapping[str, Form] = {  # of the lines of each file
+FORMS = {  # of the lines of each file
     MANIFEST: {
         "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
         "canary": "guid", "first": "natural",
@@ -2495,11 +2411,11 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
 
 _PLACES = 10_000
 
-def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> dict[str, Any]:
+def totals_of(run, cohort, results):
     """Sum up the results of one run on one cohort."""
     passed = [row for row in results if row["passed"]]
     seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
-    calls: Counter[int] = Counter()  # by max_steps, so that few fractions are added
+    calls = Counter()  # by max_steps, so that few fractions are added
     for row in passed:
         calls[row["max_steps"]] += row["calls"]
     efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
@@ -2515,7 +2431,7 @@ def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> 
         "recovery_passed": sum(row["passed"] for row in seen),
     }
 
-def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
+def figures(totals):
     """Give the four axes as decimals with four places, None where nothing can be divided."""
     return {
         "success_rate": _rate(totals["passed"], totals["attempted"]),
@@ -2524,43 +2440,43 @@ def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
         "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
     }
 
-def _rate(part: Fraction | int, whole: int) -> str | None:
+def _rate(part, whole):
     """Divide, rounded to four places, a half to the even digit."""
     if not whole:
         return None
     scaled = round(Fraction(part) / whole * _PLACES)
     return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
 
-# --------------------------------------------------------------------------------------------------
-# The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
+# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
+# proofs.
 
 HASH_BYTES = 32
 EMPTY_ROOT = sha256().digest()
 
-def leaf_hash(leaf: bytes) -> bytes:
+def leaf_hash(leaf):
     """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
     return sha256(b"\0" + leaf).digest()
 
-def node_hash(left: bytes, right: bytes) -> bytes:
+def node_hash(left, right):
     """Hash two subtrees into their parent (0x01 before a pair)."""
     return sha256(b"\1" + left + right).digest()
 
-def level_up(hashes: Sequence[bytes]) -> list[bytes]:
+def level_up(hashes):
     """Hash neighbours in pairs; an odd one at the end is left out."""
     return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
 
-def root(hashes: Sequence[bytes]) -> bytes:
+def root(hashes):
     """Give the root over leaf hashes; over none, the hash of nothing."""
     return root_over(peaks_of(hashes))
 
-def root_over(peaks: Iterable[bytes]) -> bytes:
+def root_over(peaks):
     """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
-    tree: bytes | None = None
+    tree = None
     for peak in peaks:
         tree = node_hash(peak, tree) if tree else peak
     return tree or EMPTY_ROOT
 
-def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
+def peaks_of(hashes):
     """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
     row = list(hashes)
     while row:
@@ -2568,9 +2484,7 @@ def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
             yield row[-1]
         row = level_up(row)
 
-def verify_inclusion(
-    leaf: bytes, index: int, size: int, proof: Sequence[bytes], expected: bytes
-) -> None:
+def verify_inclusion(leaf, index, size, proof, expected):
     """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2)."""
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
@@ -2588,10 +2502,9 @@ def verify_inclusion(
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
-def set_root(commitments: Iterable[bytes]) -> bytes:
+def set_root(commitments):
     """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
-    tasks'.
-    """
+    tasks'."""
     ordered = sorted(commitments)
     if any(len(item) != HASH_BYTES for item in ordered):
         raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
@@ -2599,18 +2512,18 @@ def set_root(commitments: Iterable[bytes]) -> bytes:
         raise Malformed("the same commitment stands twice in one set")
     return root([leaf_hash(item) for item in ordered])
 
-def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
+def _chain_inner(seed, proof, index):
     for sibling in proof:
         seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
         index >>= 1
     return seed
 
-def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
+def _chain_border(seed, proof):
     for sibling in proof:
         seed = sha256(b"\1" + sibling + seed).digest()
     return seed
 
-def _require_hashes(hashes: Iterable[bytes]) -> None:
+def _require_hashes(hashes):
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
         what, where = (
             f"a hash in a proof has exactly {HASH_BYTES} bytes",
@@ -2618,22 +2531,21 @@ def _require_hashes(hashes: Iterable[bytes]) -> None:
         )
         raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
-# --------------------------------------------------------------------------------------------------
-# Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
+# == Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
 
 _encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
-def canonical(value: Any) -> bytes:
+def canonical(value):
     """Write a value as canonical JSON."""
     try:
         return (_encode(value) if _is_plain(value, 0) else _write(value)).encode()
     except UnicodeEncodeError as error:
         raise Malformed("canonical JSON has no form for a lone surrogate") from error
 
-def parse(data: bytes, what: str = "the document") -> Any:
+def parse(data, what="the document"):
     """Read one JSON value from UTF-8 bytes."""
     try:
         text = data.decode()
@@ -2648,7 +2560,7 @@ def parse(data: bytes, what: str = "the document") -> Any:
         raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
     return value
 
-def parse_canonical(data: bytes, what: str = "the document") -> Any:
+def parse_canonical(data, what="the document"):
     """Read one JSON value and refuse bytes that are not its canonical form."""
     value = parse(data, what)
     if (expected := canonical(value)) != data:
@@ -2660,10 +2572,9 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
         )
     return value
 
-def number(value: float) -> str:
+def number(value):
     """Write a finite double as ECMAScript's Number::toString: the shortest digits that come
-    back.
-    """
+    back."""
     if value == 0:
         return "0"
     mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
@@ -2672,20 +2583,19 @@ def number(value: float) -> str:
     digits = (whole + fraction).lstrip("0")
     point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
     digits = digits.rstrip("0")
-    if len(digits) <= point <= 21:  # noqa: PLR2004 - ECMA-262, Number::toString, steps 6 to 10
+    if len(digits) <= point <= 21:
         text = digits + "0" * (point - len(digits))
-    elif 0 < point <= 21:  # noqa: PLR2004
+    elif 0 < point <= 21:
         text = f"{digits[:point]}.{digits[point:]}"
-    elif -6 < point <= 0:  # noqa: PLR2004
+    elif -6 < point <= 0:
         text = "0." + "0" * -point + digits
     else:
         text = f"{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{point - 1:+d}"
     return "-" * (value < 0) + text
 
-def _is_plain(value: Any, depth: int) -> bool:
+def _is_plain(value, depth):
     """Refuse what has no canonical form; tell whether Python's encoder writes the rest
-    canonically.
-    """
+    canonically."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
@@ -2710,7 +2620,7 @@ def _is_plain(value: Any, depth: int) -> bool:
             plain &= _is_plain(item, depth + 1)
     return plain
 
-def _write(value: Any) -> str:
+def _write(value):
     if type(value) is float:
         return number(value)
     if type(value) is dict:
@@ -2720,27 +2630,24 @@ def _write(value: Any) -> str:
         return f"[{','.join(map(_write, value))}]"
     return _encode(value)
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _members(pairs):
     members = dict(pairs)
     if len(members) != len(pairs):
         raise Malformed("an object has the same key twice")
     return members
 
-def _whole(digits: str) -> int:
+def _whole(digits):
     if len(digits) > len(str(MAX_INTEGER)) + 1:
         raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
     return int(digits)
 
-def _none(name: str) -> Any:
+def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
-# --------------------------------------------------------------------------------------------------
-# Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
-
-Form = Any
+# == Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
 
 TEXT_LIMIT = 1024  # characters
-PATTERNS: Mapping[str, tuple[str, str]] = {
+PATTERNS = {
     "hash": ("[0-9a-f]{64}", "64 lower-case hexadecimal digits"),
     "month": (r"[0-9]{4}-(0[1-9]|1[0-2])", "a month, YYYY-MM"),
     "cohort": (r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort, cohort-YYYY-MM"),
@@ -2760,7 +2667,7 @@ PATTERNS: Mapping[str, tuple[str, str]] = {
     "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
 
-BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+BASIC = {
     "text": (
         lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
         f"text of 1 to {TEXT_LIMIT} characters",
@@ -2774,7 +2681,7 @@ BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
 
-def require_form(form: Form, value: Any, path: str) -> None:
+def require_form(form, value, path):
     """Refuse a value that has not a form."""
     if isinstance(form, str):
         if why := _fault(form, value):
@@ -2792,7 +2699,7 @@ def require_form(form: Form, value: Any, path: str) -> None:
     else:
         _require_members(form, value, path)
 
-def _fault(form: str, value: Any) -> str:
+def _fault(form, value):
     """Say what a value must be where it is not; nothing where it is."""
     name, _, null = form.partition("|")
     if null and value is None:
@@ -2805,7 +2712,7 @@ def _fault(form: str, value: Any) -> str:
     matches = isinstance(value, str) and _COMPILED[name].fullmatch(value)
     return "" if matches else PATTERNS[name][1]
 
-def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: str) -> None:
+def _require_members(form, value, path):
     for name, inner in form.items():
         if name[0] == "*":
             for key, item in value.items():
@@ -2819,14 +2726,9 @@ def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: s
     if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
         raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
 
-# --------------------------------------------------------------------------------------------------
-# Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
+# == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
-
-Outcome = tuple[State, str]
-
-Answer = Literal["yes", "yes with doubts", "no"]
 
 _MEASURED = (
     "that verdicts were computed honestly: results were fixed in time and add up; whether they "
@@ -2838,7 +2740,7 @@ _MEASURED = (
 
 _KEPT = "compare them with a checkpoint that you or others kept (--previous)"
 
-def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
+def caveats(witnesses=(), unchecked=()):
     """List what an audit does not prove."""
     order = "order and time against the operator"
     if witnesses:
@@ -2869,11 +2771,11 @@ class Step:
     evidence: Disagreement | None = None
 
     @property
-    def ok(self) -> bool:
+    def ok(self):
         """Whether nothing disagreed."""
         return self.state not in {"failed", "not reached"}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self):
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
         names = ("number", "name", "ok", "state", "proved", "detail")
         failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
@@ -2899,21 +2801,21 @@ class AuditReport:
     caveats: Sequence[str] = ()
 
     @property
-    def failed(self) -> Step | None:
+    def failed(self):
         """The step that failed, or None."""
         return next((step for step in self.steps if step.state == "failed"), None)
 
     @property
-    def answer(self) -> Answer:
+    def answer(self):
         """The answer in a word or three."""
         return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
 
     @property
-    def ok(self) -> bool:
+    def ok(self):
         """Whether nothing failed and the caller accepts every doubt."""
         return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self):
         """Give it as JSON values."""
         doubts = [
             {
@@ -2935,7 +2837,7 @@ class AuditReport:
             "caveats": list(self.caveats),
         }
 
-    def lines(self) -> Iterator[str]:
+    def lines(self):
         """Write it as text, line by line."""
         for step in self.steps:
             yield f"{step.number:2}. {step.name}: {step.state}"
@@ -2954,26 +2856,20 @@ class AuditReport:
         yield "What this audit does not prove:"
         yield from (f"  - {caveat}" for caveat in self.caveats)
 
-# --------------------------------------------------------------------------------------------------
-# Exception classes of the vault: each message names the thing, the reason and the next step.
-
-Kind = Literal[
-    "no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"
-]
+# == Exception classes of the vault: each message names the thing, the reason and the next step.
 
 _SHOWN = 200  # characters of a value that a line of text shows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
     """Evidence of an error: the expected value, the value that was found, and the place of the
-    latter.
-    """
+    latter."""
 
     where: str | None = None
     expected: Any = None
     found: Any = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self):
         """Give it as JSON values, whole; byte strings are in lower-case hex."""
         return {
             "where": self.where,
@@ -2981,7 +2877,7 @@ class Disagreement:
             "found": _as_json(self.found),
         }
 
-    def lines(self) -> Iterator[str]:
+    def lines(self):
         """Write it as text, line by line; a long value is shortened, and its length is stated."""
         if self.expected is not None or self.found is not None:
             yield f"expected {_as_text(self.expected)}"
@@ -2992,23 +2888,15 @@ class Disagreement:
 class VaultError(Exception):
     """Base class of all errors of the vault."""
 
-    kind: ClassVar[Kind] = "malformed"
+    kind = "malformed"
 
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        where: str | None = None,
-        expected: Any = None,
-        found: Any = None,
-        rule: str | None = None,
-    ) -> None:
+    def __init__(self, message="", *, where=None, expected=None, found=None, rule=None):
         super().__init__(message)
         self.rule = rule
         known = where is not None or expected is not None or found is not None
         self.evidence = Disagreement(where, expected, found) if known else None
 
-    def with_message(self, message: str, where: str | None = None) -> Self:
+    def with_message(self, message, where=None):
         """Give an error of the same class and evidence under another message."""
         inner = self.evidence or Disagreement()
         places = [place for place in (where, inner.where) if place]
@@ -3020,19 +2908,19 @@ class VaultError(Exception):
 class Malformed(VaultError):
     """A document or file that cannot be understood; the message says where."""
 
-    kind: ClassVar[Kind] = "malformed"
+    kind = "malformed"
 
 class NotFound(VaultError):
     """Nothing is stored under that name."""
 
-    kind: ClassVar[Kind] = "not-found"
+    kind = "not-found"
 
 class Broken(VaultError):
     """A signature, hash or chain does not verify."""
 
-    kind: ClassVar[Kind] = "no"
+    kind = "no"
 
-def _as_json(value: Any) -> Any:
+def _as_json(value):
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
@@ -3041,7 +2929,7 @@ def _as_json(value: Any) -> Any:
         return [_as_json(item) for item in value]
     return value
 
-def _as_text(value: Any) -> str:
+def _as_text(value):
     """Write a value on one line; a release may be hostile, so control characters are escaped."""
     if value is None:
         return "nothing"

@@ -4,8 +4,8 @@
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the first
-paragraph is kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
-for ML-DSA-44 alone.
+paragraph is kept, of types those of attributes: what a function takes and gives is checked in the modules.
+In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it for ML-DSA-44 alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +29,9 @@ READING = [f"vault.ledger.audit.{name}" for name in ("command", "verify", "log_s
 """The modules that come first, as an auditor reads them; the others follow, each before those that it needs."""
 UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
-_CONSTANTS = re.compile(
-    r"^(_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = [^\n]*\n)\n(?=_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = )", re.MULTILINE
-)
+_MARKER = re.compile(r"(?<=#) (?:noqa|type): [A-Z0-9a-z\[\], -]*? -(?= )|  # (?:noqa|type): [^\n]*$", re.MULTILINE)
+"""What a comment says to another program, without the reason beside it."""
+_CONSTANTS = re.compile(r"^(_?[A-Z][A-Z0-9_]* = [^\n]*\n)\n(?=_?[A-Z][A-Z0-9_]* = )", re.MULTILINE)
 """A constant on one line, before another one."""
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
@@ -127,8 +127,8 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
     for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(list(modules))])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
-            about = "".join(f"# {line}\n" for line in textwrap.wrap(module.about, COLUMNS - 2))
-            yield f"\n\n# {'-' * (COLUMNS - 2)}\n{about}"
+            title = textwrap.wrap(module.about, COLUMNS, initial_indent="# == ", subsequent_indent="# ")
+            yield "\n\n" + "".join(f"{line}\n" for line in title)
         for name, definition in wanted.items():
             waiting.append((name, definition))
             while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
@@ -168,7 +168,8 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
 
 
 def _module(name: str) -> Module:
-    text, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
+    text = _untyped(_path(name).read_text(encoding="utf-8"))
+    tree = ast.parse(text)
     definitions: dict[str, Definition] = {}
     foreign: dict[str, str] = {}
     for node in tree.body:
@@ -180,6 +181,34 @@ def _module(name: str) -> Module:
             for other in names[1:]:  # of one assignment
                 definitions[other] = Definition({}, frozenset(names[:1]), frozenset(), frozenset(names[:1]), {})
     return Module(_sentences(ast.get_docstring(tree) or ""), definitions, foreign)
+
+
+def _untyped(text: str) -> str:
+    """Leave out all types but those of a data class's attributes."""
+    tree, data = ast.parse(text), text.encode()
+    starts = [0, *(match.end() for match in re.finditer(rb"\n", data))]
+    spans: list[tuple[int, int]] = []
+    attributes = {id(item) for node in ast.walk(tree) if _is_data_class(node) for item in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.annotation:
+            spans.append((starts[node.lineno - 1] + node.col_offset + len(node.arg.encode()), _end(starts, node)))
+        elif isinstance(node, ast.FunctionDef) and node.returns:
+            arrow = data.rindex(b"->", 0, starts[node.returns.lineno - 1] + node.returns.col_offset)
+            spans.append((arrow, _end(starts, node.returns)))
+        elif isinstance(node, ast.AnnAssign) and id(node) not in attributes:
+            begin = _end(starts, node.target) if node.value else starts[node.lineno - 1] + node.col_offset
+            spans.append((begin, _end(starts, node.annotation)))
+    for begin, end in sorted(spans, reverse=True):
+        data = data[:begin] + data[end:]
+    return _MARKER.sub("", data.decode())
+
+
+def _is_data_class(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list)
+
+
+def _end(starts: Sequence[int], node: ast.expr | ast.arg) -> int:
+    return starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
 
 
 def _names(node: ast.stmt) -> list[str]:
@@ -227,11 +256,8 @@ def _sentences(docstring: str) -> str:
 
 
 def _docstring(text: str, indent: str) -> str:
-    quoted = f'{indent}"""{text}"""'
-    if len(quoted) <= COLUMNS:
-        return quoted
-    lines = textwrap.wrap(f'"""{text}', COLUMNS - 3, initial_indent=indent, subsequent_indent=indent)
-    return "\n".join([*lines, f'{indent}"""'])
+    lines = textwrap.wrap(f'"""{text}"""', COLUMNS, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join(lines)
 
 
 def _used(node: ast.AST) -> frozenset[str]:
