@@ -47,11 +47,11 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from hashlib import sha256
+from hashlib import sha256, sha512
 from itertools import groupby, zip_longest
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 # == Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
@@ -760,117 +760,6 @@ def _require_same(case, name, expected):
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
 
-# == Spot-check rule: which results are judged again, from a seed that nobody can use before the
-# last result is bound.
-
-LABEL = "spot-check"
-ONE_IN = 20
-
-def is_chosen(seed, root, run, task):
-    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
-    each."""
-    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
-    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
-
-# == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
-
-HEAD = "checkpoint"
-KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
-WIDTH = 256
-HEIGHT = 8
-LENGTH_BYTES = 2
-_GROUP = 1000
-
-def tile_path(level, index, width=WIDTH):
-    """Give a hash tile's path below the log's folder."""
-    return f"tile/{level}/{_numbered(index, width)}"
-
-def entries_path(index, width=WIDTH):
-    """Give an entry bundle's path below the log's folder."""
-    return f"tile/entries/{_numbered(index, width)}"
-
-def tiles_of(size):
-    """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
-    level = 0
-    while count := size >> HEIGHT * level:
-        yield from (
-            (level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH))
-        )
-        level += 1
-
-def bundles_of(size, first=0):
-    """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
-    for index in range(first // WIDTH, -(-size // WIDTH)):
-        yield index, min(WIDTH, size - index * WIDTH)
-
-def unpack_entries(data, width, what="the entry bundle"):
-    """Read an entry bundle of exactly `width` leaves."""
-    leaves = []
-    at = 0
-    for number in range(width):
-        start = at + LENGTH_BYTES
-        at = start + int.from_bytes(data[at:start], "big")
-        if at > len(data) or start > len(data):
-            raise Malformed(
-                f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}"
-            )
-        leaves.append(data[start:at])
-    if at != len(data):
-        raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
-    return leaves
-
-class Frontier:
-    """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
-
-    def __init__(self):
-        self._edge = []
-        self._full = []
-
-    @property
-    def size(self):
-        """The number of leaves."""
-        return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
-
-    def extend(self, hashes, level=0):
-        """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
-        if level == len(self._edge) and hashes:
-            self._edge.append([])
-            self._full.append(0)
-        at = 0
-        while at < len(hashes):
-            row = self._edge[level]
-            fresh = hashes[at : at + WIDTH - len(row)]
-            row += fresh
-            at += len(fresh)
-            if len(row) == WIDTH:
-                yield level, self._full[level], row
-                self._edge[level] = []
-                self._full[level] += 1
-                yield from self.extend(_rows(row)[-1], level + 1)
-
-    def partial_tiles(self):
-        """Give the tiles that are not full, as `(level, index, hashes)`."""
-        for level, hashes in enumerate(self._edge):
-            if hashes:
-                yield level, self._full[level], hashes
-
-    def root(self):
-        """Give the root of the whole tree."""
-        return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
-
-def _numbered(index, width):
-    groups = [f"{index % _GROUP:03d}"]
-    while index := index // _GROUP:
-        groups.append(f"x{index % _GROUP:03d}")
-    return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
-
-def _rows(hashes):
-    """Give the complete inner levels of a tile, its hashes first."""
-    rows = [hashes]
-    while len(rows[-1]) > 1:
-        rows.append(level_up(rows[-1]))
-    return rows
-
 # == State of a running audit: what each step found, which later steps rest on.
 
 @dataclass(frozen=True, slots=True)
@@ -928,6 +817,237 @@ class AuditState:
     def doubt(self, rule, where, expected, found):
         """Note a rule that was not kept, though everything follows from what was logged."""
         self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
+
+# == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
+
+State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+
+_MEASURED = (
+    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
+    "were measured well, the operator's own machine says, also where results are judged again",
+    "that no insider showed a task to a friend before it was opened",
+    "that several pseudonyms are several submitters",
+    "that a run made outside the log never happened",
+)
+
+_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
+
+def caveats(witnesses=(), unchecked=()):
+    """List what an audit does not prove."""
+    order = "order and time against the operator"
+    if witnesses:
+        order += (
+            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
+            "log grew and when; an operator who takes a month to forge one is not found out by it"
+        )
+    elif unchecked:
+        order += (
+            ": who else signed these checkpoints was not checked, because no policy names them "
+            f"(--policy), so when they were made is the operator's word; {_KEPT}"
+        )
+    else:
+        order += ": no witness cosigned these checkpoints, so when they were made is the "
+        order += f"operator's word; {_KEPT}"
+    return (*_MEASURED, order)
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an audit."""
+
+    number: int
+    name: str
+    state: State
+    proved: str = ""
+    rule: str | None = None
+    detail: str = ""
+    evidence: Disagreement | None = None
+
+    @property
+    def ok(self):
+        """Whether nothing disagreed."""
+        return self.state not in {"failed", "not reached"}
+
+    def as_json(self):
+        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+        names = ("number", "name", "ok", "state", "proved", "detail")
+        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
+        data = {name: getattr(self, name) for name in names}
+        return data | (failure if self.state == "failed" else {})
+
+@dataclass(frozen=True)
+class Doubt:
+    """What an honest operator can have a reason for, and a dishonest one could gain by."""
+
+    rule: str
+    sentence: str
+    evidence: Disagreement
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The outcome of an audit."""
+
+    steps: Sequence[Step]
+    doubts: Sequence[Doubt] = ()
+    accepted: Collection[int] = ()
+    pending: str | None = None
+    caveats: Sequence[str] = ()
+
+    @property
+    def failed(self):
+        """The step that failed, or None."""
+        return next((step for step in self.steps if step.state == "failed"), None)
+
+    @property
+    def answer(self):
+        """The answer in a word or three."""
+        return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
+
+    @property
+    def ok(self):
+        """Whether nothing failed and the caller accepts every doubt."""
+        return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+
+    def as_json(self):
+        """Give it as JSON values."""
+        doubts = [
+            {
+                "number": number,
+                "rule": doubt.rule,
+                "doubt": doubt.sentence,
+                "accepted": number in self.accepted,
+                "evidence": doubt.evidence.as_json(),
+            }
+            for number, doubt in enumerate(self.doubts, 1)
+        ]
+        return {
+            "answer": self.answer,
+            "ok": self.ok,
+            "steps": [step.as_json() for step in self.steps],
+            "failed": self.failed.number if self.failed else None,
+            "doubts": doubts,
+            "pending": self.pending,
+            "caveats": list(self.caveats),
+        }
+
+    def lines(self):
+        """Write it as text, line by line."""
+        for step in self.steps:
+            yield f"{step.number:2}. {step.name}: {step.state}"
+            for sentence in (step.proved, step.detail):
+                if sentence:
+                    yield f"    {sentence}"
+            if step.evidence:
+                yield from (f"    {line}" for line in step.evidence.lines())
+        yield f"no: step {self.failed.number} failed" if self.failed else self.answer
+        for number, doubt in enumerate(self.doubts, 1):
+            accepted = " (accepted)" if number in self.accepted else ""
+            yield f"Doubt {number}{accepted}: {doubt.sentence}"
+            yield from (f"    {line}" for line in doubt.evidence.lines())
+        if self.doubts and not self.ok and not self.failed:
+            yield "Accept each doubt that has a good reason by its number (--accept 1)."
+        yield "What this audit does not prove:"
+        yield from (f"  - {caveat}" for caveat in self.caveats)
+
+# == Rules of the log and of a release: each in one sentence, under the name by which a report gives
+# it.
+
+RULES = {
+    # -- statements, each with those before it
+    "statement.subject": "the subject of a statement says what its predicate says",
+    "commit.once": "a task is committed to once",
+    "commit.digest": "two tasks have two commitments",
+    "commit.spec": "a task is of a version of the specification that this program knows",
+    "set.previous": "a set names the index of the set before it, and the first one names none",
+    "set.month": "sets are of consecutive months, one for each",
+    "set.plan": "as many cohorts are live as planned, and retire at equal distances, from now on",
+    "set.plan.same": "the plan of a set is that of the set before it",
+    "set.counts": "a set counts its tasks: of each cohort, in all, and as unseen and seen",
+    "set.cohort": "a cohort is named after the month in which it retires",
+    "set.live": "a set repeats each live cohort with its tasks in their order",
+    "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
+    "set.share": "all cohorts of a set have the same number of tasks, within one",
+    "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
+    "set.reserve": "a reserve names tasks committed to and never served, each once, in order",
+    "set.servers": "a set names the digest of each server of its live tasks and of its reserve",
+    "set.public": "a set says whether a live task is of a public grammar, as their commits say",
+    "set.seeds": "a set commits to seeds of its own",
+    "set.access_log": "the access log of a set has no fewer entries than that of the set before",
+    "run.set": "nothing is opened, withdrawn or retired before the first set",
+    "run.once": "a run is opened once",
+    "run.number": "runs are numbered in the order in which they are opened",
+    "run.month": "a run and a withdrawal are of the last set's month, before its retirement",
+    "run.root": "a run names the root of the last set",
+    "run.track": "a run in the log is of a track of the log",
+    "run.cohorts": "a run is served all live cohorts; of the endpoint track, the next to retire",
+    "run.checkpoint": "a run names a checkpoint after its set and before itself",
+    "run.judge": "a run names the judge of its set, if it is judged",
+    "close.run": "a run that is closed was opened before, and is closed once",
+    "close.same": "a run is closed in the month and on the track on which it was opened",
+    "score.count": "a score counts one result for each task that its run was served",
+    "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
+    "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
+    "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
+    "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
+    "retire.tasks": "a cohort retires with the tasks that it has, in their order",
+    "retire.runs": "every run is closed before a cohort retires",
+    "retire.spot_check": "the spot check that the set promised is opened with the month, no other",
+    "retire.counts": "of a spot check, differed <= judged <= chosen",
+    "retire.draw_seeds": "a draw seed is opened once, when the last task drawn from it leaves",
+    "key.names": "a change of the key is of this log, and names where it stands",
+    "key.order": "the log is handed over from its present key to a new one",
+    "key.signatures": "both keys sign the change of the key",
+    # -- the release
+    "file.listed": "a release has the files of its manifest and of its log, and no others",
+    "file.digest": "each file has the size and the digest that the manifest lists",
+    "head.origin": "the manifest and the checkpoints are of one log",
+    "head.key": "a checkpoint is signed by the key that the log had at its size",
+    "log.whole": "a release carries the log from its first leaf on",
+    "log.tiles": "the hashes of the tiles are those of the leaves",
+    "log.root": "the leaves give the root that was signed",
+    "checkpoint.named": "a release carries each checkpoint that a run names",
+    "checkpoint.root": "a checkpoint has the root of the leaves at its size",
+    "retirement.one": "the log retires this cohort, in this month, with this manifest",
+    "task.lines": "the files open each task that the log names, in its order, and no other",
+    "task.bytes": "a task has the digest that its retirement states",
+    "task.commitment": "a task and its salt open the commitment that was logged",
+    "task.provenance": "a provenance and its salt open the commitment that was logged, if opened",
+    "task.variant": "a variant key is the one whose digest stands in the task",
+    "task.canary": "an opening bears the canary of its release",
+    "task.reserve": "a task stood in the reserve of its stratum only",
+    "task.refill": "a withdrawn task is replaced from its stratum, unless nothing was left there",
+    "task.broken": "what is withdrawn as broken is shown: a reference fails, or a mutant passes",
+    "opened.runs": "the runs that were served the cohort are opened, and no others",
+    "opened.leaves": "an opened run names its own leaves",
+    "opened.commitment": "what is opened of a run opens the commitment that was logged",
+    "opened.totals": "a run opens totals if and only if it has a score",
+    "opened.attempt": "the runs of a submitter in a month are numbered in their order",
+    "result.lines": "a run opens one result for each task of the cohort, by their commitments",
+    "result.of": "a result is of its run, this cohort, and its task's category and steps",
+    "result.passed": "a result that is passed has the verdict true, and at most max_steps calls",
+    "result.calls": "unlisted calls are calls",
+    "result.bound": "a result and its salt are bound under the root of the score",
+    "result.totals": "the results add up to the totals that the score committed to",
+    "figures.files": "the computed files are what follows from the others",
+    "spot_check.chosen": "as many results are judged again as the promised seed chooses",
+    "previous.origin": "the older checkpoint is of this log",
+    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
+    # -- doubts
+    "doubt.time": "a leaf is cosigned in its month, within a day",
+    "doubt.before": "a run is cosigned as opened before it has a score",
+    "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
+    "doubt.withdrawn": "no task is withdrawn as broken that an opened run was served",
+    "doubt.share": "at most one task in twenty of a cohort is withdrawn",
+    "doubt.differed": "no result that was judged again came out otherwise",
+}
+
+def agree(rule, where, expected, found):
+    """Refuse a value that is not the expected one."""
+    if expected != found:
+        raise disagreement(rule, where, expected, found)
+
+def disagreement(rule, where, expected=None, found=None):
+    """Give the error of a broken rule."""
+    return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)
 
 # == State of the log after each leaf: what was promised, served and closed, and what may come next.
 
@@ -1316,622 +1436,220 @@ def introduced(origin, leaves, keys):
             known.append(new)
     return explanation
 
-# == Salted HMAC-SHA256 commitments: published now, opened later.
+# == Spot-check rule: which results are judged again, from a seed that nobody can use before the
+# last result is bound.
 
-SALT_SIZE = 32
-LABELS = frozenset(
-    {
-        "commit",
-        "provenance",
-        "run-open",
-        "result",
-        "transcript",
-        "totals",
-        "draw-seed",
-        "access-log",
-        "spot-check",
+LABEL = "spot-check"
+ONE_IN = 20
+
+def is_chosen(seed, root, run, task):
+    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
+    each."""
+    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
+    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
+
+# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the
+# four axes.
+
+RESULT = {
+    "run": "positive", "task": "task", "cohort": "cohort",
+    "category": "=single-tool,composition,recovery", "verdict": "=true,false,unknown",
+    "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
+    "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
+}
+
+TOTALS = {
+    "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
+    "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
+    "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
+}
+
+TRANSCRIPT = {  # the goal and the digest of the task as they were served, and every attempt
+    "goal": "string", "served": "hash",
+    "attempts": [{
+        "ended": "string", "answer": "string|null",
+        "calls": [{
+            "tool": "string", "arguments": "string", "result": "string", "error": "boolean",
+        }],
+    }],
+}
+
+_PLACES = 10_000
+
+def totals_of(run, cohort, results):
+    """Sum up the results of one run on one cohort."""
+    passed = [row for row in results if row["passed"]]
+    seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
+    calls = Counter()  # by max_steps, so that few fractions are added
+    for row in passed:
+        calls[row["max_steps"]] += row["calls"]
+    efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
+    sums = {name: sum(row[name] for row in results) for name in ("calls", "unlisted")}
+    return sums | {
+        "run": run,
+        "cohort": cohort,
+        "attempted": len(results),
+        "passed": len(passed),
+        "unknown": sum(row["verdict"] == "unknown" for row in results),
+        "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
+        "recovery_seen": len(seen),
+        "recovery_passed": sum(row["passed"] for row in seen),
     }
-)
 
-def commitment(label, payload, salt):
-    """Commit to `payload`; gives 32 bytes."""
-    if label not in LABELS:
-        raise Malformed(
-            f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}."
-        )
-    if len(salt) != SALT_SIZE:
-        raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
-    return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
-
-def opens(label, payload, salt, expected):
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never
-    does."""
-    return len(salt) == SALT_SIZE and hmac.compare_digest(
-        commitment(label, payload, salt), expected
-    )
-
-# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
-# (https://c2sp.org/tlog-policy).
-
-NONE = "none"
-MOST_LINES = 4096
-
-_TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
-
-_POLICY_LINES = (
-    "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
-    "`quorum NAME|none`, or begins with #"
-)
-
-@dataclass(frozen=True)
-class PolicyMember:
-    """A log or a witness that a policy names: its key and its URL."""
-
-    key: Verifier | Witness
-    url: str | None = None
-
-@dataclass(frozen=True)
-class Cosigned:
-    """A checkpoint that a policy accepts."""
-
-    checkpoint: Checkpoint
-    log: str
-    witnesses: dict[str, int]
-
-@dataclass
-class Policy:
-    """A parsed policy file."""
-
-    logs: list[PolicyMember] = field(default_factory=list)
-    witnesses: dict[str, PolicyMember] = field(default_factory=dict)
-    groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
-    quorum: str | None = None
-
-    @classmethod
-    def parse(cls, data):
-        """Read a policy file."""
-        return _Reader().read(data if isinstance(data, bytes) else data.encode())
-
-    def satisfied(self, cosigned):
-        """Tell whether these witnesses, by name, make the quorum."""
-        return self.quorum is None or self._witnessed(self.quorum, cosigned)
-
-    def verifiable(self):
-        """Give the witnesses whose cosignatures can be verified here, by name."""
-        named = {name: member.key for name, member in self.witnesses.items()}
-        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
-
-    def open(self, note):
-        """Verify a checkpoint against the policy."""
-        able = self.verifiable()
-        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
-        checkpoint = Checkpoint.parse(opened.text)
-        signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
-        log = next((vkey for vkey in signed if vkey in opened.verified), None)
-        if log is None:
-            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
-            known, found = [member.key.vkey for member in self.logs], list(opened.verified)
-            raise Broken(what, where="the signatures", expected=known, found=found)
-        timestamps = times(note, able.values())
-        seen = {n: timestamps[key.vkey] for n, key in able.items() if key.vkey in opened.verified}
-        if not self.satisfied(seen):
-            unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
-            by = ", ".join(seen) or "no witness of the policy"
-            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
-            quorum = {"quorum": self.quorum, "groups": self.groups}
-            where = "the cosignatures"
-            raise Broken(
-                what + lacks * bool(unread), where=where, expected=quorum, found=list(seen)
-            )
-        return Cosigned(checkpoint, log, seen)
-
-    def _witnessed(self, name, cosigned):
-        if name in self.witnesses:
-            return name in cosigned
-        least, members = self.groups[name]
-        return sum(self._witnessed(member, cosigned) for member in members) >= least
-
-class _Reader:
-    """Reads a policy file line by line."""
-
-    def __init__(self):
-        self._policy = Policy()
-        self._publics = set()
-        self._members = set()
-        self._quorum = None
-
-    def read(self, data):
-        *lines, rest = data.split(b"\n")
-        if rest or len(lines) > MOST_LINES:
-            raise Malformed(
-                f"a policy has at most {MOST_LINES} lines, each of which ends in a newline"
-            )
-        for number, line in enumerate(lines, 1):
-            try:
-                self._line(line)
-            except Malformed as error:
-                where = f"line {number} of the policy"
-                raise error.with_message(f"{where}: {error}", where) from error
-        if self._quorum is None:
-            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
-        self._policy.quorum = None if self._quorum == NONE else self._quorum
-        return self._policy
-
-    def _line(self, line):
-        if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
-            raise Malformed("it has a control character")
-        text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
-        match [part for part in text.split(" ") if part]:
-            case ["log", vkey, *url] if len(url) <= 1:
-                self._policy.logs.append(self._named(Verifier.parse(vkey), url))
-            case ["witness", name, vkey, *url] if len(url) <= 1:
-                self._new(name)
-                self._policy.witnesses[name] = self._named(Witness.parse(vkey), url)
-            case ["group", name, least, _, *_] as parts:
-                self._group(name, least, parts[3:])
-            case ["quorum", name]:
-                if self._quorum is not None:
-                    raise Malformed("there is a quorum already")
-                self._require_known(name if name != NONE else None)
-                self._quorum = name
-            case [word, *_] if not word.startswith("#"):
-                raise Malformed(_POLICY_LINES)
-
-    def _group(self, name, least, members):
-        self._new(name)
-        for member in members:
-            self._require_known(member)
-            if member in self._members:
-                raise Malformed(f"{member[:40]!r} is a member already, and counts once")
-            self._members.add(member)
-        words = {"any": "1", "all": str(len(members))}
-        count = words.get(least, least)
-        if count not in map(str, range(1, len(members) + 1)):
-            raise Malformed(
-                f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {len(members)}"
-            )
-        self._policy.groups[name] = (int(count), tuple(members))
-
-    def _require_known(self, name):
-        if name is not None and name not in {*self._policy.witnesses, *self._policy.groups}:
-            raise Malformed(f"no line before defines {name[:40]!r}")
-
-    def _new(self, name):
-        if name in {NONE, *self._policy.witnesses, *self._policy.groups}:
-            raise Malformed(f"{name[:40]!r} is taken")
-
-    def _named(self, key, url):
-        if key.public in self._publics:
-            raise Malformed(f"the public key of {key.name} stands in the policy already")
-        self._publics.add(key.public)
-        return PolicyMember(key, *url)
-
-# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
-# cosignature).
-
-COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
-
-KEY_BYTES = {COSIGNER_ED25519: 32, MLDSA44: 1312}
-SIGNATURE_BYTES = {COSIGNER_ED25519: 64, MLDSA44: 2420}
-TIME_BYTES = 8
-LATEST = 2**63 - 1
-_LABEL = b"subtree/v1\n\0"
-_LONGEST_NAME = 255
-
-@dataclass(frozen=True)
-class Witness:
-    """A witness's public key with its name."""
-
-    name: str
-    kind: bytes
-    public: bytes
-
-    def __post_init__(self):
-        require_name(self.name)
-        if len(self.public) != KEY_BYTES.get(self.kind):
-            what = "is of 32 bytes and type 0x04 (Ed25519), or of 1,312 and type 0x06 (ML-DSA-44)"
-            raise Malformed(f"the key of a witness {what}; that of {self.name} is neither")
-        if self.kind == COSIGNER_ED25519 and (why := key_fault(self.public)):
-            raise Malformed(f"the public key of witness {self.name} {why}")
-
-    @classmethod
-    def parse(cls, vkey):
-        """Read a verifier key."""
-        return cls(*read_vkey(vkey))
-
-    @property
-    def key_id(self):
-        """The four bytes that stand before its signatures."""
-        return key_id(self.name, self.kind, self.public)
-
-    @property
-    def vkey(self):
-        """The key as text."""
-        return write_vkey(self.name, self.kind, self.public)
-
-    def accepts(self, text, signature):
-        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
-        seconds, signed = time_of(signature), signature[TIME_BYTES:]
-        if len(signed) != SIGNATURE_BYTES[self.kind] or seconds > LATEST:
-            return False
-        try:
-            message = _message(self.name, self.kind, text, seconds)
-            if self.kind == MLDSA44:
-                MLDSA44PublicKey.from_public_bytes(self.public).verify(signed, message)
-            elif not verifies(self.public, signed, message):
-                return False
-        except (InvalidSignature, ValueError, Malformed):
-            return False
-        if seconds == 0:
-            what = (
-                f"the cosignature by {self.name} has the time 0, so it does not say that this was "
-                "the largest tree that the witness had seen; ask the witness for one with a time"
-            )
-            where = f"the time of the cosignature by {self.name}"
-            raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)
-        return True
-
-def verifiable(key):
-    """Whether a cosignature can be verified here: without the package `cryptography` one of ML-
-    DSA-44 cannot."""
-    return key.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
-
-def time_of(signature):
-    """Give the POSIX time, in seconds, of a cosignature."""
-    return int.from_bytes(signature[:TIME_BYTES], "big")
-
-def times(note, witnesses):
-    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing is
-    verified here."""
-    known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
-    lines = map(read_line, take_apart(note)[1])
+def figures(totals):
+    """Give the four axes as decimals with four places, None where nothing can be divided."""
     return {
-        known[name, identity]: time_of(signed)
-        for name, identity, signed in lines
-        if (name, identity) in known
+        "success_rate": _rate(totals["passed"], totals["attempted"]),
+        "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
+        "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
+        "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
     }
 
-def _message(name, kind, text, seconds):
-    if kind == COSIGNER_ED25519:
-        return f"cosignature/v1\ntime {seconds}\n".encode() + text
-    head = Checkpoint.parse(text.decode())
-    named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
-    return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
+def _rate(part, whole):
+    """Divide, rounded to four places, a half to the even digit."""
+    if not whole:
+        return None
+    scaled = round(Fraction(part) / whole * _PLACES)
+    return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
 
-def _vector(text):
-    """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
-    data = text.encode()
-    if not 0 < len(data) <= _LONGEST_NAME:
-        raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
-    return bytes([len(data)]) + data
+# == Contents of a release: its files, the form of their lines, and the files that follow from
+# others.
 
-# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
-# checkpoint@v1.0.0).
+FORMAT = "urn:quarterturn:bundle:v1"
+ATTESTED = "urn:quarterturn:tasks:v1"
+LOG = "log"
+MANIFEST = "manifest.json"
 
-_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_MAX_SIZE = 2**63 - 1
-_LINES = 3
+README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
-    lines."""
+RUNS, RESULTS = "runs.jsonl", "results.jsonl"
 
-    origin: str
-    size: int
-    root: bytes
-    extensions: tuple[str, ...] = ()
+AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
 
-    @classmethod
-    def parse(cls, text):
-        """Read a note's text."""
-        lines = text.split("\n")
-        if len(lines) <= _LINES or lines.pop() or not all(lines):
-            what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
-            raise Malformed(what, where="the lines of the checkpoint")
-        if not _DECIMAL.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
-            raise Malformed(what, where="line 2 of the checkpoint")
-        root, where = (
-            decode_base64(lines[2], "line 3 of the checkpoint"),
-            "line 3 of the checkpoint",
-        )
-        if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
-            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
-            raise Malformed(what, where=where, found=root)
-        return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
+WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
 
-    def format(self):
-        """Write the note's text."""
-        lines = [
-            self.origin,
-            str(self.size),
-            base64.b64encode(self.root).decode(),
-            *self.extensions,
-        ]
-        return "\n".join(lines) + "\n"
+EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
 
-def open_checkpoint(note, verifiers):
-    """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
-    opened = open_note(note, verifiers)
-    checkpoint = Checkpoint.parse(opened.text)
-    names = [vkey.partition("+")[0] for vkey in opened.verified]
-    if checkpoint.origin not in names:
-        what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
-        where = "line 1 of the checkpoint"
-        raise Broken(what, where=where, expected=names, found=checkpoint.origin)
-    return checkpoint, opened
+ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
+_FILE = {"bytes": "natural", "sha256": "hash"}
+TASK = {  # of a task's document, which is described in SPEC.md
+    "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
+    "difficulty": "=easy,medium,hard", "max_steps": "positive",
+}
 
-# == Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
+OPENING = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
+FORMS = {  # of the lines of each file
+    MANIFEST: {
+        "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
+        "canary": "guid", "first": "natural",
+        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in SOMETIMES)), _FILE),
+    },
+    TASKS: "object",
+    WITHDRAWN: "object",
+    OPENINGS: {
+        "id": "task", "salt": "hash", "commitment": "hash", "commit": "natural",
+        "provenance": "object|null", "provenance_salt": "hash|null", "canary": "guid",
+        "variant_key?": "hash",
+    },
+    RUNS: {
+        "run": "positive", "open": "natural", "close": "natural",
+        "opening": OPENING,
+        "salt": "hash", "totals": [TOTALS, None], "totals_salt": "hash|null",
+    },
+    RESULTS: {
+        "run": "positive", "position": "natural", "result": RESULT, "salt": "hash",
+        "proof": ["hash"],
+    },
+    BROKEN: {
+        "task": "task", "solution": "=reference,mutant",
+        "calls": [{"tool": "text", "arguments": "object"}],
+        "answer": "text|null", "state": "object", "verdict": "boolean",
+    },
+    EVIDENCE: {
+        "finding": "positive", "kind": "=leak,copy,family,task,exposure,unknown,unclear,verdict",
+        "task": "task", "run": "positive", "opening": OPENING, "opening_salt": "hash",
+        "position": "natural", "result": RESULT, "salt": "hash", "proof": ["hash"],
+        "transcript": TRANSCRIPT, "transcript_salt": "hash",
+        "variant_key?": "hash", "recipients?": [{"submitter": "text", "month": "month"}],
+    },
+}
 
-LOG_ED25519 = b"\x01"
-ID_BYTES = 4
-MAX_NOTE = 1 << 20
-MAX_SIGNATURES = 100
-_DASH = "\u2014 "
-_FIRST_PRINTABLE = 0x20
+def attestation(month, cohort, tasks):
+    """Make `attestation.json`: an in-toto Statement about the tasks, each with its sha256."""
+    subject = [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks]
+    predicate = {"month": month, "cohort": cohort}
+    document = {"_type": TYPE, "subject": subject, "predicateType": ATTESTED}
+    return canonical({**document, "predicate": predicate})
 
-@dataclass(frozen=True)
-class Verifier:
-    """A public key with its name: what a caller trusts."""
+def aggregate(month, cohort, runs):
+    """Make `aggregate.json`: totals and figures of each scored run on the retired cohort."""
+    rows = [
+        {name: opening[name] for name in ("submitter", "attempt")}
+        | {"run": totals["run"], "totals": totals, "figures": figures(totals)}
+        for opening, totals in runs
+    ]
+    return canonical({"month": month, "cohort": cohort, "runs": rows})
 
-    name: str
-    public: bytes
+def readme(manifest):
+    """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
+    names = {*manifest["files"], MANIFEST, "log/"}
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
+    hint = PAGE_HINT if PAGE in manifest["files"] else ""
+    return README_TEXT.format(**manifest, rows=rows, hint=hint).encode()
 
-    def __post_init__(self):
-        require_name(self.name)
-        if why := key_fault(self.public):
-            raise Malformed(
-                f"the public key of {self.name} {why}", where=f"the public key of {self.name}"
-            )
+README_ROWS = (
+    (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
+    (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
+    (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
+    (EVIDENCE, "results that findings rest on, opened with their transcripts"),
+    (OPENINGS, "for each task its salt, its commitment and the index of its `commit` leaf"),
+    (RUNS, "every run that was served the cohort: pseudonym, attempt, and its totals"),
+    (RESULTS, "every result, with its salt and its inclusion proof in the run's results root"),
+    (AGGREGATE, "the figures, as they follow from the results"),
+    (ATTESTATION, "an in-toto statement of (task id, sha256)"),
+    (PAGE, "a page that checks this folder in a browser, from a disk and without a network"),
+    (MANIFEST, "the digest of each of these files; its own is in the log's `retire` leaf"),
+    ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
+)
 
-    @classmethod
-    def parse(cls, vkey):
-        """Read a verifier key `<name>+<key id in hex>+<base64(0x01 || public key)>`."""
-        name, kind, public = read_vkey(vkey)
-        if kind != LOG_ED25519:
-            raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
-        return cls(name, public)
+PAGE_HINT = """\
+Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
+it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
 
-    @property
-    def key_id(self):
-        """The four bytes that stand before its signatures."""
-        return key_id(self.name, LOG_ED25519, self.public)
+"""
 
-    @property
-    def vkey(self):
-        """The key as text, to be handed to others."""
-        return write_vkey(self.name, LOG_ED25519, self.public)
+README_TEXT = """\
+# Historical-{month}
 
-    def accepts(self, text, signature):
-        """Tell whether `signature` is this key's over `text`."""
-        return verifies(self.public, signature, text)
+The tasks of {cohort}, which were private until {month} and count no more. Each was committed to in
+the public log `{origin}` before the first run that used it; this folder opens those commitments.
 
-@dataclass(frozen=True)
-class Note:
-    """A note that was opened."""
+Benchmark data must not be in training corpora. Canary GUID of this release: {canary}
 
-    text: str
-    verified: tuple[str, ...]
-    ignored: tuple[str, ...]
+| file | what it holds |
+|---|---|
+{rows}
+Check it offline, with the log's key from somewhere else than this folder:
 
-def open_note(note, keys):
-    """Verify a note."""
-    text, lines = take_apart(note)
-    by_id = {(key.name, key.key_id): key for key in keys}
-    verified = []
-    ignored = []
-    for name, identity, signature in map(read_line, lines):
-        key, where = by_id.get((name, identity)), f"the signature by {name}"
-        if key is None:
-            ignored.append(name)
-        elif key.accepts(text.encode(), signature):
-            verified.append(key.vkey)
-        else:
-            what = f"{where}+{identity.hex()} does not verify over the text of the note"
-            expected = {"key": key.vkey, "text": text}
-            raise Broken(what, where=where, expected=expected, found={"signature": signature})
-    if not verified:
-        signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
-        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
-        known = [key.vkey for key in keys]
-        raise Broken(what, where="the signatures", expected=known, found=signers)
-    return Note(text, tuple(verified), tuple(ignored))
+    quarterturn audit Historical-{month} --key log.vkey
 
-def key_id(name, kind, public):
-    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
-    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
+{hint}Open a commitment without any code of ours (line 1 of the two files, without its end):
 
-def write_vkey(name, kind, public):
-    """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
-    return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
-
-def read_vkey(vkey):
-    """Read a verifier key as (name, type, public key)."""
-    name, _, rest = vkey.strip().partition("+")
-    stated, _, encoded = rest.partition("+")
-    if not (name and stated and encoded):
-        raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
-    data = decode_base64(encoded, "the verifier key")
-    require_name(name)
-    computed = key_id(name, data[:1], data[1:]).hex()
-    if computed != stated:
-        what = f"the verifier key of {name} says id {stated[:16]}, its key has id {computed}"
-        where = f"the id of the verifier key of {name}"
-        raise Malformed(what, where=where, expected=computed, found=stated)
-    return name, data[:1], data[1:]
-
-def decode_base64(text, what):
-    """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
-    try:
-        data = base64.b64decode(text.encode("ascii"), validate=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
-        raise Malformed(f"{what} is not base64", where=what) from error
-    if base64.b64encode(data).decode() != text:
-        raise Malformed(f"{what} is not canonical base64", where=what)
-    return data
-
-def take_apart(note):
-    """Split a note into its text and its signature lines, without verifying anything."""
-    try:
-        decoded = note if isinstance(note, str) else note.decode()
-        size = len(decoded.encode())
-    except UnicodeError as error:
-        raise Malformed("a note is UTF-8; this one is not") from error
-    if size > MAX_NOTE:
-        raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
-    text, separator, signatures = decoded.rpartition("\n\n")
-    if not separator or not signatures.endswith("\n"):
-        raise Malformed("a signed note is a text, an empty line, and lines that end in a newline")
-    _require_text(text + "\n")
-    lines = signatures[:-1].split("\n")
-    if len(lines) > MAX_SIGNATURES:
-        raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
-    return text + "\n", lines
-
-def read_line(line):
-    """Read a signature line, without its newline, as (name, key id, signature)."""
-    name, space, encoded = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH) or not space:
-        raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
-    require_name(name)
-    data = decode_base64(encoded, "a signature in the note")
-    if len(data) <= ID_BYTES:
-        raise Malformed("a signature in the note is too short")
-    return name, data[:ID_BYTES], data[ID_BYTES:]
-
-def require_name(name):
-    """Refuse what cannot stand as a key's name."""
-    if (
-        not name
-        or "+" in name
-        or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name)
-    ):
-        raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise Malformed("a key's name is UTF-8; this one is not")
-
-def _require_text(text):
-    if not text.endswith("\n") or any(
-        ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text
-    ):
-        raise Malformed("a note's text ends in a newline and has no other control characters")
-
-# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for
-# it, and for browsers.
-
-POINT_BYTES = 32
-_P = 2**255 - 19
-_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-_SMALL_ORDER = frozenset(
-    {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}
-)  # y of the points of order 1, 2, 4, 8 and 8
-
-def key_fault(point):
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is
-    wrong with them."""
-    y = int.from_bytes(point, "little") & ((1 << 255) - 1)
-    if len(point) != POINT_BYTES:
-        return f"has {len(point)} bytes; an Ed25519 public key has {POINT_BYTES}"
-    if y >= _P:
-        return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
-    if y in _SMALL_ORDER:
-        return "is a point of small order, under which everybody can sign"
-    return None
-
-def verifies(public, signature, message):
-    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
-    if key_fault(public) or key_fault(signature[:POINT_BYTES]):
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single
-# file.
-
-try:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
-except ImportError:
-    MLDSA44PublicKey = None
-
-    class InvalidSignature(Exception):
-        """The signature is not this key's over this message."""
-
-P = 2**255 - 19
-L = 2**252 + 27742317777372353535851937790883648493
-D = -121665 * pow(121666, -1, P) % P
-_ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
-
-_BITS, _SIZE, _SIGNATURE = 255, 32, 64
-
-class Ed25519PublicKey:
-    """A public key, with the two methods of `cryptography`'s that verifying needs."""
-
-    def __init__(self, data):
-        self._data, self._point = data, _decoded(data)
-
-    @classmethod
-    def from_public_bytes(cls, data):
-        """Read 32 bytes."""
-        return cls(data)
-
-    def verify(self, signature, message):
-        """Verify a signature."""
-        scalar = int.from_bytes(signature[_SIZE:], "little")
-        if len(signature) != _SIGNATURE or scalar >= L:
-            raise InvalidSignature
-        hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
-        x, y, z, t = self._point
-        negative = (-x % P, y, z, -t % P)
-        point = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
-        if _encoded(point) != signature[:_SIZE]:
-            raise InvalidSignature
-
-def _sum(a, b):
-    """Add two points (RFC 8032, section 5.1.4)."""
-    left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
-    both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
-    e, f, g, h = right - left, twice - both, twice + both, right + left
-    return e * f % P, g * h % P, f * g % P, e * h % P
-
-def _times(scalar, point):
-    product = (0, 1, 1, 0)
-    while scalar:
-        if scalar & 1:
-            product = _sum(product, point)
-        point, scalar = _sum(point, point), scalar >> 1
-    return product
-
-def _encoded(point):
-    inverse = pow(point[2], -1, P)
-    x, y = point[0] * inverse % P, point[1] * inverse % P
-    return (y | (x & 1) << _BITS).to_bytes(_SIZE, "little")
-
-def _decoded(data):
-    """Decode a point (RFC 8032, section 5.1.3)."""
-    number = int.from_bytes(data, "little")
-    y, odd = number & ((1 << _BITS) - 1), number >> _BITS
-    if len(data) != _SIZE or y >= P:
-        raise ValueError("an Ed25519 public key is 32 bytes of a point")
-    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
-    x = pow(square, (P + 3) // 8, P)
-    if (x * x - square) % P:
-        x = x * _ROOT % P
-    if (x * x - square) % P or (x == 0 and odd):
-        raise ValueError("these 32 bytes are no point of the curve")
-    x = P - x if x & 1 != odd else x
-    return x, y, 1, x * y % P
-
-BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
+    {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
+        openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
+"""
 
 # == Reader of a release folder from an untrusted source.
 
 MAX_LINE = 1 << 20
+CAPS = {  # bytes, by the beginning of the name; the first that fits counts
+    f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
+    f"{LOG}/tile/": 256 * 32,
+    f"{LOG}/": 1 << 20,
+    MANIFEST: MAX_LINE,
+    "": 1 << 30,
+}
 
 @dataclass(frozen=True)
 class Bundle:
@@ -2020,207 +1738,6 @@ def _read(path, name):
         return path.read_bytes()
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-# == Rules of the log and of a release: each in one sentence, under the name by which a report gives
-# it.
-
-RULES = {
-    # -- statements, each with those before it
-    "statement.subject": "the subject of a statement says what its predicate says",
-    "commit.once": "a task is committed to once",
-    "commit.digest": "two tasks have two commitments",
-    "commit.spec": "a task is of a version of the specification that this program knows",
-    "set.previous": "a set names the index of the set before it, and the first one names none",
-    "set.month": "sets are of consecutive months, one for each",
-    "set.plan": "as many cohorts are live as planned, and retire at equal distances, from now on",
-    "set.plan.same": "the plan of a set is that of the set before it",
-    "set.counts": "a set counts its tasks: of each cohort, in all, and as unseen and seen",
-    "set.cohort": "a cohort is named after the month in which it retires",
-    "set.live": "a set repeats each live cohort with its tasks in their order",
-    "set.tasks": "a cohort that is new in a set has new tasks, committed to before it, each once",
-    "set.share": "all cohorts of a set have the same number of tasks, within one",
-    "set.root": "the root of a cohort, and of a set, is over the commitments of its tasks",
-    "set.reserve": "a reserve names tasks committed to and never served, each once, in order",
-    "set.servers": "a set names the digest of each server of its live tasks and of its reserve",
-    "set.public": "a set says whether a live task is of a public grammar, as their commits say",
-    "set.seeds": "a set commits to seeds of its own",
-    "set.access_log": "the access log of a set has no fewer entries than that of the set before",
-    "run.set": "nothing is opened, withdrawn or retired before the first set",
-    "run.once": "a run is opened once",
-    "run.number": "runs are numbered in the order in which they are opened",
-    "run.month": "a run and a withdrawal are of the last set's month, before its retirement",
-    "run.root": "a run names the root of the last set",
-    "run.track": "a run in the log is of a track of the log",
-    "run.cohorts": "a run is served all live cohorts; of the endpoint track, the next to retire",
-    "run.checkpoint": "a run names a checkpoint after its set and before itself",
-    "run.judge": "a run names the judge of its set, if it is judged",
-    "close.run": "a run that is closed was opened before, and is closed once",
-    "close.same": "a run is closed in the month and on the track on which it was opened",
-    "score.count": "a score counts one result for each task that its run was served",
-    "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
-    "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
-    "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
-    "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
-    "retire.tasks": "a cohort retires with the tasks that it has, in their order",
-    "retire.runs": "every run is closed before a cohort retires",
-    "retire.spot_check": "the spot check that the set promised is opened with the month, no other",
-    "retire.counts": "of a spot check, differed <= judged <= chosen",
-    "retire.draw_seeds": "a draw seed is opened once, when the last task drawn from it leaves",
-    "key.names": "a change of the key is of this log, and names where it stands",
-    "key.order": "the log is handed over from its present key to a new one",
-    "key.signatures": "both keys sign the change of the key",
-    # -- the release
-    "file.listed": "a release has the files of its manifest and of its log, and no others",
-    "file.digest": "each file has the size and the digest that the manifest lists",
-    "head.origin": "the manifest and the checkpoints are of one log",
-    "head.key": "a checkpoint is signed by the key that the log had at its size",
-    "log.whole": "a release carries the log from its first leaf on",
-    "log.tiles": "the hashes of the tiles are those of the leaves",
-    "log.root": "the leaves give the root that was signed",
-    "checkpoint.named": "a release carries each checkpoint that a run names",
-    "checkpoint.root": "a checkpoint has the root of the leaves at its size",
-    "retirement.one": "the log retires this cohort, in this month, with this manifest",
-    "task.lines": "the files open each task that the log names, in its order, and no other",
-    "task.bytes": "a task has the digest that its retirement states",
-    "task.commitment": "a task and its salt open the commitment that was logged",
-    "task.provenance": "a provenance and its salt open the commitment that was logged, if opened",
-    "task.variant": "a variant key is the one whose digest stands in the task",
-    "task.canary": "an opening bears the canary of its release",
-    "task.reserve": "a task stood in the reserve of its stratum only",
-    "task.refill": "a withdrawn task is replaced from its stratum, unless nothing was left there",
-    "task.broken": "what is withdrawn as broken is shown: a reference fails, or a mutant passes",
-    "opened.runs": "the runs that were served the cohort are opened, and no others",
-    "opened.leaves": "an opened run names its own leaves",
-    "opened.commitment": "what is opened of a run opens the commitment that was logged",
-    "opened.totals": "a run opens totals if and only if it has a score",
-    "opened.attempt": "the runs of a submitter in a month are numbered in their order",
-    "result.lines": "a run opens one result for each task of the cohort, by their commitments",
-    "result.of": "a result is of its run, this cohort, and its task's category and steps",
-    "result.passed": "a result that is passed has the verdict true, and at most max_steps calls",
-    "result.calls": "unlisted calls are calls",
-    "result.bound": "a result and its salt are bound under the root of the score",
-    "result.totals": "the results add up to the totals that the score committed to",
-    "figures.files": "the computed files are what follows from the others",
-    "spot_check.chosen": "as many results are judged again as the promised seed chooses",
-    "previous.origin": "the older checkpoint is of this log",
-    "previous.size": "the older checkpoint is not newer than the release: take a newer release",
-    # -- doubts
-    "doubt.time": "a leaf is cosigned in its month, within a day",
-    "doubt.before": "a run is cosigned as opened before it has a score",
-    "doubt.clock": "cosignatures of larger trees are no older; between witnesses, by five minutes",
-    "doubt.withdrawn": "no task is withdrawn as broken that an opened run was served",
-    "doubt.share": "at most one task in twenty of a cohort is withdrawn",
-    "doubt.differed": "no result that was judged again came out otherwise",
-}
-
-def agree(rule, where, expected, found):
-    """Refuse a value that is not the expected one."""
-    if expected != found:
-        raise disagreement(rule, where, expected, found)
-
-def disagreement(rule, where, expected=None, found=None):
-    """Give the error of a broken rule."""
-    return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)
-
-# == Contents of a release: its files, the form of their lines, and the files that follow from
-# others.
-
-FORMAT = "urn:quarterturn:bundle:v1"
-ATTESTED = "urn:quarterturn:tasks:v1"
-LOG = "log"
-MANIFEST = "manifest.json"
-CAPS = {  # bytes, by the beginning of the name; the first that fits counts
-    f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
-    f"{LOG}/tile/": 256 * 32,
-    f"{LOG}/": 1 << 20,
-    MANIFEST: MAX_LINE,
-    "": 1 << 30,
-}
-
-README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
-
-RUNS, RESULTS = "runs.jsonl", "results.jsonl"
-
-AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
-
-WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
-
-EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
-
-ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
-SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
-_FILE = {"bytes": "natural", "sha256": "hash"}
-TASK = {  # of a task's document, which is described in SPEC.md
-    "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
-    "difficulty": "=easy,medium,hard", "max_steps": "positive",
-}
-
-OPENING = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
-
-def attestation(month, cohort, tasks):
-    """Make `attestation.json`: an in-toto Statement about the tasks, each with its sha256."""
-    subject = [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks]
-    predicate = {"month": month, "cohort": cohort}
-    document = {"_type": TYPE, "subject": subject, "predicateType": ATTESTED}
-    return canonical({**document, "predicate": predicate})
-
-def aggregate(month, cohort, runs):
-    """Make `aggregate.json`: totals and figures of each scored run on the retired cohort."""
-    rows = [
-        {name: opening[name] for name in ("submitter", "attempt")}
-        | {"run": totals["run"], "totals": totals, "figures": figures(totals)}
-        for opening, totals in runs
-    ]
-    return canonical({"month": month, "cohort": cohort, "runs": rows})
-
-def readme(manifest):
-    """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
-    names = {*manifest["files"], MANIFEST, "log/"}
-    rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
-    hint = PAGE_HINT if PAGE in manifest["files"] else ""
-    return README_TEXT.format(**manifest, rows=rows, hint=hint).encode()
-
-README_ROWS = (
-    (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
-    (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
-    (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
-    (EVIDENCE, "results that findings rest on, opened with their transcripts"),
-    (OPENINGS, "for each task its salt, its commitment and the index of its `commit` leaf"),
-    (RUNS, "every run that was served the cohort: pseudonym, attempt, and its totals"),
-    (RESULTS, "every result, with its salt and its inclusion proof in the run's results root"),
-    (AGGREGATE, "the figures, as they follow from the results"),
-    (ATTESTATION, "an in-toto statement of (task id, sha256)"),
-    (PAGE, "a page that checks this folder in a browser, from a disk and without a network"),
-    (MANIFEST, "the digest of each of these files; its own is in the log's `retire` leaf"),
-    ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
-)
-
-PAGE_HINT = """\
-Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
-it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
-
-"""
-
-README_TEXT = """\
-# Historical-{month}
-
-The tasks of {cohort}, which were private until {month} and count no more. Each was committed to in
-the public log `{origin}` before the first run that used it; this folder opens those commitments.
-
-Benchmark data must not be in training corpora. Canary GUID of this release: {canary}
-
-| file | what it holds |
-|---|---|
-{rows}
-Check it offline, with the log's key from somewhere else than this folder:
-
-    quarterturn audit Historical-{month} --key log.vkey
-
-{hint}Open a commitment without any code of ours (line 1 of the two files, without its end):
-
-    {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
-        openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
-"""
 
 # == Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their
 # parser.
@@ -2347,189 +1864,87 @@ def statement_form(kind):
         "predicate": predicate,
     }
 
-# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the
-# four axes.
+# == Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
 
-RESULT = {
-    "run": "positive", "task": "task", "cohort": "cohort",
-    "category": "=single-tool,composition,recovery", "verdict": "=true,false,unknown",
-    "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
-    "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
+TEXT_LIMIT = 1024  # characters
+PATTERNS = {
+    "hash": ("[0-9a-f]{64}", "64 lower-case hexadecimal digits"),
+    "month": (r"[0-9]{4}-(0[1-9]|1[0-2])", "a month, YYYY-MM"),
+    "cohort": (r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort, cohort-YYYY-MM"),
+    "task": (r"t-[a-z2-7]{16}", "a task's id, t- and 16 letters or digits of base 32"),
+    "run": (r"run/[1-9][0-9]*", "run/ and a number"),
+    "set": (r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
+    "release": (r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
+    "guid": (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case"),
+    "version": (r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", "a version such as 1.0.0"),
+    "fraction": (r"(0|[1-9][0-9]{0,499})/[1-9][0-9]{0,499}", "a fraction such as 7/12"),
+    "stratum": (r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum, server/category/difficulty"),
+    "server": (r"[a-z0-9-]{1,64}", "a server's name"),
+    "lifetime": (r"P[1-9][0-9]{0,2}[WMY]", "a duration in weeks, months or years such as P4M"),
+    "word": (r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens"),
+    "tag": (r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
+    "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
+    "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
 
-TOTALS = {
-    "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
-    "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
-    "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
+BASIC = {
+    "text": (
+        lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
+        f"text of 1 to {TEXT_LIMIT} characters",
+    ),
+    "string": (lambda value: isinstance(value, str), "text"),
+    "boolean": (lambda value: isinstance(value, bool), "true or false"),
+    "natural": (lambda value: type(value) is int and value >= 0, "a whole number, zero or more"),
+    "positive": (lambda value: type(value) is int and value >= 1, "a whole number, one or more"),
+    "object": (lambda value: isinstance(value, dict), "an object"),
 }
 
-TRANSCRIPT = {  # the goal and the digest of the task as they were served, and every attempt
-    "goal": "string", "served": "hash",
-    "attempts": [{
-        "ended": "string", "answer": "string|null",
-        "calls": [{
-            "tool": "string", "arguments": "string", "result": "string", "error": "boolean",
-        }],
-    }],
-}
+_COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
 
-FORMS = {  # of the lines of each file
-    MANIFEST: {
-        "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
-        "canary": "guid", "first": "natural",
-        "files": dict.fromkeys((*ALWAYS, *(f"{name}?" for name in SOMETIMES)), _FILE),
-    },
-    TASKS: "object",
-    WITHDRAWN: "object",
-    OPENINGS: {
-        "id": "task", "salt": "hash", "commitment": "hash", "commit": "natural",
-        "provenance": "object|null", "provenance_salt": "hash|null", "canary": "guid",
-        "variant_key?": "hash",
-    },
-    RUNS: {
-        "run": "positive", "open": "natural", "close": "natural",
-        "opening": OPENING,
-        "salt": "hash", "totals": [TOTALS, None], "totals_salt": "hash|null",
-    },
-    RESULTS: {
-        "run": "positive", "position": "natural", "result": RESULT, "salt": "hash",
-        "proof": ["hash"],
-    },
-    BROKEN: {
-        "task": "task", "solution": "=reference,mutant",
-        "calls": [{"tool": "text", "arguments": "object"}],
-        "answer": "text|null", "state": "object", "verdict": "boolean",
-    },
-    EVIDENCE: {
-        "finding": "positive", "kind": "=leak,copy,family,task,exposure,unknown,unclear,verdict",
-        "task": "task", "run": "positive", "opening": OPENING, "opening_salt": "hash",
-        "position": "natural", "result": RESULT, "salt": "hash", "proof": ["hash"],
-        "transcript": TRANSCRIPT, "transcript_salt": "hash",
-        "variant_key?": "hash", "recipients?": [{"submitter": "text", "month": "month"}],
-    },
-}
+def require_form(form, value, path):
+    """Refuse a value that has not a form."""
+    if isinstance(form, str):
+        if why := _fault(form, value):
+            raise Malformed(f"{path} must be {why}", where=path)
+    elif isinstance(form, list) and form[1:]:
+        if value is not None:
+            require_form(form[0], value, path)
+    elif isinstance(form, list):
+        if not isinstance(value, list):
+            raise Malformed(f"{path} must be a list", where=path)
+        for index, item in enumerate(value):
+            require_form(form[0], item, f"{path}[{index}]")
+    elif not isinstance(value, dict):
+        raise Malformed(f"{path} must be an object", where=path)
+    else:
+        _require_members(form, value, path)
 
-_PLACES = 10_000
+def _fault(form, value):
+    """Say what a value must be where it is not; nothing where it is."""
+    name, _, null = form.partition("|")
+    if null and value is None:
+        return ""
+    if name[0] == "=":
+        words = name[1:].split(",")
+        return "" if isinstance(value, str) and value in words else f"one of {', '.join(words)}"
+    if name in BASIC:
+        return "" if BASIC[name][0](value) else BASIC[name][1]
+    matches = isinstance(value, str) and _COMPILED[name].fullmatch(value)
+    return "" if matches else PATTERNS[name][1]
 
-def totals_of(run, cohort, results):
-    """Sum up the results of one run on one cohort."""
-    passed = [row for row in results if row["passed"]]
-    seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
-    calls = Counter()  # by max_steps, so that few fractions are added
-    for row in passed:
-        calls[row["max_steps"]] += row["calls"]
-    efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
-    sums = {name: sum(row[name] for row in results) for name in ("calls", "unlisted")}
-    return sums | {
-        "run": run,
-        "cohort": cohort,
-        "attempted": len(results),
-        "passed": len(passed),
-        "unknown": sum(row["verdict"] == "unknown" for row in results),
-        "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-        "recovery_seen": len(seen),
-        "recovery_passed": sum(row["passed"] for row in seen),
-    }
-
-def figures(totals):
-    """Give the four axes as decimals with four places, None where nothing can be divided."""
-    return {
-        "success_rate": _rate(totals["passed"], totals["attempted"]),
-        "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
-        "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
-        "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
-    }
-
-def _rate(part, whole):
-    """Divide, rounded to four places, a half to the even digit."""
-    if not whole:
-        return None
-    scaled = round(Fraction(part) / whole * _PLACES)
-    return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
-
-# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
-# proofs.
-
-HASH_BYTES = 32
-EMPTY_ROOT = sha256().digest()
-
-def leaf_hash(leaf):
-    """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
-    return sha256(b"\0" + leaf).digest()
-
-def node_hash(left, right):
-    """Hash two subtrees into their parent (0x01 before a pair)."""
-    return sha256(b"\1" + left + right).digest()
-
-def level_up(hashes):
-    """Hash neighbours in pairs; an odd one at the end is left out."""
-    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
-
-def root(hashes):
-    """Give the root over leaf hashes; over none, the hash of nothing."""
-    return root_over(peaks_of(hashes))
-
-def root_over(peaks):
-    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
-    tree = None
-    for peak in peaks:
-        tree = node_hash(peak, tree) if tree else peak
-    return tree or EMPTY_ROOT
-
-def peaks_of(hashes):
-    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
-    row = list(hashes)
-    while row:
-        if len(row) % 2:
-            yield row[-1]
-        row = level_up(row)
-
-def verify_inclusion(leaf, index, size, proof, expected):
-    """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2)."""
-    _require_hashes([leaf, expected, *proof])
-    inner = (index ^ (size - 1)).bit_length()
-    length = inner + (index >> inner).bit_count()
-    where = f"the inclusion proof of leaf {index} of {size}"
-    if not 0 <= index < size or len(proof) != length:
-        what = (
-            f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
-        )
-        raise Broken(
-            what, where=f"{where}: the number of hashes", expected=length, found=len(proof)
-        )
-    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
-    if computed != expected:
-        what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
-        raise Broken(what, where=where, expected=expected, found=computed)
-
-def set_root(commitments):
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
-    tasks'."""
-    ordered = sorted(commitments)
-    if any(len(item) != HASH_BYTES for item in ordered):
-        raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
-    if len(set(ordered)) != len(ordered):
-        raise Malformed("the same commitment stands twice in one set")
-    return root([leaf_hash(item) for item in ordered])
-
-def _chain_inner(seed, proof, index):
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
-        index >>= 1
-    return seed
-
-def _chain_border(seed, proof):
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed).digest()
-    return seed
-
-def _require_hashes(hashes):
-    if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what, where = (
-            f"a hash in a proof has exactly {HASH_BYTES} bytes",
-            "the number of bytes of a hash",
-        )
-        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
+def _require_members(form, value, path):
+    for name, inner in form.items():
+        if name[0] == "*":
+            for key, item in value.items():
+                require_form(name[1:], key, f"a key of {path}")
+                require_form(inner, item, f"{path}.{key}")
+            return
+        if name.rstrip("?") in value:
+            require_form(inner, value[name.rstrip("?")], f"{path}.{name.rstrip('?')}")
+        elif name[-1] != "?":
+            raise Malformed(f"{path}.{name} is missing", where=f"{path}.{name}")
+    if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
+        raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
 
 # == Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
 
@@ -2644,217 +2059,694 @@ def _whole(digits):
 def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
-# == Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
+# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
+# proofs.
 
-TEXT_LIMIT = 1024  # characters
-PATTERNS = {
-    "hash": ("[0-9a-f]{64}", "64 lower-case hexadecimal digits"),
-    "month": (r"[0-9]{4}-(0[1-9]|1[0-2])", "a month, YYYY-MM"),
-    "cohort": (r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort, cohort-YYYY-MM"),
-    "task": (r"t-[a-z2-7]{16}", "a task's id, t- and 16 letters or digits of base 32"),
-    "run": (r"run/[1-9][0-9]*", "run/ and a number"),
-    "set": (r"set/[0-9]{4}-(0[1-9]|1[0-2])", "set/ and a month"),
-    "release": (r"Historical-[0-9]{4}-(0[1-9]|1[0-2])", "Historical- and a month"),
-    "guid": (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a GUID in lower case"),
-    "version": (r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}", "a version such as 1.0.0"),
-    "fraction": (r"(0|[1-9][0-9]{0,499})/[1-9][0-9]{0,499}", "a fraction such as 7/12"),
-    "stratum": (r"[a-z0-9-]+/[a-z0-9-]+/[a-z]+", "a stratum, server/category/difficulty"),
-    "server": (r"[a-z0-9-]{1,64}", "a server's name"),
-    "lifetime": (r"P[1-9][0-9]{0,2}[WMY]", "a duration in weeks, months or years such as P4M"),
-    "word": (r"[a-z0-9][a-z0-9-]{0,63}", "a word of small letters, digits and hyphens"),
-    "tag": (r"[0-9a-f]{1,128}", "an opaque tag in lower-case hexadecimal digits"),
-    "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
-    "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
-}
+HASH_BYTES = 32
+EMPTY_ROOT = sha256().digest()
 
-BASIC = {
-    "text": (
-        lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
-        f"text of 1 to {TEXT_LIMIT} characters",
-    ),
-    "string": (lambda value: isinstance(value, str), "text"),
-    "boolean": (lambda value: isinstance(value, bool), "true or false"),
-    "natural": (lambda value: type(value) is int and value >= 0, "a whole number, zero or more"),
-    "positive": (lambda value: type(value) is int and value >= 1, "a whole number, one or more"),
-    "object": (lambda value: isinstance(value, dict), "an object"),
-}
+def leaf_hash(leaf):
+    """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
+    return sha256(b"\0" + leaf).digest()
 
-_COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
+def node_hash(left, right):
+    """Hash two subtrees into their parent (0x01 before a pair)."""
+    return sha256(b"\1" + left + right).digest()
 
-def require_form(form, value, path):
-    """Refuse a value that has not a form."""
-    if isinstance(form, str):
-        if why := _fault(form, value):
-            raise Malformed(f"{path} must be {why}", where=path)
-    elif isinstance(form, list) and form[1:]:
-        if value is not None:
-            require_form(form[0], value, path)
-    elif isinstance(form, list):
-        if not isinstance(value, list):
-            raise Malformed(f"{path} must be a list", where=path)
-        for index, item in enumerate(value):
-            require_form(form[0], item, f"{path}[{index}]")
-    elif not isinstance(value, dict):
-        raise Malformed(f"{path} must be an object", where=path)
-    else:
-        _require_members(form, value, path)
+def level_up(hashes):
+    """Hash neighbours in pairs; an odd one at the end is left out."""
+    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
 
-def _fault(form, value):
-    """Say what a value must be where it is not; nothing where it is."""
-    name, _, null = form.partition("|")
-    if null and value is None:
-        return ""
-    if name[0] == "=":
-        words = name[1:].split(",")
-        return "" if isinstance(value, str) and value in words else f"one of {', '.join(words)}"
-    if name in BASIC:
-        return "" if BASIC[name][0](value) else BASIC[name][1]
-    matches = isinstance(value, str) and _COMPILED[name].fullmatch(value)
-    return "" if matches else PATTERNS[name][1]
+def root(hashes):
+    """Give the root over leaf hashes; over none, the hash of nothing."""
+    return root_over(peaks_of(hashes))
 
-def _require_members(form, value, path):
-    for name, inner in form.items():
-        if name[0] == "*":
-            for key, item in value.items():
-                require_form(name[1:], key, f"a key of {path}")
-                require_form(inner, item, f"{path}.{key}")
-            return
-        if name.rstrip("?") in value:
-            require_form(inner, value[name.rstrip("?")], f"{path}.{name.rstrip('?')}")
-        elif name[-1] != "?":
-            raise Malformed(f"{path}.{name} is missing", where=f"{path}.{name}")
-    if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
-        raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
+def root_over(peaks):
+    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
+    tree = None
+    for peak in peaks:
+        tree = node_hash(peak, tree) if tree else peak
+    return tree or EMPTY_ROOT
 
-# == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
+def peaks_of(hashes):
+    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
+    row = list(hashes)
+    while row:
+        if len(row) % 2:
+            yield row[-1]
+        row = level_up(row)
 
-State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+def verify_inclusion(leaf, index, size, proof, expected):
+    """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2)."""
+    _require_hashes([leaf, expected, *proof])
+    inner = (index ^ (size - 1)).bit_length()
+    length = inner + (index >> inner).bit_count()
+    where = f"the inclusion proof of leaf {index} of {size}"
+    if not 0 <= index < size or len(proof) != length:
+        what = (
+            f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
+        )
+        raise Broken(
+            what, where=f"{where}: the number of hashes", expected=length, found=len(proof)
+        )
+    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    if computed != expected:
+        what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
+        raise Broken(what, where=where, expected=expected, found=computed)
 
-_MEASURED = (
-    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
-    "were measured well, the operator's own machine says, also where results are judged again",
-    "that no insider showed a task to a friend before it was opened",
-    "that several pseudonyms are several submitters",
-    "that a run made outside the log never happened",
+def set_root(commitments):
+    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
+    tasks'."""
+    ordered = sorted(commitments)
+    if any(len(item) != HASH_BYTES for item in ordered):
+        raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
+    if len(set(ordered)) != len(ordered):
+        raise Malformed("the same commitment stands twice in one set")
+    return root([leaf_hash(item) for item in ordered])
+
+def _chain_inner(seed, proof, index):
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
+        index >>= 1
+    return seed
+
+def _chain_border(seed, proof):
+    for sibling in proof:
+        seed = sha256(b"\1" + sibling + seed).digest()
+    return seed
+
+def _require_hashes(hashes):
+    if wrong := set(map(len, hashes)) - {HASH_BYTES}:
+        what, where = (
+            f"a hash in a proof has exactly {HASH_BYTES} bytes",
+            "the number of bytes of a hash",
+        )
+        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
+
+# == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
+
+HEAD = "checkpoint"
+KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
+WIDTH = 256
+HEIGHT = 8
+LENGTH_BYTES = 2
+_GROUP = 1000
+
+def tile_path(level, index, width=WIDTH):
+    """Give a hash tile's path below the log's folder."""
+    return f"tile/{level}/{_numbered(index, width)}"
+
+def entries_path(index, width=WIDTH):
+    """Give an entry bundle's path below the log's folder."""
+    return f"tile/entries/{_numbered(index, width)}"
+
+def tiles_of(size):
+    """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
+    level = 0
+    while count := size >> HEIGHT * level:
+        yield from (
+            (level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH))
+        )
+        level += 1
+
+def bundles_of(size, first=0):
+    """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
+    for index in range(first // WIDTH, -(-size // WIDTH)):
+        yield index, min(WIDTH, size - index * WIDTH)
+
+def unpack_entries(data, width, what="the entry bundle"):
+    """Read an entry bundle of exactly `width` leaves."""
+    leaves = []
+    at = 0
+    for number in range(width):
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(data[at:start], "big")
+        if at > len(data) or start > len(data):
+            raise Malformed(
+                f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}"
+            )
+        leaves.append(data[start:at])
+    if at != len(data):
+        raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
+    return leaves
+
+class Frontier:
+    """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
+
+    def __init__(self):
+        self._edge = []
+        self._full = []
+
+    @property
+    def size(self):
+        """The number of leaves."""
+        return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
+
+    def extend(self, hashes, level=0):
+        """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
+        if level == len(self._edge) and hashes:
+            self._edge.append([])
+            self._full.append(0)
+        at = 0
+        while at < len(hashes):
+            row = self._edge[level]
+            fresh = hashes[at : at + WIDTH - len(row)]
+            row += fresh
+            at += len(fresh)
+            if len(row) == WIDTH:
+                yield level, self._full[level], row
+                self._edge[level] = []
+                self._full[level] += 1
+                yield from self.extend(_rows(row)[-1], level + 1)
+
+    def partial_tiles(self):
+        """Give the tiles that are not full, as `(level, index, hashes)`."""
+        for level, hashes in enumerate(self._edge):
+            if hashes:
+                yield level, self._full[level], hashes
+
+    def root(self):
+        """Give the root of the whole tree."""
+        return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
+
+def _numbered(index, width):
+    groups = [f"{index % _GROUP:03d}"]
+    while index := index // _GROUP:
+        groups.append(f"x{index % _GROUP:03d}")
+    return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
+
+def _rows(hashes):
+    """Give the complete inner levels of a tile, its hashes first."""
+    rows = [hashes]
+    while len(rows[-1]) > 1:
+        rows.append(level_up(rows[-1]))
+    return rows
+
+# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
+# (https://c2sp.org/tlog-policy).
+
+NONE = "none"
+MOST_LINES = 4096
+_CONTROLS = frozenset((*range(0x20), 0x7F)) - {0x09}
+_UNSTATED = ""  # the quorum of a policy, until its line is read
+_POLICY_LINES = (
+    "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
+    "`quorum NAME|none`, or begins with #"
 )
 
-_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
+@dataclass(frozen=True)
+class PolicyMember:
+    """A log or a witness that a policy names: its key and its URL."""
 
-def caveats(witnesses=(), unchecked=()):
-    """List what an audit does not prove."""
-    order = "order and time against the operator"
-    if witnesses:
-        order += (
-            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
-            "log grew and when; an operator who takes a month to forge one is not found out by it"
-        )
-    elif unchecked:
-        order += (
-            ": who else signed these checkpoints was not checked, because no policy names them "
-            f"(--policy), so when they were made is the operator's word; {_KEPT}"
-        )
-    else:
-        order += ": no witness cosigned these checkpoints, so when they were made is the "
-        order += f"operator's word; {_KEPT}"
-    return (*_MEASURED, order)
+    key: Verifier
+    url: str | None = None
 
 @dataclass(frozen=True)
-class Step:
-    """One step of an audit."""
+class Cosigned:
+    """A checkpoint that a policy accepts."""
 
-    number: int
-    name: str
-    state: State
-    proved: str = ""
-    rule: str | None = None
-    detail: str = ""
-    evidence: Disagreement | None = None
+    checkpoint: Checkpoint
+    log: str
+    witnesses: dict[str, int]
 
-    @property
-    def ok(self):
-        """Whether nothing disagreed."""
-        return self.state not in {"failed", "not reached"}
+@dataclass
+class Policy:
+    """A parsed policy file."""
 
-    def as_json(self):
-        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        names = ("number", "name", "ok", "state", "proved", "detail")
-        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
-        data = {name: getattr(self, name) for name in names}
-        return data | (failure if self.state == "failed" else {})
+    logs: list[PolicyMember] = field(default_factory=list)
+    witnesses: dict[str, PolicyMember] = field(default_factory=dict)
+    groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    quorum: str | None = None
 
-@dataclass(frozen=True)
-class Doubt:
-    """What an honest operator can have a reason for, and a dishonest one could gain by."""
+    @classmethod
+    def parse(cls, data):
+        """Read a policy file."""
+        *lines, rest = (data if isinstance(data, bytes) else data.encode()).split(b"\n")
+        if rest or len(lines) > MOST_LINES:
+            raise Malformed(
+                f"a policy has at most {MOST_LINES} lines, each of which ends in a newline"
+            )
+        policy = cls(quorum=_UNSTATED)
+        for number, line in enumerate(lines, 1):
+            try:
+                policy._read(line)
+            except Malformed as error:
+                where = f"line {number} of the policy"
+                raise error.with_message(f"{where}: {error}", where) from error
+        if policy.quorum == _UNSTATED:
+            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+        return policy
 
-    rule: str
-    sentence: str
-    evidence: Disagreement
+    def satisfied(self, cosigned):
+        """Tell whether these witnesses, by name, make the quorum."""
+        return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
-@dataclass(frozen=True)
-class AuditReport:
-    """The outcome of an audit."""
+    def verifiable(self):
+        """Give the witnesses whose cosignatures can be verified here, by name."""
+        named = {name: member.key for name, member in self.witnesses.items()}
+        return {name: key for name, key in named.items() if key.kind != MLDSA44 or HAS_MLDSA44}
 
-    steps: Sequence[Step]
-    doubts: Sequence[Doubt] = ()
-    accepted: Collection[int] = ()
-    pending: str | None = None
-    caveats: Sequence[str] = ()
-
-    @property
-    def failed(self):
-        """The step that failed, or None."""
-        return next((step for step in self.steps if step.state == "failed"), None)
-
-    @property
-    def answer(self):
-        """The answer in a word or three."""
-        return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
-
-    @property
-    def ok(self):
-        """Whether nothing failed and the caller accepts every doubt."""
-        return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
-
-    def as_json(self):
-        """Give it as JSON values."""
-        doubts = [
-            {
-                "number": number,
-                "rule": doubt.rule,
-                "doubt": doubt.sentence,
-                "accepted": number in self.accepted,
-                "evidence": doubt.evidence.as_json(),
-            }
-            for number, doubt in enumerate(self.doubts, 1)
-        ]
-        return {
-            "answer": self.answer,
-            "ok": self.ok,
-            "steps": [step.as_json() for step in self.steps],
-            "failed": self.failed.number if self.failed else None,
-            "doubts": doubts,
-            "pending": self.pending,
-            "caveats": list(self.caveats),
+    def open(self, note):
+        """Verify a checkpoint against the policy."""
+        able = self.verifiable()
+        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
+        checkpoint = Checkpoint.parse(opened.text)
+        logs = {member.key.vkey: member.key.name for member in self.logs}
+        log = next((key for key in opened.verified if logs.get(key) == checkpoint.origin), None)
+        if log is None:
+            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
+            raise Broken(what, where="the signatures", expected=[*logs], found=[*opened.verified])
+        seen = {
+            n: time_of(opened.verified[key.vkey])
+            for n, key in able.items()
+            if key.vkey in opened.verified
         }
+        if not self.satisfied(seen):
+            unread = ", ".join(name for name in self.witnesses if name not in able)
+            lacks = (
+                f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
+                if unread
+                else ""
+            )
+            by = ", ".join(seen) or "no witness of the policy"
+            what = (
+                f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}"
+            )
+            quorum = {"quorum": self.quorum, "groups": self.groups}
+            raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
+        return Cosigned(checkpoint, log, seen)
 
-    def lines(self):
-        """Write it as text, line by line."""
-        for step in self.steps:
-            yield f"{step.number:2}. {step.name}: {step.state}"
-            for sentence in (step.proved, step.detail):
-                if sentence:
-                    yield f"    {sentence}"
-            if step.evidence:
-                yield from (f"    {line}" for line in step.evidence.lines())
-        yield f"no: step {self.failed.number} failed" if self.failed else self.answer
-        for number, doubt in enumerate(self.doubts, 1):
-            accepted = " (accepted)" if number in self.accepted else ""
-            yield f"Doubt {number}{accepted}: {doubt.sentence}"
-            yield from (f"    {line}" for line in doubt.evidence.lines())
-        if self.doubts and not self.ok and not self.failed:
-            yield "Accept each doubt that has a good reason by its number (--accept 1)."
-        yield "What this audit does not prove:"
-        yield from (f"  - {caveat}" for caveat in self.caveats)
+    def _witnessed(self, name, cosigned):
+        if name in self.witnesses:
+            return name in cosigned
+        least, members = self.groups[name]
+        return sum(self._witnessed(member, cosigned) for member in members) >= least
+
+    def _read(self, line):
+        """Read one line, into the attributes."""
+        if not _CONTROLS.isdisjoint(line):
+            raise Malformed("it has a control character")
+        text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
+        match [part for part in text.split(" ") if part]:
+            case ["log", vkey, *url] if len(url) <= 1:
+                self.logs.append(self._member(Verifier.parse(vkey), url))
+            case ["witness", name, vkey, *url] if len(url) <= 1:
+                self._require_new(name)
+                self.witnesses[name] = self._member(Witness.parse(vkey), url)
+            case ["group", name, least, *members] if members:
+                self._require_new(name)
+                self._require_members(members)
+                count = {"any": "1", "all": str(len(members))}.get(least, least)
+                if count not in map(str, range(1, len(members) + 1)):
+                    most = len(members)
+                    raise Malformed(
+                        f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {most}"
+                    )
+                self.groups[name] = (int(count), tuple(members))
+            case ["quorum", name]:
+                if self.quorum != _UNSTATED:
+                    raise Malformed("there is a quorum already")
+                self._require_known([] if name == NONE else [name])
+                self.quorum = None if name == NONE else name
+            case [word, *_] if not word.startswith("#"):
+                raise Malformed(_POLICY_LINES)
+
+    def _require_new(self, name):
+        if name in {NONE, *self.witnesses, *self.groups}:
+            raise Malformed(f"{name[:40]!r} is taken")
+
+    def _require_known(self, names):
+        known = self.witnesses.keys() | self.groups.keys()
+        if unknown := [name for name in names if name not in known]:
+            raise Malformed(f"no line before defines {unknown[0][:40]!r}")
+
+    def _require_members(self, names):
+        self._require_known(names)
+        counts = Counter(
+            [*names, *(member for _, members in self.groups.values() for member in members)]
+        )
+        if again := [name for name in names if counts[name] > 1]:
+            raise Malformed(f"{again[0][:40]!r} is a member already, and counts once")
+
+    def _member(self, key, url):
+        if any(
+            member.key.public == key.public for member in (*self.logs, *self.witnesses.values())
+        ):
+            raise Malformed(f"the public key of {key.name} stands in the policy already")
+        return PolicyMember(key, *url)
+
+# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
+# checkpoint@v1.0.0).
+
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+_MAX_SIZE = 2**63 - 1
+_LINES = 3
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
+    lines."""
+
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text):
+        """Read a note's text."""
+        lines = text.split("\n")
+        if len(lines) <= _LINES or lines.pop() or not all(lines):
+            what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
+            raise Malformed(what, where="the lines of the checkpoint")
+        origin, size, encoded, *extensions = lines
+        if not _DECIMAL.fullmatch(size) or int(size) > _MAX_SIZE:
+            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
+            raise Malformed(what, where="line 2 of the checkpoint")
+        root = decode_base64(encoded, where := "line 3 of the checkpoint")
+        if len(root) != HASH_BYTES or (size == "0" and root != EMPTY_ROOT):
+            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
+            raise Malformed(what, where=where, found=root)
+        return cls(origin, int(size), root, tuple(extensions))
+
+    def format(self):
+        """Write the note's text."""
+        root = base64.b64encode(self.root).decode()
+        return "".join(f"{line}\n" for line in (self.origin, self.size, root, *self.extensions))
+
+def open_checkpoint(note, verifiers):
+    """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
+    opened = open_note(note, verifiers)
+    checkpoint = Checkpoint.parse(opened.text)
+    names = [vkey.partition("+")[0] for vkey in opened.verified]
+    if checkpoint.origin not in names:
+        what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
+        where = "line 1 of the checkpoint"
+        raise Broken(what, where=where, expected=names, found=checkpoint.origin)
+    return checkpoint, opened
+
+# == Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
+
+LOG_ED25519 = b"\x01"
+ID_BYTES = 4
+MAX_NOTE = 1 << 20
+MAX_SIGNATURES = 100
+_DASH = "\u2014 "
+_FIRST_PRINTABLE = 0x20
+
+@dataclass(frozen=True)
+class Verifier:
+    """A public key with its name: what a caller trusts."""
+
+    KEY_BYTES: ClassVar[Mapping[bytes, int]] = {LOG_ED25519: 32}
+    KINDS: ClassVar[str] = "Ed25519 (0x01)"
+
+    name: str
+    public: bytes
+    kind: bytes = LOG_ED25519
+
+    def __post_init__(self):
+        require_name(self.name)
+        where, size = f"the public key of {self.name}", len(self.public)
+        if self.kind not in self.KEY_BYTES:
+            raise Malformed(f"the verifier key of {self.name} is not of type {self.KINDS}")
+        if size != (right := self.KEY_BYTES[self.kind]):
+            raise Malformed(f"{where} has {size} bytes; one of its type has {right}", where=where)
+        if size == ED25519_BYTES and (why := key_fault(self.public)):
+            raise Malformed(f"{where} {why}", where=where)
+
+    @classmethod
+    def parse(cls, vkey):
+        """Read a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
+        name, kind, public = read_vkey(vkey)
+        return cls(name, public, kind)
+
+    @property
+    def key_id(self):
+        """The four bytes that stand before its signatures."""
+        return key_id(self.name, self.kind, self.public)
+
+    @property
+    def vkey(self):
+        """The key as text, to be handed to others."""
+        encoded = base64.b64encode(self.kind + self.public).decode()
+        return f"{self.name}+{self.key_id.hex()}+{encoded}"
+
+    def accepts(self, text, signature):
+        """Tell whether `signature` is this key's over `text`."""
+        return verifies(self.public, signature, text)
+
+@dataclass(frozen=True)
+class Note:
+    """A note that was opened."""
+
+    text: str
+    verified: Mapping[str, bytes]
+    ignored: tuple[str, ...]
+
+def open_note(note, keys):
+    """Verify a note."""
+    text, lines = take_apart(note)
+    by_id = {(key.name, key.key_id): key for key in keys}
+    verified = {}
+    ignored = []
+    for name, identity, signature in map(read_line, lines):
+        key, where = by_id.get((name, identity)), f"the signature by {name}"
+        if key is None:
+            ignored.append(name)
+        elif key.accepts(text.encode(), signature):
+            verified[key.vkey] = signature
+        else:
+            what = f"{where}+{identity.hex()} does not verify over the text of the note"
+            expected = {"key": key.vkey, "text": text}
+            raise Broken(what, where=where, expected=expected, found={"signature": signature})
+    if not verified:
+        signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
+        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        known = [key.vkey for key in keys]
+        raise Broken(what, where="the signatures", expected=known, found=signers)
+    return Note(text, verified, tuple(ignored))
+
+def key_id(name, kind, public):
+    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
+
+def read_vkey(vkey):
+    """Read a verifier key as (name, type, public key)."""
+    name, _, rest = vkey.strip().partition("+")
+    stated, _, encoded = rest.partition("+")
+    if not (name and stated and encoded):
+        raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
+    data = decode_base64(encoded, "the verifier key")
+    require_name(name)
+    computed = key_id(name, data[:1], data[1:]).hex()
+    if computed != stated:
+        what = f"the verifier key of {name} says id {stated[:16]}, its key has id {computed}"
+        where = f"the id of the verifier key of {name}"
+        raise Malformed(what, where=where, expected=computed, found=stated)
+    return name, data[:1], data[1:]
+
+def decode_base64(text, what):
+    """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        raise Malformed(f"{what} is not base64", where=what) from error
+    if base64.b64encode(data).decode() != text:
+        raise Malformed(f"{what} is not canonical base64", where=what)
+    return data
+
+def take_apart(note):
+    """Split a note into its text and its signature lines, without verifying anything."""
+    try:
+        decoded = note if isinstance(note, str) else note.decode()
+        size = len(decoded.encode())
+    except UnicodeError as error:
+        raise Malformed("a note is UTF-8; this one is not") from error
+    if size > MAX_NOTE:
+        raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
+    text, separator, signatures = decoded.rpartition("\n\n")
+    if not separator or not signatures.endswith("\n"):
+        raise Malformed("a signed note is a text, an empty line, and lines that end in a newline")
+    _require_text(text + "\n")
+    lines = signatures[:-1].split("\n")
+    if len(lines) > MAX_SIGNATURES:
+        raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
+    return text + "\n", lines
+
+def read_line(line):
+    """Read a signature line, without its newline, as (name, key id, signature)."""
+    name, space, encoded = line.removeprefix(_DASH).partition(" ")
+    if not line.startswith(_DASH) or not space:
+        raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
+    require_name(name)
+    data = decode_base64(encoded, "a signature in the note")
+    if len(data) <= ID_BYTES:
+        raise Malformed("a signature in the note is too short")
+    return name, data[:ID_BYTES], data[ID_BYTES:]
+
+def require_name(name):
+    """Refuse what cannot stand as a key's name."""
+    if (
+        not name
+        or "+" in name
+        or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name)
+    ):
+        raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise Malformed("a key's name is UTF-8; this one is not")
+
+def _require_text(text):
+    if not text.endswith("\n") or any(
+        ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text
+    ):
+        raise Malformed("a note's text ends in a newline and has no other control characters")
+
+# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
+# cosignature).
+
+COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
+
+TIME_BYTES = 8
+LATEST = 2**63 - 1
+_LABEL = b"subtree/v1\n\0"
+_LONGEST_NAME = 255
+
+class Witness(Verifier):
+    """A witness's public key with its name; each of its signatures begins with a time."""
+
+    KEY_BYTES = {COSIGNER_ED25519: 32, MLDSA44: 1312}
+    KINDS = "Ed25519 (0x04) or ML-DSA-44 (0x06) of a witness"
+
+    def accepts(self, text, signature):
+        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+        seconds, signed = time_of(signature), signature[TIME_BYTES:]
+        if seconds > LATEST:
+            return False
+        try:
+            message = _message(self.name, self.kind, text, seconds)
+        except Malformed:  # no checkpoint
+            return False
+        verify = mldsa44_holds if self.kind == MLDSA44 else verifies
+        if not verify(self.public, signed, message):
+            return False
+        if seconds == 0:
+            where, right = f"the time of the cosignature by {self.name}", f"1 to {LATEST}"
+            what = f"the cosignature by {self.name} has the time 0, so it dates nothing; ask for one with a time"
+            raise Broken(what, where=where, expected=right, found=0)
+        return True
+
+def time_of(signature):
+    """Give the POSIX time, in seconds, of a cosignature."""
+    return int.from_bytes(signature[:TIME_BYTES], "big")
+
+def _message(name, kind, text, seconds):
+    if kind == COSIGNER_ED25519:
+        return f"cosignature/v1\ntime {seconds}\n".encode() + text
+    head = Checkpoint.parse(text.decode())
+    named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
+    return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
+
+def _vector(text):
+    """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
+    data = text.encode()
+    if not 0 < len(data) <= _LONGEST_NAME:
+        raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
+    return bytes([len(data)]) + data
+
+# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for
+# it, and for browsers.
+
+ED25519_BYTES = 32
+_P = 2**255 - 19
+_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER = {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}  # y of the points of order 1, 2, 4, 8 and 8
+
+def key_fault(point):
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if they are
+    not."""
+    y = int.from_bytes(point, "little") & ((1 << 255) - 1)
+    if len(point) != ED25519_BYTES:
+        return f"has {len(point)} bytes; an Ed25519 public key has {ED25519_BYTES}"
+    if y >= _P:
+        return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
+    if y in _SMALL_ORDER:
+        return "is a point of small order, under which everybody can sign"
+    return None
+
+def verifies(public, signature, message):
+    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+    strict = not (key_fault(public) or key_fault(signature[:ED25519_BYTES]))
+    return strict and ed25519_holds(public, signature, message)
+
+# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single
+# file.
+
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+except ImportError:
+    MLDSA44PublicKey = None
+
+HAS_MLDSA44 = MLDSA44PublicKey is not None
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+_ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
+
+def ed25519_holds(public, signature, message):
+    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+    point, scalar = _decoded(public), int.from_bytes(signature[32:], "little")
+    if point is None or len(signature) != 64 or scalar >= L:
+        return False
+    hashed = int.from_bytes(sha512(signature[:32] + public + message).digest(), "little")
+    x, y, z, t = point
+    negative = (-x % P, y, z, -t % P)
+    return _encoded(_sum(_times(scalar, BASE), _times(hashed % L, negative))) == signature[:32]
+
+def mldsa44_holds(public, signature, message):
+    """Tell whether an ML-DSA-44 signature (FIPS 204) is a public key's over a message."""
+    try:
+        MLDSA44PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+def _sum(a, b):
+    """Add two points (RFC 8032, section 5.1.4)."""
+    left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = right - left, twice - both, twice + both, right + left
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+def _times(scalar, point):
+    product = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            product = _sum(product, point)
+        point, scalar = _sum(point, point), scalar >> 1
+    return product
+
+def _encoded(point):
+    inverse = pow(point[2], -1, P)
+    x, y = point[0] * inverse % P, point[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+def _decoded(data):
+    """Decode a point (RFC 8032, section 5.1.3); None if these bytes are none."""
+    odd, y = divmod(int.from_bytes(data, "little"), 1 << 255)
+    if len(data) != 32 or y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * _ROOT % P
+    if (x * x - square) % P or (x == 0 and odd):
+        return None
+    x = P - x if x & 1 != odd else x
+    return x, y, 1, x * y % P
+
+BASE = (_decoded((4 * pow(5, -1, P) % P).to_bytes(32, "little"))) or (0, 1, 1, 0)
 
 # == Exception classes of the vault: each message names the thing, the reason and the next step.
 
@@ -2941,6 +2833,40 @@ def _as_text(value):
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN]
     )
     return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"
+
+# == Salted HMAC-SHA256 commitments: published now, opened later.
+
+SALT_SIZE = 32
+LABELS = frozenset(
+    {
+        "commit",
+        "provenance",
+        "run-open",
+        "result",
+        "transcript",
+        "totals",
+        "draw-seed",
+        "access-log",
+        "spot-check",
+    }
+)
+
+def commitment(label, payload, salt):
+    """Commit to `payload`; gives 32 bytes."""
+    if label not in LABELS:
+        raise Malformed(
+            f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}."
+        )
+    if len(salt) != SALT_SIZE:
+        raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
+    return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
+
+def opens(label, payload, salt, expected):
+    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never
+    does."""
+    return len(salt) == SALT_SIZE and hmac.compare_digest(
+        commitment(label, payload, salt), expected
+    )
 
 if __name__ == "__main__":
     raise SystemExit(main())

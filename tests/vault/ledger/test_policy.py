@@ -76,7 +76,7 @@ W1, W2 = (COSIGNERS[name].witness.vkey for name in ("X1", "X2"))
         (f"witness A {W1}\ngroup G any G\nquorum G\n", "no line before defines 'G'|is taken"),
         ("group G any\nquorum none\n", "`group NAME"),
         (f"log {W1}\nquorum none\n", "line 1 of the policy: the verifier key of x1.example is not of type Ed25519"),
-        (f"witness A {LOG.verifier.vkey}\nquorum A\n", "that of bench.example/log is neither"),
+        (f"witness A {LOG.verifier.vkey}\nquorum A\n", "the verifier key of bench.example/log is not of type"),
         ("log\nquorum none\n", "a line is `log VKEY"),
         ("witness A\nquorum none\n", "`witness NAME"),
         ("quorum\n", "`quorum NAME"),

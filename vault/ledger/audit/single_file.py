@@ -5,7 +5,8 @@
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the first
 paragraph is kept, of types those of attributes: what a function takes and gives is checked in the modules.
-In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it for ML-DSA-44 alone.
+In place of `library.py`, which calls the package `cryptography`, stands `ed25519.py`, which asks it for
+ML-DSA-44 alone.
 """
 
 from __future__ import annotations
@@ -23,10 +24,20 @@ from vault.ledger.audit.verify import STEPS
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
-PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
+PACKAGE, LIBRARY, FALLBACK = "cryptography", "vault.ledger.signatures.library", "vault.ledger.signatures.ed25519"
 COLUMNS = 100
-READING = [f"vault.ledger.audit.{name}" for name in ("command", "verify", "log_steps", "task_steps", "result_steps")]
-"""The modules that come first, as an auditor reads them; the others follow, each before those that it needs."""
+READING = tuple(
+    f"vault.ledger.{name}"
+    for name in (
+        *("audit.command", "audit.verify", "audit.log_steps", "audit.task_steps", "audit.result_steps"),
+        *("audit.audit_state", "audit.report", "statements.rules", "statements.log_state", "statements.spot_check"),
+        *("statements.results", "release.contents", "release.bundle_reader", "statements.statement"),
+        *("statements.forms", "statements.jcs", "tree.merkle", "tree.tiles", "signatures.policy"),
+        *("signatures.checkpoint", "signatures.note", "signatures.cosignature", "signatures.strict_ed25519"),
+        "signatures.ed25519",
+    )
+)
+"""The modules as an auditor reads them: the steps, what they rest on, then formats and signatures."""
 UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 _MARKER = re.compile(r"(?<=#) (?:noqa|type): [A-Z0-9a-z\[\], -]*? -(?= )|  # (?:noqa|type): [^\n]*$", re.MULTILINE)
@@ -124,7 +135,7 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
     done = {name for module in modules.values() for name in module.foreign}
-    for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(list(modules))])):
+    for module in (modules[name] for name in dict.fromkeys([*READING, *modules])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
             title = textwrap.wrap(module.about, COLUMNS, initial_indent="# == ", subsequent_indent="# ")
@@ -163,7 +174,8 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
     seen.append(name)
     for node in _tree(name).body:
         if isinstance(node, ast.ImportFrom):
-            yield from _in_order(FALLBACK if _is_package(node) else str(node.module), seen) if _is_ours(node) else ()
+            module = FALLBACK if node.module == LIBRARY else str(node.module)
+            yield from _in_order(module, seen) if _is_ours(node) else ()
     yield name
 
 
@@ -290,7 +302,9 @@ def _first(node: ast.stmt) -> frozenset[str]:
 
 def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """Give the imports from the standard library: the name and the line."""
-    if isinstance(node, ast.ImportFrom) and (_is_ours(node) or node.module == "__future__"):
+    if isinstance(node, ast.ImportFrom) and (
+        _is_ours(node) or str(node.module).split(".")[0] in {"__future__", PACKAGE}
+    ):
         return
     for alias in node.names:
         inner = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], 0)
@@ -298,11 +312,7 @@ def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def _is_ours(node: ast.ImportFrom) -> bool:
-    return str(node.module).split(".")[0] == "vault" or _is_package(node)
-
-
-def _is_package(node: ast.ImportFrom) -> bool:
-    return str(node.module).split(".")[0] == PACKAGE
+    return str(node.module).split(".")[0] == "vault"
 
 
 def _tree(name: str) -> ast.Module:
