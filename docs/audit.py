@@ -44,7 +44,7 @@ import time
 from calendar import timegm
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256, sha512
@@ -150,7 +150,7 @@ def main(arguments=None):
 
 def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    case, steps = AuditState(folder, list(keys), previous, policy), list[Step]()
+    case, steps = AuditState(folder, list(keys), previous, policy or Policy()), list[Step]()
     for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
@@ -184,17 +184,12 @@ def check_head(case):
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
     note = case.bundle.log_file(HEAD)
-    try:
+    with within(f"{LOG}/{HEAD}"):
         case.head, case.signed = open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = f"; {found}" if (found := _introduced(case, note)) else ""
-        raise error.with_message(f"{error}{hint}", f"{LOG}/{HEAD}") from None
-    where = f"{MANIFEST}: $.origin"
-    agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
-    case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    case.unchecked = open_note(
-        note, [*case.verifiers, *_policy(case).verifiable().values()]
-    ).ignored
+        case.policy = case.policy.with_logs(case.verifiers)
+        case.times[case.head.size] = case.policy.open(note).witnesses
+    agree("head.origin", f"{MANIFEST}: $.origin", case.head.origin, case.bundle.manifest["origin"])
+    case.unchecked = open_note(note, [*case.verifiers, *case.policy.verifiable().values()]).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
@@ -251,27 +246,28 @@ def check_checkpoints(case):
     named = {
         run.open.says["checkpoint"]["size"]: run for run in runs
     }  # by a run of this cohort, if one does
-    prefix = f"{KEPT}/"
-    names = {name for name in case.bundle.log_files if name.startswith(prefix)}
+    names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
     for size in sorted(named):
-        if f"{prefix}{size}" not in names:
-            where = f"{LOG}/{prefix}{size}"
-            raise disagreement("checkpoint.named", where, f"checkpoint of {named[size].open.name}")
+        if (name := f"{KEPT}/{size}") not in names:
+            raise disagreement(
+                "checkpoint.named", f"{LOG}/{name}", f"checkpoint of {named[size].open.name}"
+            )
     for name in sorted(names, key=lambda name: (len(name), name)):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
-        older, signed = _open_older(case, note, where)
+        older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
+        agree(
+            "checkpoint.root", f"{where}: the size", name.removeprefix(f"{KEPT}/"), str(older.size)
+        )
         _require_root(case, older, where)
-        case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
         is_own = older.size in named and case.cohort in named[older.size].served
         with (
-            nullcontext() if is_own else suppress(VaultError)
+            within(where) if is_own else suppress(VaultError)
         ):  # the witnesses may have changed since
-            case.times[older.size] = _cosigned(case, note, where)
+            case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
-        kept = Checkpoint.parse(take_apart(case.previous or "")[0])
-        case.times.setdefault(kept.size, _policy(case).open(case.previous or "").witnesses)
+        kept = case.policy.open(case.previous or "")
+        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
         where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
@@ -301,12 +297,12 @@ def check_consistency(case):
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
     where = "the older checkpoint"
-    older, signed = _open_older(case, case.previous, where)
+    older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
     if older.size > case.head.size:
-        sizes = f"0 to {case.head.size}"
-        raise disagreement("previous.size", f"{where}: the size", sizes, older.size)
-    case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
+        raise disagreement(
+            "previous.size", f"{where}: the size", f"0 to {case.head.size}", older.size
+        )
     if older.size:
         _require_root(case, older, where)
     return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
@@ -322,59 +318,23 @@ def _take(case, leaf):
     return False
 
 def _require_tile(case, level, index, hashes):
-    path = tile_path(level, index, len(hashes))
-    stated = case.bundle.log_file(path)
-    if stated != b"".join(hashes):
-        rows = [stated[at : at + 32] for at in range(0, len(stated), 32)]
-        place = next(
-            (n for n, (a, b) in enumerate(zip(hashes, rows, strict=False)) if a != b), len(rows)
-        )
-        where, found = f"{LOG}/{path}: hash {place}", rows[place] if place < len(rows) else None
-        raise disagreement(
-            "log.tiles", where, hashes[place] if place < len(hashes) else None, found
-        )
+    name = f"{LOG}/{tile_path(level, index, len(hashes))}"
+    tile = case.bundle.log_file(name.removeprefix(f"{LOG}/"))
+    stated = [tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES)]
+    for place, (computed, found) in enumerate(zip_longest(hashes, stated)):
+        agree("log.tiles", f"{name}: hash {place}", computed, found)
 
 def _open_older(case, note, what):
-    """Open a checkpoint that is older than the head; name the key of its size if it was not
-    given."""
-    try:
-        return open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = ""
-        if isinstance(error, Broken):
-            wanted = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
-            if wanted not in case.keys:
-                hint = f"; at its size the log's key was {wanted}: give it too (--key)"
-        raise error.with_message(f"{error}{hint}", what) from None
-
-def _introduced(case, note):
-    """Say which leaf hands the log over to an unknown key that signed the head, proven or not."""
-    try:
-        head = Checkpoint.parse(take_apart(note)[0])
-        paths = [(entries_path(*item), item[1]) for item in bundles_of(head.size)]
-        if len(paths) > len(case.bundle.log_files):
-            return None
-        leaves = (
-            leaf
-            for path, width in paths
-            for leaf in unpack_entries(case.bundle.log_file(path), width)
-        )
-        return introduced(head.origin, leaves, [verifier.vkey for verifier in case.verifiers])
-    except VaultError:
-        return None
-
-def _policy(case):
-    """Give the caller's policy; the caller's keys stand for the log if it names none."""
-    given = case.policy or Policy()
-    logs = given.logs or [PolicyMember(verifier) for verifier in case.verifiers]
-    return Policy(logs, given.witnesses, given.groups, given.quorum)
-
-def _cosigned(case, note, what):
-    """Check the quorum under a checkpoint; give the time that each witness of the policy states."""
-    try:
-        return _policy(case).open(note).witnesses
-    except VaultError as error:
-        raise error.with_message(f"{what}: {error}", what) from None
+    """Open a checkpoint that is older than the head, and was signed by the log's key of that time
+    alone."""
+    with within(what):
+        key = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
+        if key not in [verifier.vkey for verifier in case.verifiers]:
+            what = f"at its size the log's key was {key}: give it too (--key)"
+            raise Broken(what, where="the signatures", rule="head.key")
+        older, signed = open_checkpoint(note, case.verifiers)
+    case.log.require_key(older.size, signed.verified, f"{what}: the signatures")
+    return older
 
 def _require_root(case, older, where):
     computed = case.roots.get(older.size)
@@ -390,47 +350,55 @@ def _moment(seconds):
 
 def _doubt_times(case):
     """Compare the months that leaves state with the times at which witnesses saw them."""
-    seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
-    if not _policy(case).witnesses:
+    if not case.policy.witnesses:
         return
-    newest = {}
-    for size, times in seen:
-        for name, seconds in times.items():
-            others = max((t for other, t in newest.items() if other != name), default=0)
-            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
-                where = f"the cosignature of {name} at size {size}"
-                case.doubt(
-                    "doubt.clock",
-                    where,
-                    f"{_moment(max(newest.values()))} or later",
-                    _moment(seconds),
-                )
-        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+    _doubt_clocks(case)
     runs = [run for run in case.log.runs.values() if case.cohort in run.served]
     leaves = [entry for run in runs for entry in (run.set, run.open, run.close)]
     leaves += [case.retired.leaf, *(item.leaf for item in case.retired.withdrawals)]
     for entry in {entry.index: entry for entry in leaves if entry}.values():
-        first = next((max(times.values()) for size, times in seen if size > entry.index), None)
-        month = month_number(entry.says["month"])
-        start, end = (_begin(month + more) for more in (0, 1))
-        # a turn may be late, and runs go on until it is made; a set promised early harms nobody
-        begin, late = (_DAY, 0) if entry.statement.kind == "set" else (start, _LATE_TURN * _DAY)
-        if first is None or not begin - _DAY <= first <= end + _DAY + late:
-            where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
-            between = f"{_moment(begin - _DAY)} to {_moment(end + _DAY + late)}"
-            case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
+        _doubt_month(case, entry)
+    sizes = [size for size in sorted(case.times) if case.times[size]]
     for run in runs:
-        if (
-            run.close
-            and run.scored
-            and not any(run.open.index < s <= run.close.index for s, _ in seen)
-        ):
-            where = f"leaf {run.open.index}: {run.open.name}"
-            sizes = f"a cosigned checkpoint of {run.open.index + 1} to {run.close.index} leaves"
-            case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
+        first, last = run.open.index + 1, run.close.index if run.close else 0
+        if run.scored and not any(first <= size <= last for size in sizes):
+            expected = f"a cosigned checkpoint of {first} to {last} leaves"
+            case.doubt("doubt.before", f"{run.open.where}: {run.open.name}", expected, sizes)
+
+def _doubt_clocks(case):
+    newest = {}
+    for size, times in sorted(case.times.items()):
+        for name, seconds in times.items():
+            others = max((time for other, time in newest.items() if other != name), default=0)
+            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
+                where, latest = (
+                    f"the cosignature of {name} at size {size}",
+                    _moment(max(newest.values())),
+                )
+                case.doubt("doubt.clock", where, f"{latest} or later", _moment(seconds))
+        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+
+def _doubt_month(case, entry):
+    """Doubt a leaf of which the slowest witness of the first cosigned tree says that it came early
+    or late."""
+    seen = [
+        max(times.values())
+        for size, times in sorted(case.times.items())
+        if size > entry.index and times
+    ]
+    month = month_number(entry.says["month"])
+    begin, end = _begin(month) - _DAY, _begin(month + 1) + _DAY
+    if entry.statement.kind == "set":
+        begin = 0  # a set promised early harms nobody
+    else:
+        end += _LATE_TURN * _DAY  # a turn may be late, and runs go on until it is made
+    if not seen or not begin <= seen[0] <= end:
+        where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
+        found = _moment(seen[0]) if seen else None
+        case.doubt("doubt.time", where, f"{_moment(begin)} to {_moment(end)}", found)
 
 def _begin(number):
-    """Give the first second of a counted month, in UTC; where no clock has its year, of the
+    """Give the first second of a counted month in UTC; where no clock has its year, of the
     nearest."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
@@ -778,45 +746,6 @@ class OpenedRun:
     line: Mapping[str, Any] = field(repr=False)
     run: LoggedRun
     counted: Mapping[str, Any] | None = field(default=None, repr=False)
-
-@dataclass
-class AuditState:
-    """State of a running audit; each attribute is filled by the step that is named beside it."""
-
-    folder: Path
-    keys: list[str]
-    previous: str | None
-    policy: Policy | None = None
-    doubts: list[Doubt] = field(default_factory=list)
-    bundle: Bundle = field(init=False)  # files
-    verifiers: list[Verifier] = field(init=False)  # checkpoint
-    head: Checkpoint = field(init=False)  # checkpoint
-    signed: Note = field(init=False)  # checkpoint
-    unchecked: tuple[str, ...] = ()  # checkpoint: who else signed it
-    times: dict[int, Mapping[str, int]] = field(default_factory=dict)  # cosignatures, by tree size
-    log: LogState = field(init=False)  # root
-    roots: dict[int, bytes] = field(init=False)  # root: by tree size
-    contradiction: VaultError | None = None  # root: of two leaves, for the next step
-    retired: Retirement = field(init=False)  # retirement
-    tasks: dict[str, AuditedTask] = field(init=False)  # tasks
-    withdrawn: dict[str, AuditedTask] = field(init=False)  # tasks
-    broken: set[str] = field(init=False)  # tasks: which were shown to be
-    runs: list[OpenedRun] = field(init=False)  # runs
-    pending: str | None = None  # full score
-
-    @property
-    def cohort(self):
-        """The cohort that the release says it opens."""
-        return str(self.bundle.manifest["cohort"])
-
-    @property
-    def month(self):
-        """The month that the release says it belongs to."""
-        return str(self.bundle.manifest["month"])
-
-    def doubt(self, rule, where, expected, found):
-        """Note a rule that was not kept, though everything follows from what was logged."""
-        self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
 
 # == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
 
@@ -1420,21 +1349,6 @@ def _require_spot_check(entry, promised, opened):
         raise disagreement("retire.spot_check", where, promised, opened)
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
     agree("retire.counts", where, sorted(counts), counts)
-
-def introduced(origin, leaves, keys):
-    """Say which leaf hands the log over from a given key to the one that signs now, if one does."""
-    known, explanation = list(keys), None
-    for index, leaf in enumerate(leaves):
-        if b'"urn:quarterturn:key:v1"' not in leaf:
-            continue
-        old, new = handover(origin, LoggedStatement(index, Statement.parse(leaf)))
-        if old in known and new not in known:
-            explanation = (
-                f"leaf {index} hands the log over from {old} to {new}, and both signed that; keys "
-                "come from the caller alone: ask whoever gave you the old key, give both (--key)"
-            )
-            known.append(new)
-    return explanation
 
 # == Spot-check rule: which results are judged again, from a seed that nobody can use before the
 # last result is bound.
@@ -2288,14 +2202,15 @@ class Policy:
             )
         policy = cls(quorum=_UNSTATED)
         for number, line in enumerate(lines, 1):
-            try:
+            with within(f"line {number} of the policy"):
                 policy._read(line)
-            except Malformed as error:
-                where = f"line {number} of the policy"
-                raise error.with_message(f"{where}: {error}", where) from error
         if policy.quorum == _UNSTATED:
             raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
         return policy
+
+    def with_logs(self, keys):
+        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
 
     def satisfied(self, cosigned):
         """Tell whether these witnesses, by name, make the quorum."""
@@ -2394,6 +2309,45 @@ class Policy:
         ):
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         return PolicyMember(key, *url)
+
+@dataclass
+class AuditState:
+    """State of a running audit; each attribute is filled by the step that is named beside it."""
+
+    folder: Path
+    keys: list[str]
+    previous: str | None
+    policy: Policy = field(default_factory=Policy)  # with its logs: checkpoint
+    doubts: list[Doubt] = field(default_factory=list)
+    bundle: Bundle = field(init=False)  # files
+    verifiers: list[Verifier] = field(init=False)  # checkpoint
+    head: Checkpoint = field(init=False)  # checkpoint
+    signed: Note = field(init=False)  # checkpoint
+    unchecked: tuple[str, ...] = ()  # checkpoint: who else signed it
+    times: dict[int, Mapping[str, int]] = field(default_factory=dict)  # cosignatures, by tree size
+    log: LogState = field(init=False)  # root
+    roots: dict[int, bytes] = field(init=False)  # root: by tree size
+    contradiction: VaultError | None = None  # root: of two leaves, for the next step
+    retired: Retirement = field(init=False)  # retirement
+    tasks: dict[str, AuditedTask] = field(init=False)  # tasks
+    withdrawn: dict[str, AuditedTask] = field(init=False)  # tasks
+    broken: set[str] = field(init=False)  # tasks: which were shown to be
+    runs: list[OpenedRun] = field(init=False)  # runs
+    pending: str | None = None  # full score
+
+    @property
+    def cohort(self):
+        """The cohort that the release says it opens."""
+        return str(self.bundle.manifest["cohort"])
+
+    @property
+    def month(self):
+        """The month that the release says it belongs to."""
+        return str(self.bundle.manifest["month"])
+
+    def doubt(self, rule, where, expected, found):
+        """Note a rule that was not kept, though everything follows from what was logged."""
+        self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
 
 # == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
 # checkpoint@v1.0.0).
@@ -2522,7 +2476,8 @@ def open_note(note, keys):
             raise Broken(what, where=where, expected=expected, found={"signature": signature})
     if not verified:
         signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
-        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        by = ", ".join(sorted(signers))
+        what = f"no given key signed the note; it is signed by {by}. A log that changed its key has several: give each"
         known = [key.vkey for key in keys]
         raise Broken(what, where="the signatures", expected=known, found=signers)
     return Note(text, verified, tuple(ignored))
@@ -2796,6 +2751,15 @@ class VaultError(Exception):
         return type(self)(
             message, where=place, expected=inner.expected, found=inner.found, rule=rule
         )
+
+@contextmanager
+def within(where):
+    """Put a place before the message, and before the place of the evidence, of an error of the
+    block."""
+    try:
+        yield
+    except VaultError as error:
+        raise error.with_message(f"{where}: {error}", where) from None
 
 class Malformed(VaultError):
     """A document or file that cannot be understood; the message says where."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -98,6 +99,15 @@ class VaultError(Exception):
         places = [place for place in (where, inner.where) if place]
         place, rule = ": ".join(places) or None, self.rule
         return type(self)(message, where=place, expected=inner.expected, found=inner.found, rule=rule)
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Put a place before the message, and before the place of the evidence, of an error of the block."""
+    try:
+        yield
+    except VaultError as error:
+        raise error.with_message(f"{where}: {error}", where) from None
 
 
 class Malformed(VaultError):

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from vault.errors import Broken, Malformed
+from vault.errors import Broken, Malformed, within
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import MLDSA44, Witness, time_of
 from vault.ledger.signatures.library import HAS_MLDSA44
@@ -82,14 +82,15 @@ class Policy:
             raise Malformed(f"a policy has at most {MOST_LINES} lines, each of which ends in a newline")
         policy = cls(quorum=_UNSTATED)
         for number, line in enumerate(lines, 1):
-            try:
+            with within(f"line {number} of the policy"):
                 policy._read(line)
-            except Malformed as error:
-                where = f"line {number} of the policy"
-                raise error.with_message(f"{where}: {error}", where) from error
         if policy.quorum == _UNSTATED:
             raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
         return policy
+
+    def with_logs(self, keys: Sequence[Verifier]) -> Policy:
+        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
 
     def satisfied(self, cosigned: Collection[str]) -> bool:
         """Tell whether these witnesses, by name, make the quorum."""
