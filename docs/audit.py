@@ -57,81 +57,62 @@ from typing import Any, ClassVar, Literal
 
 CODES = {"malformed": 2, "not-found": 3}
 
-def read_text(path):
-    """Read a text file."""
+@contextmanager
+def _using(path, what="cannot be used"):
+    """Say of which file an error is."""
     try:
-        return path.read_text(encoding="utf-8")
+        yield
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
         raise Malformed(f"{path} is not text") from error
+    except Malformed as error:
+        raise error.with_message(f"{path} {what}: {error}", str(path)) from None
+
+def read_text(path):
+    """Read a text file."""
+    with _using(path):
+        return path.read_text(encoding="utf-8")
 
 def require_release(folder):
     """Refuse a folder that was never a release; one that lacks some of its files is for the audit
     to refuse."""
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not (folder / "manifest.json").exists() and not (folder / "log").exists():
-        what = "there is no manifest.json in it; name one Historical-YYYY-MM"
-        raise NotFound(f"{folder} is no release folder: {what}")
+    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+        what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
+        raise NotFound(f"{folder} {what}")
 
 def read_keys(path):
     """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its
     present one."""
-    try:
+    with _using(path):
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
-    except Malformed as error:
-        raise error.with_message(
-            f"the key file {path} cannot be used: {error}", str(path)
-        ) from None
 
 def read_checkpoint(path):
     """Read a checkpoint that the caller kept, from a file."""
     text = read_text(path)
-    try:
+    with _using(path, "holds no checkpoint"):
         Checkpoint.parse(take_apart(text)[0])
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
     return text
 
 def read_policy(path):
     """Read a policy file that names the trusted logs and witnesses (C2SP tlog-policy)."""
-    try:
+    with _using(path, "holds no policy"):
         return Policy.parse(path.read_bytes())
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
 def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
     parser = argparse.ArgumentParser(
         prog="audit.py", description="Check a release without trusting anybody."
     )
-    parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
-    parser.add_argument(
-        "--key",
-        type=Path,
-        action="append",
-        required=True,
-        help="a file with the log's verifier keys",
-    )
-    parser.add_argument(
-        "--policy",
-        type=Path,
-        help="a tlog-policy file: the witnesses that must have cosigned the log's heads",
-    )
-    parser.add_argument(
-        "--previous", type=Path, help="a file with an older checkpoint that you kept"
-    )
-    parser.add_argument(
-        "--accept",
-        type=int,
-        action="append",
-        default=[],
-        help="the number of a doubt that you accept",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add = parser.add_argument
+    add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
+    add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
+    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--accept", type=int, action="append", default=[], help="the number of a doubt")
+    add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
@@ -555,8 +536,8 @@ def check_results(case):
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
-    if stranger := next(groups, None):
-        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
+    stranger, _ = next(groups, (None, ()))
+    require(stranger is None, "result.lines", f"{RESULTS}: $.run", scored, stranger)
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 def check_figures(case):
@@ -570,10 +551,8 @@ def check_figures(case):
     evidence = sum(1 for _ in documents)
     shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
-    return (
-        "proved",
-        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}{shown}",
-    )
+    figured = f"the figures of {len(rows)} runs on {case.cohort}"
+    return "proved", f"{figured} follow from the results{without}{shown}"
 
 def check_spot_check(case):
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
@@ -584,18 +563,18 @@ def check_spot_check(case):
     bound = [run for run in bound if run.close and run.close.index < at]
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
-    marks = [
-        is_chosen(seed, log_root, run.open.says["run"], task)
+    served = [
+        (run.open.says["run"], task)
         for run in bound
         for tasks in run.served.values()
         for task in tasks
     ]
-    agree(
-        "spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"]
-    )
-    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+    marks = [is_chosen(seed, log_root, run, task) for run, task in served]
+    where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
+    agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
+    judged, differed = says["judged"], says["differed"]
     if differed:
-        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
+        case.doubt("doubt.differed", f"{where}.differed", 0, differed)
     left = f" and {chosen - judged} could not be" if judged < chosen else ""
     return "proved", (
         f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator "
@@ -668,11 +647,8 @@ def _require_results(case, opened, rows):
     last = -1
     for where, data, line in rows:
         _require_result(case, where, line)
-        if line["position"] <= last:
-            raise disagreement(
-                "result.lines", f"{where}: $.position", f"above {last}", line["position"]
-            )
-        last = line["position"]
+        place, last = last, line["position"]
+        require(last > place, "result.lines", f"{where}: $.position", f"above {place}", last)
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
@@ -695,36 +671,30 @@ def _require_result(case, where, line):
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
         agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
+    calls, unlisted = result["calls"], result["unlisted"]
     if result["passed"]:
         agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        if result["calls"] > result["max_steps"]:
-            most = f"0 to {result['max_steps']}"
-            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
-    if result["unlisted"] > result["calls"]:
-        most = f"0 to {result['calls']}"
-        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
+        most = result["max_steps"]
+        require(calls <= most, "result.passed", f"{where}: $.result.calls", f"0 to {most}", calls)
+    require(
+        unlisted <= calls, "result.calls", f"{where}: $.result.unlisted", f"0 to {calls}", unlisted
+    )
 
 def _doubt_withdrawn(case, opened, counted):
-    """Show the figures of a run with and without what was withdrawn as broken after it was
-    opened."""
+    """Show a run's figures with and without what was withdrawn as broken after it was opened."""
     if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")
-    case.doubt(
-        "doubt.withdrawn",
-        where,
-        {"with": figures(opened.line["totals"])},
-        {"without": figures(counted)},
-    )
+    stated = {"with": figures(opened.line["totals"])}
+    case.doubt("doubt.withdrawn", where, stated, {"without": figures(counted)})
 
 def _require_same(case, name, expected):
     """Compare a file with what follows from the others."""
     found = b"".join(case.bundle.pieces(name))
     if found == expected:
         return
-    pairs = zip(expected, found, strict=False)
-    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
+    at = first_difference(expected, found)
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
 
@@ -759,11 +729,11 @@ _MEASURED = (
     "that a run made outside the log never happened",
 )
 
-_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
-
 def caveats(witnesses=(), unchecked=()):
     """List what an audit does not prove."""
     order = "order and time against the operator"
+    word = "so when they were made is the operator's word"
+    kept = "compare them with a checkpoint that you or others kept (--previous)"
     if witnesses:
         order += (
             f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
@@ -772,11 +742,10 @@ def caveats(witnesses=(), unchecked=()):
     elif unchecked:
         order += (
             ": who else signed these checkpoints was not checked, because no policy names them "
-            f"(--policy), so when they were made is the operator's word; {_KEPT}"
         )
+        order += f"(--policy), {word}; {kept}"
     else:
-        order += ": no witness cosigned these checkpoints, so when they were made is the "
-        order += f"operator's word; {_KEPT}"
+        order += f": no witness cosigned these checkpoints, {word}; {kept}"
     return (*_MEASURED, order)
 
 @dataclass(frozen=True)
@@ -798,10 +767,13 @@ class Step:
 
     def as_json(self):
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        names = ("number", "name", "ok", "state", "proved", "detail")
-        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
-        data = {name: getattr(self, name) for name in names}
-        return data | (failure if self.state == "failed" else {})
+        data = {
+            name: getattr(self, name)
+            for name in ("number", "name", "ok", "state", "proved", "detail")
+        }
+        if self.state == "failed":
+            data |= {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
+        return data
 
 @dataclass(frozen=True)
 class Doubt:
@@ -972,6 +944,11 @@ RULES = {
 def agree(rule, where, expected, found):
     """Refuse a value that is not the expected one."""
     if expected != found:
+        raise disagreement(rule, where, expected, found)
+
+def require(holds, rule, where, expected=None, found=None):
+    """Refuse what does not hold."""
+    if not holds:
         raise disagreement(rule, where, expected, found)
 
 def disagreement(rule, where, expected=None, found=None):
@@ -1605,51 +1582,47 @@ class Bundle:
         return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
     def pieces(self, name):
-        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its
-        size."""
+        """Read a content file by mebibytes; one that grew meanwhile not much beyond its size."""
         left = self.manifest["files"][name]["bytes"]
-        try:
-            with (self.folder / name).open("rb") as file:
-                while left >= 0 and (piece := file.read(MAX_LINE)):
-                    left -= len(piece)
-                    yield piece
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+        with _reading(name), (self.folder / name).open("rb") as file:
+            while left >= 0 and (piece := file.read(MAX_LINE)):
+                left -= len(piece)
+                yield piece
 
     def lines(self, name):
         """Read the lines of a content file: where each stands, its bytes, and its value."""
-        try:
-            with (self.folder / name).open("rb") as file:
-                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
-                    where = f"line {number} of {name}"
-                    if not line.endswith(b"\n"):
-                        what = f"{where} is cut short or longer than {MAX_LINE} bytes"
-                        raise Malformed(what, where=where)
-                    value = parse_canonical(line[:-1], where)
-                    require_form(FORMS[name], value, where)
-                    yield where, line[:-1], value
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+        with _reading(name), (self.folder / name).open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+                where = f"line {number} of {name}"
+                if not line.endswith(b"\n"):
+                    raise Malformed(
+                        f"{where} is cut short or longer than {MAX_LINE} bytes", where=where
+                    )
+                value = parse_canonical(line[:-1], where)
+                require_form(FORMS[name], value, where)
+                yield where, line[:-1], value
 
 def _walk(folder, prefix):
     """List the files with their sizes in bytes."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
-                name = f"{prefix}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _walk(folder / entry.name, f"{name}/")
-                elif entry.is_file(follow_symlinks=False):
-                    yield name, entry.stat(follow_symlinks=False).st_size
-                else:
-                    raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
-    except OSError as error:
-        what = f"the release {prefix or folder} cannot be read: {error.strerror}"
-        raise Malformed(what, where=prefix or str(folder)) from error
+    with _reading(prefix or str(folder)), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda item: item.name):
+            name = f"{prefix}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(folder / entry.name, f"{name}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield name, entry.stat(follow_symlinks=False).st_size
+            else:
+                raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
 
 def _read(path, name):
-    try:
+    with _reading(name):
         return path.read_bytes()
+
+@contextmanager
+def _reading(name):
+    """Refuse a release of which something cannot be read."""
+    try:
+        yield
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
 
@@ -1864,46 +1837,35 @@ def _require_members(form, value, path):
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
-
-_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_WORDS = {None: "null", True: "true", False: "false"}
 
 def canonical(value):
     """Write a value as canonical JSON."""
     try:
-        return (_encode(value) if _is_plain(value, 0) else _write(value)).encode()
+        return _write(value, 0).encode()
     except UnicodeEncodeError as error:
         raise Malformed("canonical JSON has no form for a lone surrogate") from error
 
-def parse(data, what="the document"):
-    """Read one JSON value from UTF-8 bytes."""
-    try:
-        text = data.decode()
-        value = json.loads(text, object_pairs_hook=_members, parse_int=_whole, parse_constant=_none)
-        if not _is_plain(value, 0) or "\\u" in text:
-            canonical(value)  # only an escape can smuggle a lone surrogate in
-    except Malformed as error:
-        raise Malformed(f"{what} is refused: {error}", where=what) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
-    except RecursionError:
-        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
-    return value
-
 def parse_canonical(data, what="the document"):
     """Read one JSON value and refuse bytes that are not its canonical form."""
-    value = parse(data, what)
-    if (expected := canonical(value)) != data:
-        pairs = zip(data, expected, strict=False)
-        at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(data), len(expected)))
+    value, expected = _parse(data, what)
+    if expected != data:
+        at = first_difference(data, expected)
+        where = f"{what}: byte {at}"
         raise Malformed(
-            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on",
-            where=f"{what}: byte {at}",
+            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on", where=where
         )
     return value
 
+def first_difference(one, other):
+    """Give the index of the first byte in which two texts differ."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
 def number(value):
-    """Write a finite double as ECMAScript's Number::toString: the shortest digits that come
-    back."""
+    """Write a double as ECMAScript's Number::toString: the shortest digits that come back."""
+    if not math.isfinite(value):
+        raise Malformed("a number is not finite")
     if value == 0:
         return "0"
     mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
@@ -1922,42 +1884,40 @@ def number(value):
         text = f"{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{point - 1:+d}"
     return "-" * (value < 0) + text
 
-def _is_plain(value, depth):
-    """Refuse what has no canonical form; tell whether Python's encoder writes the rest
-    canonically."""
+def _parse(data, what):
+    """Read one JSON value; give it and its canonical form."""
+    try:
+        value = json.loads(
+            data.decode(), object_pairs_hook=_members, parse_int=_whole, parse_constant=_none
+        )
+        return value, canonical(value)
+    except Malformed as error:
+        raise Malformed(f"{what} is refused: {error}", where=what) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
+    except RecursionError:
+        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
+
+def _write(value, depth):
     kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return True
+    if kind is str:
+        return encode_basestring(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
+    if kind is int and abs(value) > MAX_INTEGER:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
     if kind is int or kind is float:
-        if kind is int and abs(value) > MAX_INTEGER:
-            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-        if not math.isfinite(value):
-            raise Malformed("a number is not finite")
-        return kind is int
+        return number(value) if kind is float else str(value)
     if depth >= MAX_DEPTH:
         raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
-    plain = True
-    if kind is dict:
-        if strange := [key for key in value if type(key) is not str]:
-            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
-        plain = max("".join(value), default="") <= "\uffff"
-        value = value.values()
-    elif kind is not list and kind is not tuple:
+    if kind is list or kind is tuple:
+        return f"[{','.join([_write(item, depth + 1) for item in value])}]"
+    if kind is not dict:
         raise Malformed(f"JSON has no form for {kind.__name__}")
-    for item in value:
-        if type(item) is not str:  # a call for each text would take most of the time
-            plain &= _is_plain(item, depth + 1)
-    return plain
-
-def _write(value):
-    if type(value) is float:
-        return number(value)
-    if type(value) is dict:
-        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-        return f"{{{','.join(f'{encode_basestring(key)}:{_write(value[key])}' for key in keys)}}}"
-    if type(value) is list or type(value) is tuple:
-        return f"[{','.join(map(_write, value))}]"
-    return _encode(value)
+    if strange := [key for key in value if type(key) is not str]:
+        raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    return f"{{{','.join([f'{encode_basestring(key)}:{_write(value[key], depth + 1)}' for key in keys])}}}"
 
 def _members(pairs):
     members = dict(pairs)
@@ -2023,14 +1983,16 @@ def verify_inclusion(leaf, index, size, proof, expected):
         raise Broken(
             what, where=f"{where}: the number of hashes", expected=length, found=len(proof)
         )
-    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    computed = leaf
+    for level, sibling in enumerate(proof):
+        is_right = level >= inner or index >> level & 1
+        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
     if computed != expected:
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
 
 def set_root(commitments):
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
-    tasks'."""
+    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
     ordered = sorted(commitments)
     if any(len(item) != HASH_BYTES for item in ordered):
         raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
@@ -2038,24 +2000,12 @@ def set_root(commitments):
         raise Malformed("the same commitment stands twice in one set")
     return root([leaf_hash(item) for item in ordered])
 
-def _chain_inner(seed, proof, index):
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
-        index >>= 1
-    return seed
-
-def _chain_border(seed, proof):
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed).digest()
-    return seed
-
 def _require_hashes(hashes):
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what, where = (
-            f"a hash in a proof has exactly {HASH_BYTES} bytes",
-            "the number of bytes of a hash",
+        what = f"a hash in a proof has exactly {HASH_BYTES} bytes"
+        raise Broken(
+            what, where="the number of bytes of a hash", expected=HASH_BYTES, found=min(wrong)
         )
-        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
 # == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
@@ -2078,9 +2028,7 @@ def tiles_of(size):
     """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
     level = 0
     while count := size >> HEIGHT * level:
-        yield from (
-            (level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH))
-        )
+        yield from ((level, index, width) for index, width in bundles_of(count))
         level += 1
 
 def bundles_of(size, first=0):
@@ -2118,20 +2066,17 @@ class Frontier:
 
     def extend(self, hashes, level=0):
         """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
-        if level == len(self._edge) and hashes:
+        if level == len(self._edge):
             self._edge.append([])
             self._full.append(0)
-        at = 0
-        while at < len(hashes):
+        for digest in hashes:
             row = self._edge[level]
-            fresh = hashes[at : at + WIDTH - len(row)]
-            row += fresh
-            at += len(fresh)
+            row.append(digest)
             if len(row) == WIDTH:
                 yield level, self._full[level], row
                 self._edge[level] = []
                 self._full[level] += 1
-                yield from self.extend(_rows(row)[-1], level + 1)
+                yield from self.extend([root(row)], level + 1)
 
     def partial_tiles(self):
         """Give the tiles that are not full, as `(level, index, hashes)`."""
@@ -2144,17 +2089,10 @@ class Frontier:
         return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
 
 def _numbered(index, width):
-    groups = [f"{index % _GROUP:03d}"]
+    path = f"{index % _GROUP:03d}" + ("" if width == WIDTH else f".p/{width}")
     while index := index // _GROUP:
-        groups.append(f"x{index % _GROUP:03d}")
-    return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
-
-def _rows(hashes):
-    """Give the complete inner levels of a tile, its hashes first."""
-    rows = [hashes]
-    while len(rows[-1]) > 1:
-        rows.append(level_up(rows[-1]))
-    return rows
+        path = f"x{index % _GROUP:03d}/{path}"
+    return path
 
 # == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
 # (https://c2sp.org/tlog-policy).
@@ -2709,8 +2647,8 @@ _SHOWN = 200  # characters of a value that a line of text shows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Evidence of an error: the expected value, the value that was found, and the place of the
-    latter."""
+    """Evidence of an error: a place, the value that was expected there, and the value that was
+    found."""
 
     where: str | None = None
     expected: Any = None
@@ -2777,57 +2715,36 @@ class Broken(VaultError):
     kind = "no"
 
 def _as_json(value):
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
-    return value
+    return json.loads(json.dumps(value, default=bytes.hex))
 
 def _as_text(value):
     """Write a value on one line; a release may be hostile, so control characters are escaped."""
     if value is None:
         return "nothing"
-    plain = _as_json(value)
-    text = (
-        plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, sort_keys=True)
-    )
-    shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN]
-    )
-    return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"
+    text = _as_json(value)
+    if not isinstance(text, str):
+        text = json.dumps(text, ensure_ascii=False, sort_keys=True)
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
+    return "".join(shown) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")
 
 # == Salted HMAC-SHA256 commitments: published now, opened later.
 
 SALT_SIZE = 32
-LABELS = frozenset(
-    {
-        "commit",
-        "provenance",
-        "run-open",
-        "result",
-        "transcript",
-        "totals",
-        "draw-seed",
-        "access-log",
-        "spot-check",
-    }
+LABELS = (
+    "commit", "provenance", "run-open", "result", "transcript", "totals", "draw-seed", "access-log",
+    "spot-check",
 )
 
 def commitment(label, payload, salt):
     """Commit to `payload`; gives 32 bytes."""
     if label not in LABELS:
-        raise Malformed(
-            f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}."
-        )
+        raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(LABELS)}.")
     if len(salt) != SALT_SIZE:
         raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
 def opens(label, payload, salt, expected):
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never
-    does."""
+    """Say whether a payload and a salt open a commitment; a salt of another length never does."""
     return len(salt) == SALT_SIZE and hmac.compare_digest(
         commitment(label, payload, salt), expected
     )

@@ -117,6 +117,16 @@ def agree(rule: str, where: str, expected: Any, found: Any) -> None:
         raise disagreement(rule, where, expected, found)
 
 
+def require(holds: bool, rule: str, where: str, expected: Any = None, found: Any = None) -> None:  # noqa: FBT001
+    """Refuse what does not hold.
+
+    Raises:
+        Broken: with the rule's sentence.
+    """
+    if not holds:
+        raise disagreement(rule, where, expected, found)
+
+
 def disagreement(rule: str, where: str, expected: Any = None, found: Any = None) -> Broken:
     """Give the error of a broken rule."""
     return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)

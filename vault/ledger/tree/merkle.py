@@ -149,7 +149,10 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     if not 0 <= index < size or len(proof) != length:
         what = f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
         raise Broken(what, where=f"{where}: the number of hashes", expected=length, found=len(proof))
-    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    computed = leaf
+    for level, sibling in enumerate(proof):
+        is_right = level >= inner or index >> level & 1
+        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
     if computed != expected:
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
@@ -211,7 +214,7 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
 
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live tasks'.
+    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks.
 
     Raises:
         Malformed: two commitments are the same, or one has not 32 bytes.
@@ -268,8 +271,8 @@ def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the number of bytes of a hash"
-        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
+        what = f"a hash in a proof has exactly {HASH_BYTES} bytes"
+        raise Broken(what, where="the number of bytes of a hash", expected=HASH_BYTES, found=min(wrong))
 
 
 def _within(size: int, have: int) -> int:
