@@ -48,7 +48,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256, sha512
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -103,9 +103,8 @@ def read_policy(path):
 
 def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="audit.py", description="Check a release without trusting anybody."
-    )
+    about = "Check a release without trusting anybody."
+    parser = argparse.ArgumentParser(prog="audit.py", description=about)
     add = parser.add_argument
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
@@ -179,13 +178,11 @@ def check_head(case):
     return "proved", summary
 
 def check_leaves(case):
-    """Check that the leaves give the tiles and the root that was signed; read them in the same
-    pass."""
+    """Check that the leaves give the tiles and the signed root; read them in the same pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
-    if size > WIDTH * len(present):
-        found = f"{len(present)} files"
-        raise disagreement("log.tiles", f"{LOG}/", f"the tiles of {size} leaves", found)
+    expected, found = f"the tiles of {size} leaves", f"{len(present)} files"
+    require("log.tiles", size <= WIDTH * len(present), f"{LOG}/", expected, found)
     wanted = {HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
@@ -224,27 +221,21 @@ def check_statements(case):
 def check_checkpoints(case):
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
-    named = {
-        run.open.says["checkpoint"]["size"]: run for run in runs
-    }  # by a run of this cohort, if one does
+    # by a run of this cohort, if one names it
+    named = {run.open.says["checkpoint"]["size"]: run for run in runs}
     names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
     for size in sorted(named):
-        if (name := f"{KEPT}/{size}") not in names:
-            raise disagreement(
-                "checkpoint.named", f"{LOG}/{name}", f"checkpoint of {named[size].open.name}"
-            )
+        name, by = f"{KEPT}/{size}", named[size].open.name
+        require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
     for name in sorted(names, key=lambda name: (len(name), name)):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
         older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree(
-            "checkpoint.root", f"{where}: the size", name.removeprefix(f"{KEPT}/"), str(older.size)
-        )
+        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
         is_own = older.size in named and case.cohort in named[older.size].served
-        with (
-            within(where) if is_own else suppress(VaultError)
-        ):  # the witnesses may have changed since
+        # of others, the witnesses may have changed since
+        with within(where) if is_own else suppress(VaultError):
             case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         kept = case.policy.open(case.previous or "")
@@ -260,18 +251,14 @@ def check_checkpoints(case):
 def check_retirement(case):
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
-    found = [
-        [r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements
-    ]
-    if wanted not in found:
-        same = [row for row in found if case.month in row or case.cohort in row]
-        raise disagreement("retirement.one", f"{MANIFEST}: month, cohort and sha256", same, wanted)
+    leaves = [item.leaf for item in case.log.retirements]
+    found = [[leaf.says["month"], leaf.says["cohort"], leaf.digest] for leaf in leaves]
+    same = [row for row in found if case.month in row or case.cohort in row]
+    where = f"{MANIFEST}: month, cohort and sha256"
+    require("retirement.one", wanted in found, where, same, wanted)
     case.retired = case.log.retirements[found.index(wanted)]
     _doubt_times(case)
-    return (
-        "proved",
-        f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
-    )
+    return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
 def check_consistency(case):
     """Check that the log extends the checkpoint that the caller kept."""
@@ -280,17 +267,14 @@ def check_consistency(case):
     where = "the older checkpoint"
     older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    if older.size > case.head.size:
-        raise disagreement(
-            "previous.size", f"{where}: the size", f"0 to {case.head.size}", older.size
-        )
+    size = case.head.size
+    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
-    return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
+    return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
 
 def _take(case, leaf):
-    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next
-    step."""
+    """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -306,8 +290,7 @@ def _require_tile(case, level, index, hashes):
         agree("log.tiles", f"{name}: hash {place}", computed, found)
 
 def _open_older(case, note, what):
-    """Open a checkpoint that is older than the head, and was signed by the log's key of that time
-    alone."""
+    """Open a checkpoint older than the head, signed by the log's key of that time alone."""
     with within(what):
         key = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
         if key not in [verifier.vkey for verifier in case.verifiers]:
@@ -352,21 +335,14 @@ def _doubt_clocks(case):
         for name, seconds in times.items():
             others = max((time for other, time in newest.items() if other != name), default=0)
             if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
-                where, latest = (
-                    f"the cosignature of {name} at size {size}",
-                    _moment(max(newest.values())),
-                )
-                case.doubt("doubt.clock", where, f"{latest} or later", _moment(seconds))
+                where, latest = f"the cosignature of {name} at size {size}", max(newest.values())
+                case.doubt("doubt.clock", where, f"{_moment(latest)} or later", _moment(seconds))
         newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
 
 def _doubt_month(case, entry):
-    """Doubt a leaf of which the slowest witness of the first cosigned tree says that it came early
-    or late."""
-    seen = [
-        max(times.values())
-        for size, times in sorted(case.times.items())
-        if size > entry.index and times
-    ]
+    """Doubt a leaf that came early or late, says the slowest witness of the first cosigned tree."""
+    later = [times for size, times in sorted(case.times.items()) if size > entry.index]
+    seen = [max(times.values()) for times in later if times]
     month = month_number(entry.says["month"])
     begin, end = _begin(month) - _DAY, _begin(month + 1) + _DAY
     if entry.statement.kind == "set":
@@ -379,8 +355,7 @@ def _doubt_month(case, entry):
         case.doubt("doubt.time", where, f"{_moment(begin)} to {_moment(end)}", found)
 
 def _begin(number):
-    """Give the first second of a counted month in UTC; where no clock has its year, of the
-    nearest."""
+    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
 
@@ -537,7 +512,7 @@ def check_results(case):
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
     stranger, _ = next(groups, (None, ()))
-    require(stranger is None, "result.lines", f"{RESULTS}: $.run", scored, stranger)
+    require("result.lines", stranger is None, f"{RESULTS}: $.run", scored, stranger)
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 def check_figures(case):
@@ -563,13 +538,10 @@ def check_spot_check(case):
     bound = [run for run in bound if run.close and run.close.index < at]
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
-    served = [
-        (run.open.says["run"], task)
-        for run in bound
-        for tasks in run.served.values()
-        for task in tasks
+    served = {run.open.says["run"]: chain(*run.served.values()) for run in bound}
+    marks = [
+        is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks
     ]
-    marks = [is_chosen(seed, log_root, run, task) for run, task in served]
     where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
     agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
     judged, differed = says["judged"], says["differed"]
@@ -648,7 +620,7 @@ def _require_results(case, opened, rows):
     for where, data, line in rows:
         _require_result(case, where, line)
         place, last = last, line["position"]
-        require(last > place, "result.lines", f"{where}: $.position", f"above {place}", last)
+        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
@@ -675,10 +647,9 @@ def _require_result(case, where, line):
     if result["passed"]:
         agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
         most = result["max_steps"]
-        require(calls <= most, "result.passed", f"{where}: $.result.calls", f"0 to {most}", calls)
-    require(
-        unlisted <= calls, "result.calls", f"{where}: $.result.unlisted", f"0 to {calls}", unlisted
-    )
+        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
+    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
+    require("result.calls", unlisted <= calls, where, most, unlisted)
 
 def _doubt_withdrawn(case, opened, counted):
     """Show a run's figures with and without what was withdrawn as broken after it was opened."""
@@ -717,6 +688,45 @@ class OpenedRun:
     run: LoggedRun
     counted: Mapping[str, Any] | None = field(default=None, repr=False)
 
+@dataclass
+class AuditState:
+    """State of a running audit; each attribute is filled by the step that is named beside it."""
+
+    folder: Path
+    keys: list[str]
+    previous: str | None
+    policy: Policy  # with its logs: checkpoint
+    doubts: list[Doubt] = field(default_factory=list)
+    bundle: Bundle = field(init=False)  # files
+    verifiers: list[Verifier] = field(init=False)  # checkpoint
+    head: Checkpoint = field(init=False)  # checkpoint
+    signed: Note = field(init=False)  # checkpoint
+    unchecked: tuple[str, ...] = ()  # checkpoint: who else signed it
+    times: dict[int, Mapping[str, int]] = field(default_factory=dict)  # cosignatures, by tree size
+    log: LogState = field(init=False)  # root
+    roots: dict[int, bytes] = field(init=False)  # root: by tree size
+    contradiction: VaultError | None = None  # root: of two leaves, for the next step
+    retired: Retirement = field(init=False)  # retirement
+    tasks: dict[str, AuditedTask] = field(init=False)  # tasks
+    withdrawn: dict[str, AuditedTask] = field(init=False)  # tasks
+    broken: set[str] = field(init=False)  # tasks: which were shown to be
+    runs: list[OpenedRun] = field(init=False)  # runs
+    pending: str | None = None  # full score
+
+    @property
+    def cohort(self):
+        """The cohort that the release says it opens."""
+        return str(self.bundle.manifest["cohort"])
+
+    @property
+    def month(self):
+        """The month that the release says it belongs to."""
+        return str(self.bundle.manifest["month"])
+
+    def doubt(self, rule, where, expected, found):
+        """Note a rule that was not kept, though everything follows from what was logged."""
+        self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
+
 # == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
@@ -740,10 +750,8 @@ def caveats(witnesses=(), unchecked=()):
             "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
     elif unchecked:
-        order += (
-            ": who else signed these checkpoints was not checked, because no policy names them "
-        )
-        order += f"(--policy), {word}; {kept}"
+        order += ": who else signed these checkpoints was not checked, because no policy names "
+        order += f"them (--policy), {word}; {kept}"
     else:
         order += f": no witness cosigned these checkpoints, {word}; {kept}"
     return (*_MEASURED, order)
@@ -767,10 +775,8 @@ class Step:
 
     def as_json(self):
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        data = {
-            name: getattr(self, name)
-            for name in ("number", "name", "ok", "state", "proved", "detail")
-        }
+        names = ("number", "name", "ok", "state", "proved", "detail")
+        data = {name: getattr(self, name) for name in names}
         if self.state == "failed":
             data |= {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
         return data
@@ -946,7 +952,7 @@ def agree(rule, where, expected, found):
     if expected != found:
         raise disagreement(rule, where, expected, found)
 
-def require(holds, rule, where, expected=None, found=None):
+def require(rule, holds, where, expected=None, found=None):
     """Refuse what does not hold."""
     if not holds:
         raise disagreement(rule, where, expected, found)
@@ -963,8 +969,7 @@ NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 
 @dataclass(slots=True)
 class LoggedRun:
-    """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed
-    it."""
+    """A run: the leaf that opened it, its set, the tasks it was served, the leaf that closed it."""
 
     open: LoggedStatement
     set: LoggedStatement
@@ -1021,8 +1026,7 @@ class LogState:
         what = f"leaf {self.size}"
         entry = LoggedStatement(self.size, Statement.parse(leaf, what))
         kind = entry.statement.kind
-        if kind not in {"commit", "set", "key"} and not self.sets:
-            raise disagreement("run.set", what, "set", kind)
+        require("run.set", bool(self.sets) or kind in {"commit", "set", "key"}, what, "set", kind)
 
         takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
         takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
@@ -1051,8 +1055,7 @@ class LogState:
         agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
         other = self.task_of.get(entry.digest)
         agree("commit.digest", f"{entry.where}: {entry.digest}", None, other)
-        if says["spec"] not in SPECS:
-            raise disagreement("commit.spec", entry.at("spec"), SPECS, says["spec"])
+        require("commit.spec", says["spec"] in SPECS, entry.at("spec"), SPECS, says["spec"])
         self.commits[entry.name] = entry
         self.task_of[entry.digest] = entry.name
         if self.sets:
@@ -1073,18 +1076,13 @@ class LogState:
         self._require_reserve(entry, says, set(tasks))
         public = any(self.commits[task].says["public_grammar"] for task in tasks)
         agree("set.public", entry.at("public_grammar"), public, says["public_grammar"])
-        for name in ("next_draw", "spot_check"):
-            if says.get(name) in self._seeds:
-                raise disagreement("set.seeds", entry.at(name), None, says[name])
-            self._seeds.update([says[name]] if name in says else [])
-        before, entries = (
-            facts.get("access_log", {}).get("entries", 0)
-            for facts in (last.says if last else {}, says)
-        )
-        if entries < before:
-            raise disagreement(
-                "set.access_log", entry.at("access_log"), f"{before} or more", entries
-            )
+        for name in [name for name in ("next_draw", "spot_check") if name in says]:
+            require("set.seeds", says[name] not in self._seeds, entry.at(name), None, says[name])
+            self._seeds.add(says[name])
+        statements = (last.says if last else {}, says)
+        least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
+        where = entry.at("access_log")
+        require("set.access_log", entries >= least, where, f"{least} or more", entries)
         self.sets.append(entry)
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._served.update(tasks)
@@ -1093,22 +1091,19 @@ class LogState:
     def _run_open(self, entry, says):
         last, number = self.sets[-1], says["run"]
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
-        if number in self.runs:
-            raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
-        if number < (newest := next(reversed(self.runs), 0)):
-            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
+        where, known = entry.at("run"), self.runs.get(number)
+        agree("run.once", where, None, known and known.open.where)
+        least = next(reversed(self.runs), 0) + 1
+        require("run.number", number >= least, where, f"{least} or more", number)
         self._require_month(entry)
         agree("run.root", entry.at("set"), last.digest, says["set"])
-        if says["track"] not in ALL_COHORTS + NEXT_COHORT:
-            raise disagreement(
-                "run.track", entry.at("track"), ALL_COHORTS + NEXT_COHORT, says["track"]
-            )
-        names = sorted(self.live) if says["track"] in ALL_COHORTS else sorted(self.live)[:1]
+        track, tracks = says["track"], ALL_COHORTS + NEXT_COHORT
+        require("run.track", track in tracks, entry.at("track"), tracks, track)
+        names = sorted(self.live) if track in ALL_COHORTS else sorted(self.live)[:1]
         agree("run.cohorts", entry.at("cohorts"), names, sorted(says["cohorts"]))
         size = says["checkpoint"]["size"]
-        if not last.index < size <= entry.index:
-            sizes = f"{last.index + 1} to {entry.index}"
-            raise disagreement("run.checkpoint", entry.at("checkpoint.size"), sizes, size)
+        where, sizes = entry.at("checkpoint.size"), f"{last.index + 1} to {entry.index}"
+        require("run.checkpoint", last.index < size <= entry.index, where, sizes, size)
         if "judge" in says:
             judge = last.says.get("judge")
             digest = sha256(canonical(judge)).hexdigest() if judge else None
@@ -1151,9 +1146,9 @@ class LogState:
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
-        if refill and refill not in {self.task_of[digest] for digest in reserve.values()}:
-            digests = sorted(reserve.values())
-            raise disagreement("withdraw.refill", entry.at("replacement"), digests, refill)
+        digests, where = sorted(reserve.values()), entry.at("replacement")
+        nexts = [None, *(self.task_of[digest] for digest in digests)]
+        require("withdraw.refill", refill in nexts, where, digests, refill)
         if cohort:
             place, filled = self.live[cohort].index(task), [refill] if refill else []
             self.live[cohort][place : place + 1] = filled
@@ -1167,8 +1162,8 @@ class LogState:
         agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
         agree("retire.cohort", entry.at("month"), month, says["month"])
         agree("retire.cohort", entry.at("cohort"), f"cohort-{month}", cohort)
-        if cohort not in self.live:
-            raise disagreement("retire.cohort", entry.at("cohort"), sorted(self.live), cohort)
+        live = sorted(self.live)
+        require("retire.cohort", cohort in live, entry.at("cohort"), live, cohort)
         tasks = [[task, self.commits[task].digest] for task in self.live[cohort]]
         stated = [[task["id"], task["commitment"]] for task in says["tasks"]]
         agree("retire.tasks", entry.at("tasks"), tasks, stated)
@@ -1187,8 +1182,8 @@ class LogState:
         old, new = handover(self.origin, entry)
         self.keys = self.keys or [(0, old)]
         agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
-        if new in {key for _, key in self.keys}:
-            raise disagreement("key.order", entry.at("new"), "a new key", new)
+        is_new = new not in [key for _, key in self.keys]
+        require("key.order", is_new, entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
     # -- parts of a run, a set and a retirement
@@ -1207,11 +1202,10 @@ class LogState:
         for name, tasks in self.live.items():
             agree("set.live", f"{where}: {name}", tasks, listed.get(name))
         for name, tasks in listed.items():
-            if name in self._past:
-                raise disagreement("set.live", where, "no cohort that retired", name)
+            require("set.live", name not in self._past, where, "no cohort that retired", name)
             for task in tasks if name not in self.live else ():
-                if task not in self.commits or task in self._served | self._left:
-                    raise disagreement("set.tasks", f"{where}: {name}", "a new task", task)
+                is_new = task in self.commits and task not in self._served | self._left
+                require("set.tasks", is_new, f"{where}: {name}", "a new task", task)
         return [task for tasks in listed.values() for task in tasks]
 
     def _require_roots(self, entry, says):
@@ -1219,36 +1213,29 @@ class LogState:
         sizes = {}
         for item in says["cohorts"]:
             own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
-            agree(
-                "set.root",
-                f"{entry.at('cohorts')}: {item['id']}",
-                set_root(own).hex(),
-                item["root"],
-            )
+            where = f"{entry.at('cohorts')}: {item['id']}"
+            agree("set.root", where, set_root(own).hex(), item["root"])
             sizes[item["id"]] = len(own) + self._gaps.get(item["id"], 0)
             digests += own
         agree("set.root", f"{entry.where}: the digest", set_root(digests).hex(), entry.digest)
-        if max(sizes.values()) - min(sizes.values()) > 1:
-            raise disagreement("set.share", entry.at("cohorts"), "equal numbers, within one", sizes)
+        is_even = max(sizes.values()) - min(sizes.values()) <= 1
+        require("set.share", is_even, entry.at("cohorts"), "equal numbers, within one", sizes)
 
     def _require_reserve(self, entry, says, live):
         used = live | self._served | self._left
         for stratum, digests in says["reserve"].items():
-            server = stratum.split("/")[0]
-            if digests and server not in says["servers"]:
-                raise disagreement("set.servers", entry.at("servers"), server)
+            where, server = f"{entry.at('reserve')}: {stratum}", stratum.split("/")[0]
+            is_named = not digests or server in says["servers"]
+            require("set.servers", is_named, entry.at("servers"), server)
             for digest in digests:
-                if self.task_of.get(digest) in used | {None}:
-                    where = f"{entry.at('reserve')}: {stratum}"
-                    raise disagreement("set.reserve", where, "a task of the reserve", digest)
+                is_free = self.task_of.get(digest) not in used | {None}
+                require("set.reserve", is_free, where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
-            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
+            agree("set.reserve", where, sorted(digests), digests)
 
     def _next_in_reserve(self):
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
-        left = {
-            key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()
-        }
+        left = {key: [d for d in reserve[key] if self.task_of[d] not in used] for key in reserve}
         return {stratum: digests[0] for stratum, digests in left.items() if digests}
 
     def _require_seeds(self, entry, opened):
@@ -1258,9 +1245,8 @@ class LogState:
         agree("retire.draw_seeds", where, due or None, opened and [item["set"] for item in opened])
         promised = {item.index: item.says["next_draw"] for item in self.sets}
         for item in opened or ():
-            seed, salt = bytes.fromhex(item["seed"]), bytes.fromhex(item["salt"])
-            if not opens("draw-seed", seed, salt, bytes.fromhex(promised[item["set"]])):
-                raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
+            stated = promised[item["set"]]
+            require("retire.draw_seeds", _opens("draw-seed", item, stated), where, stated, item)
             del self._drawn[item["set"]]
 
 def handover(origin, entry):
@@ -1274,9 +1260,9 @@ def handover(origin, entry):
     text = handover_text(old.vkey, new.vkey, says["size"])
     for word, key in (("old", old), ("new", new)):
         where = entry.at(f"signatures.{word}")
-        if not key.accepts(text, signature := decode_base64(says["signatures"][word], where)):
-            signed = {"key": key.vkey, "text": text.decode()}
-            raise disagreement("key.signatures", where, signed, signature)
+        signature = decode_base64(says["signatures"][word], where)
+        signed = {"key": key.vkey, "text": text.decode()}
+        require("key.signatures", key.accepts(text, signature), where, signed, signature)
     return old.vkey, new.vkey
 
 def handover_text(old, new, size):
@@ -1292,14 +1278,12 @@ def month_text(number):
     return f"{number // 12:04d}-{number % 12 + 1:02d}"
 
 def _require_plan(entry, says):
-    """As many cohorts as planned retire at equal distances; the first of them before the next
-    would."""
+    """Check that the planned cohorts retire at equal distances, the first before the next would."""
     count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
     months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
     step, rest = divmod(months, count)
-    if rest or not step:
-        wanted = f"a multiple of {count} months"
-        raise disagreement("set.plan", entry.at("plan.lifetime"), wanted, lifetime)
+    wanted = f"a multiple of {count} months"
+    require("set.plan", step > 0 and not rest, entry.at("plan.lifetime"), wanted, lifetime)
     retire = sorted(month_number(item["retires"]) for item in says["cohorts"])
     start = month_number(says["month"])
     first = retire[0] if retire and start <= retire[0] < start + step else start
@@ -1316,14 +1300,17 @@ def _require_counts(entry, says):
     agree("set.counts", entry.at("count"), total, says["count"])
     agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
 
+def _opens(label, opening, promised):
+    """Tell whether a seed and its salt open a commitment (all in hex)."""
+    seed, salt = bytes.fromhex(opening["seed"]), bytes.fromhex(opening["salt"])
+    return opens(label, seed, salt, bytes.fromhex(promised))
+
 def _require_spot_check(entry, promised, opened):
     where = entry.at("spot_check")
     if promised is None or opened is None:
         agree("retire.spot_check", where, promised, opened)
         return
-    seed, salt = bytes.fromhex(opened["seed"]), bytes.fromhex(opened["salt"])
-    if not opens("spot-check", seed, salt, bytes.fromhex(promised)):
-        raise disagreement("retire.spot_check", where, promised, opened)
+    require("retire.spot_check", _opens("spot-check", opened, promised), where, promised, opened)
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
     agree("retire.counts", where, sorted(counts), counts)
 
@@ -1595,9 +1582,8 @@ class Bundle:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
                 where = f"line {number} of {name}"
                 if not line.endswith(b"\n"):
-                    raise Malformed(
-                        f"{where} is cut short or longer than {MAX_LINE} bytes", where=where
-                    )
+                    what = f"{where} is cut short or longer than {MAX_LINE} bytes"
+                    raise Malformed(what, where=where)
                 value = parse_canonical(line[:-1], where)
                 require_form(FORMS[name], value, where)
                 yield where, line[:-1], value
@@ -1851,10 +1837,8 @@ def parse_canonical(data, what="the document"):
     value, expected = _parse(data, what)
     if expected != data:
         at = first_difference(data, expected)
-        where = f"{what}: byte {at}"
-        raise Malformed(
-            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on", where=where
-        )
+        wrong = "is not canonical JSON (RFC 8785): it differs from"
+        raise Malformed(f"{what} {wrong} byte {at} on", where=f"{what}: byte {at}")
     return value
 
 def first_difference(one, other):
@@ -1887,9 +1871,7 @@ def number(value):
 def _parse(data, what):
     """Read one JSON value; give it and its canonical form."""
     try:
-        value = json.loads(
-            data.decode(), object_pairs_hook=_members, parse_int=_whole, parse_constant=_none
-        )
+        value = _decode(data.decode())
         return value, canonical(value)
     except Malformed as error:
         raise Malformed(f"{what} is refused: {error}", where=what) from None
@@ -1933,6 +1915,10 @@ def _whole(digits):
 def _none(name):
     raise Malformed(f"{name} is no JSON number")
 
+_decode = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_whole, parse_constant=_none
+).decode
+
 # == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
 # proofs.
 
@@ -1975,14 +1961,11 @@ def verify_inclusion(leaf, index, size, proof, expected):
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where = f"the inclusion proof of leaf {index} of {size}"
-    if not 0 <= index < size or len(proof) != length:
-        what = (
-            f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
-        )
-        raise Broken(
-            what, where=f"{where}: the number of hashes", expected=length, found=len(proof)
-        )
+    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
+    if not 0 <= index < size or count != length:
+        what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
+        where = f"{where}: the number of hashes"
+        raise Broken(what, where=where, expected=length, found=count)
     computed = leaf
     for level, sibling in enumerate(proof):
         is_right = level >= inner or index >> level & 1
@@ -2002,10 +1985,8 @@ def set_root(commitments):
 
 def _require_hashes(hashes):
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what = f"a hash in a proof has exactly {HASH_BYTES} bytes"
-        raise Broken(
-            what, where="the number of bytes of a hash", expected=HASH_BYTES, found=min(wrong)
-        )
+        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the size of a hash"
+        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
 # == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
 
@@ -2044,9 +2025,8 @@ def unpack_entries(data, width, what="the entry bundle"):
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(data[at:start], "big")
         if at > len(data) or start > len(data):
-            raise Malformed(
-                f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}"
-            )
+            where = f"{what}: entry {number}"
+            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=where)
         leaves.append(data[start:at])
     if at != len(data):
         raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
@@ -2135,9 +2115,7 @@ class Policy:
         """Read a policy file."""
         *lines, rest = (data if isinstance(data, bytes) else data.encode()).split(b"\n")
         if rest or len(lines) > MOST_LINES:
-            raise Malformed(
-                f"a policy has at most {MOST_LINES} lines, each of which ends in a newline"
-            )
+            raise Malformed(f"a policy has at most {MOST_LINES} lines, and each ends in a newline")
         policy = cls(quorum=_UNSTATED)
         for number, line in enumerate(lines, 1):
             with within(f"line {number} of the policy"):
@@ -2169,22 +2147,13 @@ class Policy:
         if log is None:
             what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
             raise Broken(what, where="the signatures", expected=[*logs], found=[*opened.verified])
-        seen = {
-            n: time_of(opened.verified[key.vkey])
-            for n, key in able.items()
-            if key.vkey in opened.verified
-        }
+        signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
+        seen = {name: time_of(signature) for name, signature in signed.items() if signature}
         if not self.satisfied(seen):
-            unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = (
-                f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
-                if unread
-                else ""
-            )
             by = ", ".join(seen) or "no witness of the policy"
-            what = (
-                f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}"
-            )
+            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
+            if unread := ", ".join(name for name in self.witnesses if name not in able):
+                what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             quorum = {"quorum": self.quorum, "groups": self.groups}
             raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
         return Cosigned(checkpoint, log, seen)
@@ -2211,10 +2180,8 @@ class Policy:
                 self._require_members(members)
                 count = {"any": "1", "all": str(len(members))}.get(least, least)
                 if count not in map(str, range(1, len(members) + 1)):
-                    most = len(members)
-                    raise Malformed(
-                        f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {most}"
-                    )
+                    right = f"`all`, nor `any`, nor a number from 1 to {len(members)}"
+                    raise Malformed(f"{least[:20]!r} is neither {right}")
                 self.groups[name] = (int(count), tuple(members))
             case ["quorum", name]:
                 if self.quorum != _UNSTATED:
@@ -2235,57 +2202,15 @@ class Policy:
 
     def _require_members(self, names):
         self._require_known(names)
-        counts = Counter(
-            [*names, *(member for _, members in self.groups.values() for member in members)]
-        )
+        counts = Counter(chain(names, *(members for _, members in self.groups.values())))
         if again := [name for name in names if counts[name] > 1]:
             raise Malformed(f"{again[0][:40]!r} is a member already, and counts once")
 
     def _member(self, key, url):
-        if any(
-            member.key.public == key.public for member in (*self.logs, *self.witnesses.values())
-        ):
+        members = (*self.logs, *self.witnesses.values())
+        if any(member.key.public == key.public for member in members):
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         return PolicyMember(key, *url)
-
-@dataclass
-class AuditState:
-    """State of a running audit; each attribute is filled by the step that is named beside it."""
-
-    folder: Path
-    keys: list[str]
-    previous: str | None
-    policy: Policy = field(default_factory=Policy)  # with its logs: checkpoint
-    doubts: list[Doubt] = field(default_factory=list)
-    bundle: Bundle = field(init=False)  # files
-    verifiers: list[Verifier] = field(init=False)  # checkpoint
-    head: Checkpoint = field(init=False)  # checkpoint
-    signed: Note = field(init=False)  # checkpoint
-    unchecked: tuple[str, ...] = ()  # checkpoint: who else signed it
-    times: dict[int, Mapping[str, int]] = field(default_factory=dict)  # cosignatures, by tree size
-    log: LogState = field(init=False)  # root
-    roots: dict[int, bytes] = field(init=False)  # root: by tree size
-    contradiction: VaultError | None = None  # root: of two leaves, for the next step
-    retired: Retirement = field(init=False)  # retirement
-    tasks: dict[str, AuditedTask] = field(init=False)  # tasks
-    withdrawn: dict[str, AuditedTask] = field(init=False)  # tasks
-    broken: set[str] = field(init=False)  # tasks: which were shown to be
-    runs: list[OpenedRun] = field(init=False)  # runs
-    pending: str | None = None  # full score
-
-    @property
-    def cohort(self):
-        """The cohort that the release says it opens."""
-        return str(self.bundle.manifest["cohort"])
-
-    @property
-    def month(self):
-        """The month that the release says it belongs to."""
-        return str(self.bundle.manifest["month"])
-
-    def doubt(self, rule, where, expected, found):
-        """Note a rule that was not kept, though everything follows from what was logged."""
-        self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
 
 # == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
 # checkpoint@v1.0.0).
@@ -2344,7 +2269,7 @@ ID_BYTES = 4
 MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
-_FIRST_PRINTABLE = 0x20
+_FIRST_PRINTABLE = " "
 
 @dataclass(frozen=True)
 class Verifier:
@@ -2480,19 +2405,13 @@ def read_line(line):
 
 def require_name(name):
     """Refuse what cannot stand as a key's name."""
-    if (
-        not name
-        or "+" in name
-        or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name)
-    ):
+    if not name or "+" in name or any(map(str.isspace, name)) or min(name) < _FIRST_PRINTABLE:
         raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
     if any("\ud800" <= letter <= "\udfff" for letter in name):
         raise Malformed("a key's name is UTF-8; this one is not")
 
 def _require_text(text):
-    if not text.endswith("\n") or any(
-        ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text
-    ):
+    if not text.endswith("\n") or min(text.replace("\n", ""), default=" ") < _FIRST_PRINTABLE:
         raise Malformed("a note's text ends in a newline and has no other control characters")
 
 # == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
@@ -2656,11 +2575,8 @@ class Disagreement:
 
     def as_json(self):
         """Give it as JSON values, whole; byte strings are in lower-case hex."""
-        return {
-            "where": self.where,
-            "expected": _as_json(self.expected),
-            "found": _as_json(self.found),
-        }
+        values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
+        return {"where": self.where, **values}
 
     def lines(self):
         """Write it as text, line by line; a long value is shortened, and its length is stated."""
@@ -2684,11 +2600,9 @@ class VaultError(Exception):
     def with_message(self, message, where=None):
         """Give an error of the same class and evidence under another message."""
         inner = self.evidence or Disagreement()
-        places = [place for place in (where, inner.where) if place]
-        place, rule = ": ".join(places) or None, self.rule
-        return type(self)(
-            message, where=place, expected=inner.expected, found=inner.found, rule=rule
-        )
+        place = ": ".join(place for place in (where, inner.where) if place) or None
+        values = {"expected": inner.expected, "found": inner.found}
+        return type(self)(message, where=place, rule=self.rule, **values)
 
 @contextmanager
 def within(where):
@@ -2744,10 +2658,10 @@ def commitment(label, payload, salt):
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
 def opens(label, payload, salt, expected):
-    """Say whether a payload and a salt open a commitment; a salt of another length never does."""
-    return len(salt) == SALT_SIZE and hmac.compare_digest(
-        commitment(label, payload, salt), expected
-    )
+    """Say whether a payload and a salt open a commitment; a salt of another size never does."""
+    if len(salt) != SALT_SIZE:
+        return False
+    return hmac.compare_digest(commitment(label, payload, salt), expected)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -49,5 +49,7 @@ def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
 
 
 def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
-    """Say whether a payload and a salt open a commitment; a salt of another length never does."""
-    return len(salt) == SALT_SIZE and hmac.compare_digest(commitment(label, payload, salt), expected)
+    """Say whether a payload and a salt open a commitment; a salt of another size never does."""
+    if len(salt) != SALT_SIZE:
+        return False
+    return hmac.compare_digest(commitment(label, payload, salt), expected)

@@ -47,7 +47,8 @@ class Disagreement:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values, whole; byte strings are in lower-case hex."""
-        return {"where": self.where, "expected": _as_json(self.expected), "found": _as_json(self.found)}
+        values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
+        return {"where": self.where, **values}
 
     def lines(self) -> Iterator[str]:
         """Write it as text, line by line; a long value is shortened, and its length is stated."""
@@ -96,9 +97,9 @@ class VaultError(Exception):
             where: the place that surrounds the one that the evidence names, if there is one.
         """
         inner = self.evidence or Disagreement()
-        places = [place for place in (where, inner.where) if place]
-        place, rule = ": ".join(places) or None, self.rule
-        return type(self)(message, where=place, expected=inner.expected, found=inner.found, rule=rule)
+        place = ": ".join(place for place in (where, inner.where) if place) or None
+        values = {"expected": inner.expected, "found": inner.found}
+        return type(self)(message, where=place, rule=self.rule, **values)
 
 
 @contextmanager

@@ -95,7 +95,8 @@ def read_policy(path: Path) -> Policy:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the audit with command line arguments; gives the exit code."""
-    parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
+    about = "Check a release without trusting anybody."
+    parser = argparse.ArgumentParser(prog="audit.py", description=about)
     add = parser.add_argument
     add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
     add("--key", type=Path, action="append", required=True, help="a file with the log's keys")

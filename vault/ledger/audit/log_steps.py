@@ -19,7 +19,7 @@ from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.note import Verifier, open_note, take_apart
 from vault.ledger.statements.log_state import LogState, month_number
-from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.statements.rules import agree, disagreement, require
 from vault.ledger.statements.statement import LoggedStatement
 from vault.ledger.tree.merkle import HASH_BYTES, leaf_hash
 from vault.ledger.tree.tiles import (
@@ -67,12 +67,11 @@ def check_head(case: AuditState) -> Outcome:
 
 
 def check_leaves(case: AuditState) -> Outcome:
-    """Check that the leaves give the tiles and the root that was signed; read them in the same pass."""
+    """Check that the leaves give the tiles and the signed root; read them in the same pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
-    if size > WIDTH * len(present):
-        found = f"{len(present)} files"
-        raise disagreement("log.tiles", f"{LOG}/", f"the tiles of {size} leaves", found)
+    expected, found = f"the tiles of {size} leaves", f"{len(present)} files"
+    require("log.tiles", size <= WIDTH * len(present), f"{LOG}/", expected, found)
     wanted = {HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
@@ -113,19 +112,21 @@ def check_statements(case: AuditState) -> Outcome:
 def check_checkpoints(case: AuditState) -> Outcome:
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
-    named = {run.open.says["checkpoint"]["size"]: run for run in runs}  # by a run of this cohort, if one does
+    # by a run of this cohort, if one names it
+    named = {run.open.says["checkpoint"]["size"]: run for run in runs}
     names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
     for size in sorted(named):
-        if (name := f"{KEPT}/{size}") not in names:
-            raise disagreement("checkpoint.named", f"{LOG}/{name}", f"checkpoint of {named[size].open.name}")
+        name, by = f"{KEPT}/{size}", named[size].open.name
+        require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
     for name in sorted(names, key=lambda name: (len(name), name)):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
         older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name.removeprefix(f"{KEPT}/"), str(older.size))
+        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
         is_own = older.size in named and case.cohort in named[older.size].served
-        with within(where) if is_own else suppress(VaultError):  # the witnesses may have changed since
+        # of others, the witnesses may have changed since
+        with within(where) if is_own else suppress(VaultError):
             case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
         kept = case.policy.open(case.previous or "")
@@ -142,16 +143,14 @@ def check_checkpoints(case: AuditState) -> Outcome:
 def check_retirement(case: AuditState) -> Outcome:
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
-    found = [[r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements]
-    if wanted not in found:
-        same = [row for row in found if case.month in row or case.cohort in row]
-        raise disagreement("retirement.one", f"{MANIFEST}: month, cohort and sha256", same, wanted)
+    leaves = [item.leaf for item in case.log.retirements]
+    found = [[leaf.says["month"], leaf.says["cohort"], leaf.digest] for leaf in leaves]
+    same = [row for row in found if case.month in row or case.cohort in row]
+    where = f"{MANIFEST}: month, cohort and sha256"
+    require("retirement.one", wanted in found, where, same, wanted)
     case.retired = case.log.retirements[found.index(wanted)]
     _doubt_times(case)
-    return (
-        "proved",
-        f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
-    )
+    return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
 
 def check_consistency(case: AuditState) -> Outcome:
@@ -161,15 +160,15 @@ def check_consistency(case: AuditState) -> Outcome:
     where = "the older checkpoint"
     older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    if older.size > case.head.size:
-        raise disagreement("previous.size", f"{where}: the size", f"0 to {case.head.size}", older.size)
+    size = case.head.size
+    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
-    return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
+    return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
 
 
 def _take(case: AuditState, leaf: bytes) -> bool:
-    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next step."""
+    """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -187,7 +186,7 @@ def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[byt
 
 
 def _open_older(case: AuditState, note: str | bytes, what: str) -> Checkpoint:
-    """Open a checkpoint that is older than the head, and was signed by the log's key of that time alone."""
+    """Open a checkpoint older than the head, signed by the log's key of that time alone."""
     with within(what):
         key = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
         if key not in [verifier.vkey for verifier in case.verifiers]:
@@ -237,14 +236,15 @@ def _doubt_clocks(case: AuditState) -> None:
         for name, seconds in times.items():
             others = max((time for other, time in newest.items() if other != name), default=0)
             if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
-                where, latest = f"the cosignature of {name} at size {size}", _moment(max(newest.values()))
-                case.doubt("doubt.clock", where, f"{latest} or later", _moment(seconds))
+                where, latest = f"the cosignature of {name} at size {size}", max(newest.values())
+                case.doubt("doubt.clock", where, f"{_moment(latest)} or later", _moment(seconds))
         newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
 
 
 def _doubt_month(case: AuditState, entry: LoggedStatement) -> None:
-    """Doubt a leaf of which the slowest witness of the first cosigned tree says that it came early or late."""
-    seen = [max(times.values()) for size, times in sorted(case.times.items()) if size > entry.index and times]
+    """Doubt a leaf that came early or late, says the slowest witness of the first cosigned tree."""
+    later = [times for size, times in sorted(case.times.items()) if size > entry.index]
+    seen = [max(times.values()) for times in later if times]
     month = month_number(entry.says["month"])
     begin, end = _begin(month) - _DAY, _begin(month + 1) + _DAY
     if entry.statement.kind == "set":
@@ -258,6 +258,6 @@ def _doubt_month(case: AuditState, entry: LoggedStatement) -> None:
 
 
 def _begin(number: int) -> int:
-    """Give the first second of a counted month in UTC; where no clock has its year, of the nearest."""
+    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))

@@ -36,8 +36,8 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
             "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
     elif unchecked:
-        order += ": who else signed these checkpoints was not checked, because no policy names them "
-        order += f"(--policy), {word}; {kept}"
+        order += ": who else signed these checkpoints was not checked, because no policy names "
+        order += f"them (--policy), {word}; {kept}"
     else:
         order += f": no witness cosigned these checkpoints, {word}; {kept}"
     return (*_MEASURED, order)
@@ -72,7 +72,8 @@ class Step:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        data = {name: getattr(self, name) for name in ("number", "name", "ok", "state", "proved", "detail")}
+        names = ("number", "name", "ok", "state", "proved", "detail")
+        data = {name: getattr(self, name) for name in names}
         if self.state == "failed":
             data |= {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
         return data

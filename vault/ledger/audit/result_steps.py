@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from vault.commitment import commitment
@@ -64,7 +64,7 @@ def check_results(case: AuditState) -> Outcome:
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
     stranger, _ = next(groups, (None, ()))
-    require(stranger is None, "result.lines", f"{RESULTS}: $.run", scored, stranger)
+    require("result.lines", stranger is None, f"{RESULTS}: $.run", scored, stranger)
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 
@@ -92,8 +92,8 @@ def check_spot_check(case: AuditState) -> Outcome:
     bound = [run for run in bound if run.close and run.close.index < at]
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
-    served = [(run.open.says["run"], task) for run in bound for tasks in run.served.values() for task in tasks]
-    marks = [is_chosen(seed, log_root, run, task) for run, task in served]
+    served = {run.open.says["run"]: chain(*run.served.values()) for run in bound}
+    marks = [is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks]
     where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
     agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
     judged, differed = says["judged"], says["differed"]
@@ -160,7 +160,7 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     for where, data, line in rows:
         _require_result(case, where, line)
         place, last = last, line["position"]
-        require(last > place, "result.lines", f"{where}: $.position", f"above {place}", last)
+        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
@@ -188,8 +188,9 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
     if result["passed"]:
         agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
         most = result["max_steps"]
-        require(calls <= most, "result.passed", f"{where}: $.result.calls", f"0 to {most}", calls)
-    require(unlisted <= calls, "result.calls", f"{where}: $.result.unlisted", f"0 to {calls}", unlisted)
+        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
+    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
+    require("result.calls", unlisted <= calls, where, most, unlisted)
 
 
 def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:

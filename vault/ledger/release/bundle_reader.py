@@ -100,7 +100,8 @@ class Bundle:
             for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
                 where = f"line {number} of {name}"
                 if not line.endswith(b"\n"):
-                    raise Malformed(f"{where} is cut short or longer than {MAX_LINE} bytes", where=where)
+                    what = f"{where} is cut short or longer than {MAX_LINE} bytes"
+                    raise Malformed(what, where=where)
                 value = parse_canonical(line[:-1], where)
                 require_form(FORMS[name], value, where)
                 yield where, line[:-1], value

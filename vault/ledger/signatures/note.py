@@ -25,7 +25,7 @@ ID_BYTES = 4
 MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
-_FIRST_PRINTABLE = 0x20
+_FIRST_PRINTABLE = " "
 
 
 @dataclass(frozen=True)
@@ -230,12 +230,12 @@ def require_name(name: str) -> None:
     Raises:
         Malformed: it is empty, has a space, a plus sign or a control character, or is no UTF-8.
     """
-    if not name or "+" in name or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name):
+    if not name or "+" in name or any(map(str.isspace, name)) or min(name) < _FIRST_PRINTABLE:
         raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
     if any("\ud800" <= letter <= "\udfff" for letter in name):
         raise Malformed("a key's name is UTF-8; this one is not")
 
 
 def _require_text(text: str) -> None:
-    if not text.endswith("\n") or any(ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text):
+    if not text.endswith("\n") or min(text.replace("\n", ""), default=" ") < _FIRST_PRINTABLE:
         raise Malformed("a note's text ends in a newline and has no other control characters")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from vault.errors import Broken, Malformed, within
 from vault.ledger.signatures.checkpoint import Checkpoint
@@ -79,7 +80,7 @@ class Policy:
         """
         *lines, rest = (data if isinstance(data, bytes) else data.encode()).split(b"\n")
         if rest or len(lines) > MOST_LINES:
-            raise Malformed(f"a policy has at most {MOST_LINES} lines, each of which ends in a newline")
+            raise Malformed(f"a policy has at most {MOST_LINES} lines, and each ends in a newline")
         policy = cls(quorum=_UNSTATED)
         for number, line in enumerate(lines, 1):
             with within(f"line {number} of the policy"):
@@ -116,12 +117,13 @@ class Policy:
         if log is None:
             what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
             raise Broken(what, where="the signatures", expected=[*logs], found=[*opened.verified])
-        seen = {n: time_of(opened.verified[key.vkey]) for n, key in able.items() if key.vkey in opened.verified}
+        signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
+        seen = {name: time_of(signature) for name, signature in signed.items() if signature}
         if not self.satisfied(seen):
-            unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)" if unread else ""
             by = ", ".join(seen) or "no witness of the policy"
-            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more{lacks}"
+            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
+            if unread := ", ".join(name for name in self.witnesses if name not in able):
+                what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             quorum = {"quorum": self.quorum, "groups": self.groups}
             raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
         return Cosigned(checkpoint, log, seen)
@@ -148,8 +150,8 @@ class Policy:
                 self._require_members(members)
                 count = {"any": "1", "all": str(len(members))}.get(least, least)
                 if count not in map(str, range(1, len(members) + 1)):
-                    most = len(members)
-                    raise Malformed(f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {most}")
+                    right = f"`all`, nor `any`, nor a number from 1 to {len(members)}"
+                    raise Malformed(f"{least[:20]!r} is neither {right}")
                 self.groups[name] = (int(count), tuple(members))
             case ["quorum", name]:
                 if self.quorum != _UNSTATED:
@@ -170,11 +172,12 @@ class Policy:
 
     def _require_members(self, names: Sequence[str]) -> None:
         self._require_known(names)
-        counts = Counter([*names, *(member for _, members in self.groups.values() for member in members)])
+        counts = Counter(chain(names, *(members for _, members in self.groups.values())))
         if again := [name for name in names if counts[name] > 1]:
             raise Malformed(f"{again[0][:40]!r} is a member already, and counts once")
 
     def _member(self, key: Verifier, url: Sequence[str]) -> PolicyMember:
-        if any(member.key.public == key.public for member in (*self.logs, *self.witnesses.values())):
+        members = (*self.logs, *self.witnesses.values())
+        if any(member.key.public == key.public for member in members):
             raise Malformed(f"the public key of {key.name} stands in the policy already")
         return PolicyMember(key, *url)

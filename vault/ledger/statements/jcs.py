@@ -49,8 +49,8 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     value, expected = _parse(data, what)
     if expected != data:
         at = first_difference(data, expected)
-        where = f"{what}: byte {at}"
-        raise Malformed(f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on", where=where)
+        wrong = "is not canonical JSON (RFC 8785): it differs from"
+        raise Malformed(f"{what} {wrong} byte {at} on", where=f"{what}: byte {at}")
     return value
 
 
@@ -86,7 +86,7 @@ def number(value: float) -> str:
 def _parse(data: bytes, what: str) -> tuple[Any, bytes]:
     """Read one JSON value; give it and its canonical form."""
     try:
-        value = json.loads(data.decode(), object_pairs_hook=_members, parse_int=_whole, parse_constant=_none)
+        value = _decode(data.decode())
         return value, canonical(value)
     except Malformed as error:
         raise Malformed(f"{what} is refused: {error}", where=what) from None
@@ -133,3 +133,6 @@ def _whole(digits: str) -> int:
 
 def _none(name: str) -> Any:
     raise Malformed(f"{name} is no JSON number")
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode

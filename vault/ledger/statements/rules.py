@@ -117,7 +117,7 @@ def agree(rule: str, where: str, expected: Any, found: Any) -> None:
         raise disagreement(rule, where, expected, found)
 
 
-def require(holds: bool, rule: str, where: str, expected: Any = None, found: Any = None) -> None:  # noqa: FBT001
+def require(rule: str, holds: bool, where: str, expected: Any = None, found: Any = None) -> None:  # noqa: FBT001
     """Refuse what does not hold.
 
     Raises:

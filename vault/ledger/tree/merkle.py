@@ -145,10 +145,11 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where = f"the inclusion proof of leaf {index} of {size}"
-    if not 0 <= index < size or len(proof) != length:
-        what = f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
-        raise Broken(what, where=f"{where}: the number of hashes", expected=length, found=len(proof))
+    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
+    if not 0 <= index < size or count != length:
+        what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
+        where = f"{where}: the number of hashes"
+        raise Broken(what, where=where, expected=length, found=count)
     computed = leaf
     for level, sibling in enumerate(proof):
         is_right = level >= inner or index >> level & 1
@@ -271,8 +272,8 @@ def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what = f"a hash in a proof has exactly {HASH_BYTES} bytes"
-        raise Broken(what, where="the number of bytes of a hash", expected=HASH_BYTES, found=min(wrong))
+        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the size of a hash"
+        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
 
 def _within(size: int, have: int) -> int:

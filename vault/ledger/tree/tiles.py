@@ -77,7 +77,8 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(data[at:start], "big")
         if at > len(data) or start > len(data):
-            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}")
+            where = f"{what}: entry {number}"
+            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=where)
         leaves.append(data[start:at])
     if at != len(data):
         raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
