@@ -39,6 +39,7 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 import time
 from calendar import timegm
@@ -971,6 +972,7 @@ class AuditState:
 SPECS = ("1.0.0",)
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
+WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
 @dataclass(slots=True)
 class LoggedRun:
@@ -1025,6 +1027,7 @@ class LogState:
         self._past: set[str] = set()  # cohorts that retired
         self._gaps: dict[str, int] = {}  # empty places of a cohort
         self._seeds: set[str] = set()  # commitments to seeds
+        self._second: dict[str, list[str]] = {}  # keys that sign withdrawals, by live cohort
         self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
@@ -1055,6 +1058,11 @@ class LogState:
         """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
         found = [key for _, key in self.keys if key in signed]
         agree("head.key", where, [self.key_at(size)], found)
+
+    def withdrawal_keys(self, task: str) -> list[str]:
+        """Give the keys of which one must sign the withdrawal of a task, if there are any."""
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
 
     # -- one method for each kind of statement
 
@@ -1097,7 +1105,17 @@ class LogState:
             raise disagreement(
                 "set.access_log", entry.at("access_log"), f"{before} or more", entries
             )
+        keys = says["withdrawal_keys"]
+        agree(
+            "set.keys",
+            entry.at("withdrawal_keys"),
+            list(dict.fromkeys(Verifier.parse(key).vkey for key in keys)),
+            keys,
+        )
         self.sets.append(entry)
+        self._second = {
+            item["id"]: self._second.get(item["id"]) or keys for item in says["cohorts"]
+        }
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
@@ -1161,6 +1179,7 @@ class LogState:
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
         self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        self._require_second(entry, says, self.withdrawal_keys(task))
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
         if refill and refill not in {self.task_of[digest] for digest in reserve.values()}:
@@ -1203,7 +1222,7 @@ class LogState:
             raise disagreement("key.order", entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a run, a set and a retirement
+    # -- parts of a run, a set, a withdrawal and a retirement
 
     def _require_month(self, entry: LoggedStatement) -> None:
         last, where = self.sets[-1], entry.at("month")
@@ -1211,6 +1230,28 @@ class LogState:
         if self.retirements and self.retirements[-1].set is last:
             ended = self.retirements[-1].leaf.where
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
+
+    def _require_second(
+        self, entry: LoggedStatement, says: Mapping[str, Any], keys: Sequence[str]
+    ) -> None:
+        """Check that one of these keys signed a withdrawal, or that it has no signature where
+        there are none.
+        """
+        second, where = says["signature"], entry.at("signature")
+        if second is None or second["key"] not in keys:
+            agree("withdraw.signature", where, list(keys) or None, second)
+            return
+        text = withdrawal_text(self.origin, entry.statement)
+        signature = decode_base64(second["signature"], where)
+        if not Verifier.parse(second["key"]).accepts(
+            signed_data(text, WITHDRAWAL.encode()), signature
+        ):
+            raise disagreement(
+                "withdraw.signature",
+                where,
+                {"key": second["key"], "text": text.decode()},
+                signature,
+            )
 
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""
@@ -1299,6 +1340,15 @@ def handover_text(old: str, new: str, size: int) -> bytes:
     """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
+def withdrawal_text(origin: str, statement: Statement) -> bytes:
+    """Give the text that a second person signs: all that a `withdraw` statement says, and of
+    which log.
+    """
+    says = {name: value for name, value in statement.predicate.items() if name != "signature"}
+    return canonical(
+        {"log": origin, "task": statement.name, "commitment": statement.digest, **says}
+    )
+
 def month_number(month: str) -> int:
     """Count months from year 0, so that the following month is one more."""
     return int(month[:4]) * 12 + int(month[5:]) - 1
@@ -1360,6 +1410,22 @@ def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str
             )
             known.append(new)
     return explanation
+
+# --------------------------------------------------------------------------------------------------
+# SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig),
+# Ed25519 only.
+
+MAGIC, VERSION = b"SSHSIG", 1
+
+KIND, HASH = b"ssh-ed25519", b"sha512"
+
+def signed_data(message: bytes, space: bytes) -> bytes:
+    """Give the bytes that are signed for a file in a namespace."""
+    return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
+
+def _string(data: bytes) -> bytes:
+    """Write a `string` (RFC 4251, section 5)."""
+    return struct.pack(">I", len(data)) + data
 
 # --------------------------------------------------------------------------------------------------
 # Salted HMAC-SHA256 commitments: published now, opened later.
@@ -2126,6 +2192,7 @@ RULES: Mapping[str, str] = {
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
+    "set.keys": "a set names each Ed25519 key that signs withdrawals once",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
@@ -2141,6 +2208,7 @@ RULES: Mapping[str, str] = {
     "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
     "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
     "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
+    "withdraw.signature": "a second key signs a withdrawal, if a set of its cohort named any",
     "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
     "retire.tasks": "a cohort retires with the tasks that it has, in their order",
     "retire.runs": "every run is closed before a cohort retires",
@@ -2334,6 +2402,7 @@ STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
         "month_key?": "hash",
         "access_log?": {"entries": "natural", "commitment": "hash"},
         "spot_check?": "hash",
+        "withdrawal_keys": ["vkey"],
     }),
     "run-open": ("run", HMAC, {
         "run": "positive", "month": "month", "track": "word", "set": "hash",
@@ -2356,6 +2425,7 @@ STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
     }),
     "withdraw": ("task", HMAC, {
         "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
+        "signature": [{"key": "vkey", "signature": "signature"}, None],
     }),
     "key": ("text", SHA, {
         "old": "vkey", "new": "vkey", "size": "natural",
