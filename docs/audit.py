@@ -39,6 +39,7 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 import time
 from calendar import timegm
@@ -879,6 +880,7 @@ RULES = {
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
+    "set.keys": "a set names each Ed25519 key that signs withdrawals once",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
@@ -894,6 +896,7 @@ RULES = {
     "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
     "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
     "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
+    "withdraw.signature": "a second key signs a withdrawal, if a set of its cohort named any",
     "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
     "retire.tasks": "a cohort retires with the tasks that it has, in their order",
     "retire.runs": "every run is closed before a cohort retires",
@@ -966,6 +969,7 @@ def disagreement(rule, where, expected=None, found=None):
 SPECS = ("1.0.0",)
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
+WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
 @dataclass(slots=True)
 class LoggedRun:
@@ -1018,6 +1022,7 @@ class LogState:
         self._past = set()  # cohorts that retired
         self._gaps = {}  # empty places of a cohort
         self._seeds = set()  # commitments to seeds
+        self._second = {}  # keys that sign withdrawals, by live cohort
         self._drawn = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
@@ -1047,6 +1052,11 @@ class LogState:
         """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
         found = [key for _, key in self.keys if key in signed]
         agree("head.key", where, [self.key_at(size)], found)
+
+    def withdrawal_keys(self, task):
+        """Give the keys of which one must sign the withdrawal of a task, if there are any."""
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
 
     # -- one method for each kind of statement
 
@@ -1083,7 +1093,15 @@ class LogState:
         least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
+        keys, vkeys = (
+            says["withdrawal_keys"],
+            [Verifier.parse(key).vkey for key in says["withdrawal_keys"]],
+        )
+        agree("set.keys", entry.at("withdrawal_keys"), list(dict.fromkeys(vkeys)), keys)
         self.sets.append(entry)
+        self._second = {
+            item["id"]: self._second.get(item["id"]) or keys for item in says["cohorts"]
+        }
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
@@ -1144,6 +1162,7 @@ class LogState:
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
         self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        self._require_second(entry, says, self.withdrawal_keys(task))
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
         digests, where = sorted(reserve.values()), entry.at("replacement")
@@ -1186,7 +1205,7 @@ class LogState:
         require("key.order", is_new, entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a run, a set and a retirement
+    # -- parts of a run, a set, a withdrawal and a retirement
 
     def _require_month(self, entry):
         last, where = self.sets[-1], entry.at("month")
@@ -1194,6 +1213,25 @@ class LogState:
         if self.retirements and self.retirements[-1].set is last:
             ended = self.retirements[-1].leaf.where
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
+
+    def _require_second(self, entry, says, keys):
+        """Check that one of these keys signed a withdrawal, or that it has no signature where there
+        are none."""
+        second, where = says["signature"], entry.at("signature")
+        if second is None or second["key"] not in keys:
+            agree("withdraw.signature", where, list(keys) or None, second)
+            return
+        text = withdrawal_text(self.origin, entry.statement)
+        signature = decode_base64(second["signature"], where)
+        if not Verifier.parse(second["key"]).accepts(
+            signed_data(text, WITHDRAWAL.encode()), signature
+        ):
+            raise disagreement(
+                "withdraw.signature",
+                where,
+                {"key": second["key"], "text": text.decode()},
+                signature,
+            )
 
     def _require_tasks(self, entry, says):
         """Check the tasks of each cohort; give all of them."""
@@ -1268,6 +1306,14 @@ def handover(origin, entry):
 def handover_text(old, new, size):
     """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
+
+def withdrawal_text(origin, statement):
+    """Give the text that a second person signs: all that a `withdraw` statement says, and of which
+    log."""
+    says = {name: value for name, value in statement.predicate.items() if name != "signature"}
+    return canonical(
+        {"log": origin, "task": statement.name, "commitment": statement.digest, **says}
+    )
 
 def month_number(month):
     """Count months from year 0, so that the following month is one more."""
@@ -1641,6 +1687,7 @@ STATEMENTS = {
         "month_key?": "hash",
         "access_log?": {"entries": "natural", "commitment": "hash"},
         "spot_check?": "hash",
+        "withdrawal_keys": ["vkey"],
     }),
     "run-open": ("run", HMAC, {
         "run": "positive", "month": "month", "track": "word", "set": "hash",
@@ -1663,6 +1710,7 @@ STATEMENTS = {
     }),
     "withdraw": ("task", HMAC, {
         "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
+        "signature": [{"key": "vkey", "signature": "signature"}, None],
     }),
     "key": ("text", SHA, {
         "old": "vkey", "new": "vkey", "size": "natural",
@@ -2662,6 +2710,21 @@ def opens(label, payload, salt, expected):
     if len(salt) != SALT_SIZE:
         return False
     return hmac.compare_digest(commitment(label, payload, salt), expected)
+
+# == SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig),
+# Ed25519 only.
+
+MAGIC, VERSION = b"SSHSIG", 1
+
+KIND, HASH = b"ssh-ed25519", b"sha512"
+
+def signed_data(message, space):
+    """Give the bytes that are signed for a file in a namespace."""
+    return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
+
+def _string(data):
+    """Write a `string` (RFC 4251, section 5)."""
+    return struct.pack(">I", len(data)) + data
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -92,7 +92,7 @@ def test_such_a_key_is_no_maintainers_and_signs_no_file():
     blob = sshsig._take_apart(armored)
     blob[0] = sshsig._public(weak_key)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sshsig, "_signed", lambda *_: forged(weak_key)[0])
+        patch.setattr(sshsig, "signed_data", lambda *_: forged(weak_key)[0])
         blob[4] = sshsig._string(sshsig.KIND) + sshsig._string(forged(weak_key)[1])
         patch.setattr(sshsig, "_take_apart", lambda _: blob)
         with pytest.raises(Broken, match="does not verify"):

@@ -15,6 +15,7 @@ from typing import Any
 from vault.commitment import opens
 from vault.errors import Malformed
 from vault.ledger.signatures.note import Verifier, decode_base64
+from vault.ledger.signatures.sshsig import signed_data
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.rules import agree, disagreement, require
 from vault.ledger.statements.statement import LoggedStatement, Statement
@@ -23,6 +24,7 @@ from vault.ledger.tree.merkle import set_root
 SPECS = ("1.0.0",)
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
+WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
 
 @dataclass(slots=True)
@@ -93,6 +95,7 @@ class LogState:
         self._past: set[str] = set()  # cohorts that retired
         self._gaps: dict[str, int] = {}  # empty places of a cohort
         self._seeds: set[str] = set()  # commitments to seeds
+        self._second: dict[str, list[str]] = {}  # keys that sign withdrawals, by live cohort
         self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
@@ -127,6 +130,15 @@ class LogState:
         """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
         found = [key for _, key in self.keys if key in signed]
         agree("head.key", where, [self.key_at(size)], found)
+
+    def withdrawal_keys(self, task: str) -> list[str]:
+        """Give the keys of which one must sign the withdrawal of a task, if there are any.
+
+        They are those of the first set with keys in which its cohort was live, whatever later sets name; of a task in
+        reserve, those of the last set.
+        """
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
 
     # -- one method for each kind of statement
 
@@ -163,7 +175,10 @@ class LogState:
         least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
+        keys, vkeys = says["withdrawal_keys"], [Verifier.parse(key).vkey for key in says["withdrawal_keys"]]
+        agree("set.keys", entry.at("withdrawal_keys"), list(dict.fromkeys(vkeys)), keys)
         self.sets.append(entry)
+        self._second = {item["id"]: self._second.get(item["id"]) or keys for item in says["cohorts"]}
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
@@ -224,6 +239,7 @@ class LogState:
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
         self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        self._require_second(entry, says, self.withdrawal_keys(task))
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
         digests, where = sorted(reserve.values()), entry.at("replacement")
@@ -266,7 +282,7 @@ class LogState:
         require("key.order", is_new, entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a run, a set and a retirement
+    # -- parts of a run, a set, a withdrawal and a retirement
 
     def _require_month(self, entry: LoggedStatement) -> None:
         last, where = self.sets[-1], entry.at("month")
@@ -274,6 +290,17 @@ class LogState:
         if self.retirements and self.retirements[-1].set is last:
             ended = self.retirements[-1].leaf.where
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
+
+    def _require_second(self, entry: LoggedStatement, says: Mapping[str, Any], keys: Sequence[str]) -> None:
+        """Check that one of these keys signed a withdrawal, or that it has no signature where there are none."""
+        second, where = says["signature"], entry.at("signature")
+        if second is None or second["key"] not in keys:
+            agree("withdraw.signature", where, list(keys) or None, second)
+            return
+        text = withdrawal_text(self.origin, entry.statement)
+        signature = decode_base64(second["signature"], where)
+        if not Verifier.parse(second["key"]).accepts(signed_data(text, WITHDRAWAL.encode()), signature):
+            raise disagreement("withdraw.signature", where, {"key": second["key"], "text": text.decode()}, signature)
 
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""
@@ -354,6 +381,12 @@ def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
 def handover_text(old: str, new: str, size: int) -> bytes:
     """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
+
+
+def withdrawal_text(origin: str, statement: Statement) -> bytes:
+    """Give the text that a second person signs: all that a `withdraw` statement says, and of which log."""
+    says = {name: value for name, value in statement.predicate.items() if name != "signature"}
+    return canonical({"log": origin, "task": statement.name, "commitment": statement.digest, **says})
 
 
 def month_number(month: str) -> int:
