@@ -132,7 +132,7 @@ def main(arguments=None):
 def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
     case, steps = AuditState(folder, list(keys), previous, policy or Policy()), list[Step]()
-    for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
+    for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
             continue
@@ -149,7 +149,6 @@ def audit(folder, keys, previous=None, policy=None, accepted=()):
 # == Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
 
 _DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
-
 _LATE_TURN = 7  # days after its month in which a cohort may be opened
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
@@ -569,22 +568,19 @@ def check_full_score(case):
     return "pending", f"full scores need cohorts that are still private: {months}"
 
 STEPS = {
-    "files": (check_files, "a file was edited, added or left out"),
-    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
-    "root": (check_leaves, "a leaf was changed, moved or left out"),
-    "statements": (
-        check_statements,
-        "promises were changed, runs dropped or counted as later ones",
-    ),
-    "checkpoints": (check_checkpoints, "a history made up afterwards"),
-    "retirement": (check_retirement, "another opening than the one that was logged"),
-    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
-    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
-    "results": (check_results, "results were edited or left out"),
-    "figures": (check_figures, "figures that nobody measured"),
-    "spot check": (check_spot_check, "results picked for being right"),
-    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
-    "full score": (check_full_score, "a part of a score is taken for the whole"),
+    "files": check_files,
+    "checkpoint": check_head,
+    "root": check_leaves,
+    "statements": check_statements,
+    "checkpoints": check_checkpoints,
+    "retirement": check_retirement,
+    "tasks": check_tasks,
+    "runs": check_runs,
+    "results": check_results,
+    "figures": check_figures,
+    "spot check": check_spot_check,
+    "consistency": check_consistency,
+    "full score": check_full_score,
 }
 
 def _opened(case, where, line):
@@ -675,7 +671,6 @@ def _require_same(case, name, expected):
 @dataclass(frozen=True, slots=True)
 class AuditedTask:
     """The parts of an opened task that later steps need."""
-
     sha256: str
     stratum: str
     category: str
@@ -684,15 +679,13 @@ class AuditedTask:
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
     """A line of `runs.jsonl`, the run that it opens, and its totals as they count."""
-
-    line: Mapping[str, Any] = field(repr=False)
+    line: Mapping[str, Any]
     run: LoggedRun
-    counted: Mapping[str, Any] | None = field(default=None, repr=False)
+    counted: Mapping[str, Any] | None = None
 
 @dataclass
 class AuditState:
     """State of a running audit; each attribute is filled by the step that is named beside it."""
-
     folder: Path
     keys: list[str]
     previous: str | None
@@ -731,7 +724,6 @@ class AuditState:
 # == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
 
 State = Literal["proved", "pending", "not asked", "failed", "not reached"]
-
 _MEASURED = (
     "that verdicts were computed honestly: results were fixed in time and add up; whether they "
     "were measured well, the operator's own machine says, also where results are judged again",
@@ -760,7 +752,6 @@ def caveats(witnesses=(), unchecked=()):
 @dataclass(frozen=True)
 class Step:
     """One step of an audit."""
-
     number: int
     name: str
     state: State
@@ -785,7 +776,6 @@ class Step:
 @dataclass(frozen=True)
 class Doubt:
     """What an honest operator can have a reason for, and a dishonest one could gain by."""
-
     rule: str
     sentence: str
     evidence: Disagreement
@@ -793,7 +783,6 @@ class Doubt:
 @dataclass(frozen=True)
 class AuditReport:
     """The outcome of an audit."""
-
     steps: Sequence[Step]
     doubts: Sequence[Doubt] = ()
     accepted: Collection[int] = ()
@@ -974,10 +963,9 @@ WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 @dataclass(slots=True)
 class LoggedRun:
     """A run: the leaf that opened it, its set, the tasks it was served, the leaf that closed it."""
-
     open: LoggedStatement
     set: LoggedStatement
-    served: Mapping[str, tuple[str, ...]] = field(repr=False)
+    served: Mapping[str, tuple[str, ...]]
     close: LoggedStatement | None = None
 
     @property
@@ -988,22 +976,19 @@ class LoggedRun:
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
     """A withdrawal: its leaf, the cohort that the task left, and what was next in each reserve."""
-
     leaf: LoggedStatement
     cohort: str | None  # None: it left a reserve
-    reserve: Mapping[str, str] = field(repr=False)  # the next commitment, by stratum
+    reserve: Mapping[str, str]  # the next commitment, by stratum
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
     """A retirement: its leaf, the last set before it, and the withdrawals that it opens."""
-
     leaf: LoggedStatement
     set: LoggedStatement
     withdrawals: Sequence[Withdrawal]
 
 class LogState:
     """What the leaves up to now say."""
-
     def __init__(self, origin):
         self.origin = origin
         self.size = 0
@@ -1381,13 +1366,11 @@ RESULT = {
     "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
     "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
 }
-
 TOTALS = {
     "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
     "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
     "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
 }
-
 TRANSCRIPT = {  # the goal and the digest of the task as they were served, and every attempt
     "goal": "string", "served": "hash",
     "attempts": [{
@@ -1397,7 +1380,6 @@ TRANSCRIPT = {  # the goal and the digest of the task as they were served, and e
         }],
     }],
 }
-
 _PLACES = 10_000
 
 def totals_of(run, cohort, results):
@@ -1443,17 +1425,11 @@ FORMAT = "urn:quarterturn:bundle:v1"
 ATTESTED = "urn:quarterturn:tasks:v1"
 LOG = "log"
 MANIFEST = "manifest.json"
-
 README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
-
 RUNS, RESULTS = "runs.jsonl", "results.jsonl"
-
 AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
-
 WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
-
 EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
-
 ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
 SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
 _FILE = {"bytes": "natural", "sha256": "hash"}
@@ -1461,7 +1437,6 @@ TASK = {  # of a task's document, which is described in SPEC.md
     "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
     "difficulty": "=easy,medium,hard", "max_steps": "positive",
 }
-
 OPENING = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
 FORMS = {  # of the lines of each file
     MANIFEST: {
@@ -1536,13 +1511,11 @@ README_ROWS = (
     (MANIFEST, "the digest of each of these files; its own is in the log's `retire` leaf"),
     ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
 )
-
 PAGE_HINT = """\
 Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
 it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
 
 """
-
 README_TEXT = """\
 # Historical-{month}
 
@@ -1578,11 +1551,10 @@ CAPS = {  # bytes, by the beginning of the name; the first that fits counts
 @dataclass(frozen=True)
 class Bundle:
     """A release whose content files are those of its manifest."""
-
     folder: Path
-    manifest: Mapping[str, Any] = field(repr=False)
+    manifest: Mapping[str, Any]
     manifest_digest: str
-    log_files: frozenset[str] = field(repr=False)
+    log_files: frozenset[str]
 
     @classmethod
     def read(cls, folder):
@@ -1663,9 +1635,7 @@ def _reading(name):
 
 TYPE = "https://in-toto.io/Statement/v1"
 URN = "urn:quarterturn:{}:v1"
-
 HMAC, SHA = "hmac-sha256", "sha256"
-
 STATEMENTS = {
     "commit": ("task", HMAC, {
         "spec": "version", "provenance": "hash", "public_grammar": "boolean",
@@ -1721,11 +1691,10 @@ STATEMENTS = {
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A parsed leaf."""
-
     kind: str
     name: str
     digest: str
-    predicate: Mapping[str, Any] = field(repr=False)
+    predicate: Mapping[str, Any]
 
     @classmethod
     def parse(cls, data, what="the leaf"):
@@ -1747,9 +1716,8 @@ class Statement:
 @dataclass(frozen=True, slots=True)
 class LoggedStatement:
     """A statement and its index in the log."""
-
     index: int
-    statement: Statement = field(repr=False)
+    statement: Statement
 
     @property
     def name(self):
@@ -1807,7 +1775,6 @@ PATTERNS = {
     "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
     "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
-
 BASIC = {
     "text": (
         lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
@@ -1819,7 +1786,6 @@ BASIC = {
     "positive": (lambda value: type(value) is int and value >= 1, "a whole number, one or more"),
     "object": (lambda value: isinstance(value, dict), "an object"),
 }
-
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
 
 def require_form(form, value, path):
@@ -2082,7 +2048,6 @@ def unpack_entries(data, width, what="the entry bundle"):
 
 class Frontier:
     """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
-
     def __init__(self):
         self._edge = []
         self._full = []
@@ -2137,14 +2102,12 @@ _POLICY_LINES = (
 @dataclass(frozen=True)
 class PolicyMember:
     """A log or a witness that a policy names: its key and its URL."""
-
     key: Verifier
     url: str | None = None
 
 @dataclass(frozen=True)
 class Cosigned:
     """A checkpoint that a policy accepts."""
-
     checkpoint: Checkpoint
     log: str
     witnesses: dict[str, int]
@@ -2152,7 +2115,6 @@ class Cosigned:
 @dataclass
 class Policy:
     """A parsed policy file."""
-
     logs: list[PolicyMember] = field(default_factory=list)
     witnesses: dict[str, PolicyMember] = field(default_factory=dict)
     groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
@@ -2271,7 +2233,6 @@ _LINES = 3
 class Checkpoint:
     """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
     lines."""
-
     origin: str
     size: int
     root: bytes
@@ -2322,7 +2283,6 @@ _FIRST_PRINTABLE = " "
 @dataclass(frozen=True)
 class Verifier:
     """A public key with its name: what a caller trusts."""
-
     KEY_BYTES: ClassVar[Mapping[bytes, int]] = {LOG_ED25519: 32}
     KINDS: ClassVar[str] = "Ed25519 (0x01)"
 
@@ -2364,7 +2324,6 @@ class Verifier:
 @dataclass(frozen=True)
 class Note:
     """A note that was opened."""
-
     text: str
     verified: Mapping[str, bytes]
     ignored: tuple[str, ...]
@@ -2466,7 +2425,6 @@ def _require_text(text):
 # cosignature).
 
 COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
-
 TIME_BYTES = 8
 LATEST = 2**63 - 1
 _LABEL = b"subtree/v1\n\0"
@@ -2474,7 +2432,6 @@ _LONGEST_NAME = 255
 
 class Witness(Verifier):
     """A witness's public key with its name; each of its signatures begins with a time."""
-
     KEY_BYTES = {COSIGNER_ED25519: 32, MLDSA44: 1312}
     KINDS = "Ed25519 (0x04) or ML-DSA-44 (0x06) of a witness"
 
@@ -2616,7 +2573,6 @@ _SHOWN = 200  # characters of a value that a line of text shows
 class Disagreement:
     """Evidence of an error: a place, the value that was expected there, and the value that was
     found."""
-
     where: str | None = None
     expected: Any = None
     found: Any = None
@@ -2636,7 +2592,6 @@ class Disagreement:
 
 class VaultError(Exception):
     """Base class of all errors of the vault."""
-
     kind = "malformed"
 
     def __init__(self, message="", *, where=None, expected=None, found=None, rule=None):
@@ -2663,17 +2618,14 @@ def within(where):
 
 class Malformed(VaultError):
     """A document or file that cannot be understood; the message says where."""
-
     kind = "malformed"
 
 class NotFound(VaultError):
     """Nothing is stored under that name."""
-
     kind = "not-found"
 
 class Broken(VaultError):
     """A signature, hash or chain does not verify."""
-
     kind = "no"
 
 def _as_json(value):
@@ -2715,7 +2667,6 @@ def opens(label, payload, salt, expected):
 # Ed25519 only.
 
 MAGIC, VERSION = b"SSHSIG", 1
-
 KIND, HASH = b"ssh-ed25519", b"sha512"
 
 def signed_data(message, space):

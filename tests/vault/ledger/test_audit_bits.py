@@ -39,7 +39,7 @@ def case_before(folder, step):
     """Give an audit that has reached a step."""
     case = AuditState(folder, [KEY], None, Policy())
     for name in ON_STEPS[: ON_STEPS.index(step)]:
-        STEPS[name][0](case)
+        STEPS[name](case)
     return case
 
 
@@ -48,7 +48,7 @@ def refusal(case, *steps):
     case = copy(case)
     try:
         for step in steps:
-            STEPS[step][0](case)
+            STEPS[step](case)
     except VaultError as error:
         return error
     return None

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault.ledger.audit.verify import STEPS
+from vault.ledger.audit.verify import LIES
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
@@ -42,8 +42,10 @@ UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the for
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
 _MARKER = re.compile(r"(?<=#) (?:noqa|type): [A-Z0-9a-z\[\], -]*? -(?= )|  # (?:noqa|type): [^\n]*$", re.MULTILINE)
 """What a comment says to another program, without the reason beside it."""
-_CONSTANTS = re.compile(r"^(_?[A-Z][A-Z0-9_]* = [^\n]*\n)\n(?=_?[A-Z][A-Z0-9_]* = )", re.MULTILINE)
-"""A constant on one line, before another one."""
+_QUIET = re.compile(r" = field\(repr=False\)|field\(default=(?=None, repr=False\))|(?<=None), repr=False\)")
+"""What keeps an attribute out of a text for people, which the audit never makes of an object."""
+_CLASS = re.compile(r'^(class [^\n]+:\n    """(?:[^"]|"(?!""))+"""\n)\n', re.MULTILINE)
+"""The beginning of a class, up to the empty line after its docstring."""
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
@@ -79,6 +81,7 @@ class Definition:
         attributes: the names after a dot in it.
         first: the names that must be defined before it.
         methods: of a class, by name; their lines are in `lines` too.
+        is_constant: whether it is an assignment; no empty line sets it apart from the one before it.
     """
 
     lines: dict[int, str]
@@ -86,6 +89,7 @@ class Definition:
     attributes: frozenset[str]
     first: frozenset[str]
     methods: Mapping[str, Definition]
+    is_constant: bool = False
 
     def source(self, attributes: Collection[str]) -> str:
         """Give its text without the methods that nobody calls."""
@@ -116,7 +120,7 @@ def write() -> str:
             if defined in needed and home.setdefault(defined, name) != name:
                 raise ValueError(f"{name} and {home[defined]} both define {defined}")
     imports = _imports({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
-    steps = "\n".join(f"{n:3}. {name:12} {lie}" for n, (name, (_, lie)) in enumerate(STEPS.items(), 1))
+    steps = "\n".join(f"{number:3}. {name:12} {lie}" for number, (name, lie) in enumerate(LIES.items(), 1))
     body = "".join(_emitted(modules, needed, attributes))
     return _formatted(HEAD.format(steps=steps, imports=imports) + body + FOOT)
 
@@ -134,12 +138,14 @@ def _imports(lines: set[str]) -> str:
 def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[str]) -> Iterator[str]:
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
+    after_constant = False
     done = {name for module in modules.values() for name in module.foreign}
     for module in (modules[name] for name in dict.fromkeys([*READING, *modules])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
             title = textwrap.wrap(module.about, COLUMNS, initial_indent="# == ", subsequent_indent="# ")
             yield "\n\n" + "".join(f"{line}\n" for line in title)
+            after_constant = False
         for name, definition in wanted.items():
             waiting.append((name, definition))
             while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
@@ -147,7 +153,8 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
                 done.add(ready[0])
                 if ready[1].lines:
                     source = ready[1].source(attributes)
-                    yield f"\n{source}\n"
+                    yield f"{source}\n" if after_constant and ready[1].is_constant else f"\n{source}\n"
+                    after_constant = ready[1].is_constant
     if waiting:
         raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
 
@@ -212,7 +219,7 @@ def _untyped(text: str) -> str:
             spans.append((begin, _end(starts, node.annotation)))
     for begin, end in sorted(spans, reverse=True):
         data = data[:begin] + data[end:]
-    return _MARKER.sub("", data.decode())
+    return _QUIET.sub("", _MARKER.sub("", data.decode()))
 
 
 def _is_data_class(node: ast.AST) -> bool:
@@ -252,7 +259,7 @@ def _definition(text: str, node: ast.stmt) -> Definition:
     methods = {item.name: _method(body, item) for item in members if isinstance(item, ast.FunctionDef)}
     own = [item for item in ast.iter_child_nodes(node) if not isinstance(item, ast.FunctionDef)] if methods else [node]
     uses, attributes = (frozenset().union(*(take(item) for item in own)) for take in (_used, _attributes))
-    return Definition(body, uses, attributes, _first(node), methods)
+    return Definition(body, uses, attributes, _first(node), methods, isinstance(node, ast.Assign))
 
 
 def _method(body: Mapping[int, str], node: ast.FunctionDef) -> Definition:
@@ -328,7 +335,7 @@ def _formatted(text: str) -> str:
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
     formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
     plain = formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
-    return _CONSTANTS.sub(r"\1", re.sub(r"\n{3,}", "\n\n", plain))
+    return _CLASS.sub(r"\1", re.sub(r"\n{3,}", "\n\n", plain))
 
 
 if __name__ == "__main__":
