@@ -1200,23 +1200,16 @@ class LogState:
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
     def _require_second(self, entry, says, keys):
-        """Check that one of these keys signed a withdrawal, or that it has no signature where there
-        are none."""
+        """Check that one of these keys signed a withdrawal, or nobody where there are none."""
         second, where = says["signature"], entry.at("signature")
         if second is None or second["key"] not in keys:
             agree("withdraw.signature", where, list(keys) or None, second)
             return
-        text = withdrawal_text(self.origin, entry.statement)
+        key, text = second["key"], withdrawal_text(self.origin, entry.statement)
         signature = decode_base64(second["signature"], where)
-        if not Verifier.parse(second["key"]).accepts(
-            signed_data(text, WITHDRAWAL.encode()), signature
-        ):
-            raise disagreement(
-                "withdraw.signature",
-                where,
-                {"key": second["key"], "text": text.decode()},
-                signature,
-            )
+        holds = Verifier.parse(key).accepts(signed_data(text, WITHDRAWAL.encode()), signature)
+        expected = {"key": key, "text": text.decode()}
+        require("withdraw.signature", holds, where, expected, signature)
 
     def _require_tasks(self, entry, says):
         """Check the tasks of each cohort; give all of them."""
@@ -2109,7 +2102,6 @@ class PolicyMember:
 class Cosigned:
     """A checkpoint that a policy accepts."""
     checkpoint: Checkpoint
-    log: str
     witnesses: dict[str, int]
 
 @dataclass
@@ -2149,14 +2141,8 @@ class Policy:
 
     def open(self, note):
         """Verify a checkpoint against the policy."""
-        able = self.verifiable()
-        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
-        checkpoint = Checkpoint.parse(opened.text)
-        logs = {member.key.vkey: member.key.name for member in self.logs}
-        log = next((key for key in opened.verified if logs.get(key) == checkpoint.origin), None)
-        if log is None:
-            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
-            raise Broken(what, where="the signatures", expected=[*logs], found=[*opened.verified])
+        able, logs = self.verifiable(), [member.key for member in self.logs]
+        checkpoint, opened = open_checkpoint(note, logs, [*able.values()])
         signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
         seen = {name: time_of(signature) for name, signature in signed.items() if signature}
         if not self.satisfied(seen):
@@ -2166,7 +2152,7 @@ class Policy:
                 what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             quorum = {"quorum": self.quorum, "groups": self.groups}
             raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
-        return Cosigned(checkpoint, log, seen)
+        return Cosigned(checkpoint, seen)
 
     def _witnessed(self, name, cosigned):
         if name in self.witnesses:
@@ -2260,11 +2246,11 @@ class Checkpoint:
         root = base64.b64encode(self.root).decode()
         return "".join(f"{line}\n" for line in (self.origin, self.size, root, *self.extensions))
 
-def open_checkpoint(note, verifiers):
+def open_checkpoint(note, verifiers, witnesses=()):
     """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
-    opened = open_note(note, verifiers)
+    opened = open_note(note, [*verifiers, *witnesses])
     checkpoint = Checkpoint.parse(opened.text)
-    names = [vkey.partition("+")[0] for vkey in opened.verified]
+    names = [key.name for key in verifiers if key.vkey in opened.verified]
     if checkpoint.origin not in names:
         what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
         where = "line 1 of the checkpoint"

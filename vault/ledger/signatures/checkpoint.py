@@ -68,16 +68,23 @@ class Checkpoint:
         return signer.sign(self.format())
 
 
-def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+def open_checkpoint(
+    note: str | bytes, verifiers: Sequence[Verifier], witnesses: Sequence[Verifier] = ()
+) -> tuple[Checkpoint, Note]:
     """Verify a signed checkpoint: at least one given key that bears the origin's name signed it.
+
+    Args:
+        note: the checkpoint with its signatures.
+        verifiers: the keys of logs.
+        witnesses: other keys of which each signature must verify.
 
     Raises:
         Malformed: it is no signed checkpoint.
         Broken: no such signature, or one that does not verify.
     """
-    opened = open_note(note, verifiers)
+    opened = open_note(note, [*verifiers, *witnesses])
     checkpoint = Checkpoint.parse(opened.text)
-    names = [vkey.partition("+")[0] for vkey in opened.verified]
+    names = [key.name for key in verifiers if key.vkey in opened.verified]
     if checkpoint.origin not in names:
         what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
         where = "line 1 of the checkpoint"

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from vault.errors import Broken, Malformed, within
-from vault.ledger.signatures.checkpoint import Checkpoint
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
 from vault.ledger.signatures.cosignature import MLDSA44, Witness, time_of
 from vault.ledger.signatures.library import HAS_MLDSA44
-from vault.ledger.signatures.note import Verifier, open_note
+from vault.ledger.signatures.note import Verifier
 
 NONE = "none"
 MOST_LINES = 4096
@@ -46,12 +46,10 @@ class Cosigned:
 
     Attributes:
         checkpoint: the head.
-        log: the vkey of the log that signed it.
         witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
     """
 
     checkpoint: Checkpoint
-    log: str
     witnesses: dict[str, int]
 
 
@@ -109,14 +107,8 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        able = self.verifiable()
-        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
-        checkpoint = Checkpoint.parse(opened.text)
-        logs = {member.key.vkey: member.key.name for member in self.logs}
-        log = next((key for key in opened.verified if logs.get(key) == checkpoint.origin), None)
-        if log is None:
-            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
-            raise Broken(what, where="the signatures", expected=[*logs], found=[*opened.verified])
+        able, logs = self.verifiable(), [member.key for member in self.logs]
+        checkpoint, opened = open_checkpoint(note, logs, [*able.values()])
         signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
         seen = {name: time_of(signature) for name, signature in signed.items() if signature}
         if not self.satisfied(seen):
@@ -126,7 +118,7 @@ class Policy:
                 what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             quorum = {"quorum": self.quorum, "groups": self.groups}
             raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
-        return Cosigned(checkpoint, log, seen)
+        return Cosigned(checkpoint, seen)
 
     def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
         if name in self.witnesses:

@@ -292,15 +292,16 @@ class LogState:
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
     def _require_second(self, entry: LoggedStatement, says: Mapping[str, Any], keys: Sequence[str]) -> None:
-        """Check that one of these keys signed a withdrawal, or that it has no signature where there are none."""
+        """Check that one of these keys signed a withdrawal, or nobody where there are none."""
         second, where = says["signature"], entry.at("signature")
         if second is None or second["key"] not in keys:
             agree("withdraw.signature", where, list(keys) or None, second)
             return
-        text = withdrawal_text(self.origin, entry.statement)
+        key, text = second["key"], withdrawal_text(self.origin, entry.statement)
         signature = decode_base64(second["signature"], where)
-        if not Verifier.parse(second["key"]).accepts(signed_data(text, WITHDRAWAL.encode()), signature):
-            raise disagreement("withdraw.signature", where, {"key": second["key"], "text": text.decode()}, signature)
+        holds = Verifier.parse(key).accepts(signed_data(text, WITHDRAWAL.encode()), signature)
+        expected = {"key": key, "text": text.decode()}
+        require("withdraw.signature", holds, where, expected, signature)
 
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""
