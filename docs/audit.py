@@ -131,7 +131,8 @@ def main(arguments=None):
 
 def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    case, steps = AuditState(folder, list(keys), previous, policy or Policy()), list[Step]()
+    case = AuditState(folder, list(keys), previous, policy or Policy())
+    steps = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
@@ -242,7 +243,7 @@ def check_checkpoints(case):
         case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
-        where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
+        where = run.open.at("checkpoint.root")
         agree("checkpoint.root", where, case.roots[says["size"]].hex(), says["root"])
     shown = [f"{size} ({_seen(times)})" for size, times in sorted(case.times.items()) if times]
     seen = f"; cosigned: {', '.join(shown)}" if shown else ""
@@ -379,9 +380,8 @@ def check_tasks(case):
             opening = next(openings, None)
             if says is None or line is None or opening is None:
                 found = {"line": line and line[0], "opening": opening and opening[0]}
-                raise disagreement(
-                    "task.lines", f"{name} and {OPENINGS}", says and says["id"], found
-                )
+                where, wanted_id = f"{name} and {OPENINGS}", says and says["id"]
+                raise disagreement("task.lines", where, wanted_id, found)
             opened[says["id"]] = _open(case, says, line, opening)
     if extra := next(openings, None):
         raise disagreement("task.lines", extra[0], None, extra[2]["id"])
@@ -423,16 +423,13 @@ def _open(case, says, line, opening):
 
 def require_opens(rule, label, opening, stated, where):
     """Check that a payload and its salt (hex) open a commitment (hex)."""
-    payload, salt = opening[0], bytes.fromhex(opening[1])
-    if not opens(label, payload, salt, bytes.fromhex(stated)):
-        computed = commitment(label, payload, salt)
-        raise disagreement(rule, f"{where}: the commitment", stated, computed)
+    computed = commitment(label, opening[0], bytes.fromhex(opening[1]))
+    agree(rule, f"{where}: the commitment", stated, computed.hex())
 
 def _require_file(case, name, wanted):
     """Check that a file is there if and only if it has something to open."""
-    found = name in case.bundle.manifest["files"]
-    if found != bool(wanted):
-        raise disagreement("task.lines", name, wanted, name if found else None)
+    found = name if name in case.bundle.manifest["files"] else None
+    require("task.lines", bool(found) == bool(wanted), name, wanted, found)
 
 def _require_reserves(case):
     """Check that each refill came from the stratum of the task that it replaced, if any was
@@ -441,23 +438,19 @@ def _require_reserves(case):
     for entry in case.log.sets:
         live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
         for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
-            if server not in entry.says["servers"]:
-                raise disagreement(
-                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
-                )
+            require("set.servers", server in entry.says["servers"], entry.at("servers"), server)
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)
-                agree("task.reserve", f"leaf {entry.index}: $.predicate.reserve", stratum, found)
+                agree("task.reserve", entry.at("reserve"), stratum, found)
     for item in case.retired.withdrawals:
         refill = item.leaf.says["replacement"]
         found = case.log.commits[refill].digest if refill else None
         wanted = item.reserve.get(strata[item.leaf.name])
-        agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
+        agree("task.refill", item.leaf.at("replacement"), wanted, found)
 
 def _require_broken(case):
-    """Check that each task that was withdrawn as broken is shown to be, by a replayable end
-    state."""
+    """Check that each task withdrawn as broken is shown to be, by an end state to replay."""
     wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
     _require_file(case, BROKEN, wanted)
     shown = []
@@ -1078,16 +1071,13 @@ class LogState:
         least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
-        keys, vkeys = (
-            says["withdrawal_keys"],
-            [Verifier.parse(key).vkey for key in says["withdrawal_keys"]],
+        keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
+        agree(
+            "set.keys", where, list(dict.fromkeys(Verifier.parse(key).vkey for key in keys)), keys
         )
-        agree("set.keys", entry.at("withdrawal_keys"), list(dict.fromkeys(vkeys)), keys)
         self.sets.append(entry)
-        self._second = {
-            item["id"]: self._second.get(item["id"]) or keys for item in says["cohorts"]
-        }
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
+        self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
 
@@ -1327,7 +1317,7 @@ def _require_counts(entry, says):
 def _opens(label, opening, promised):
     """Tell whether a seed and its salt open a commitment (all in hex)."""
     seed, salt = bytes.fromhex(opening["seed"]), bytes.fromhex(opening["salt"])
-    return opens(label, seed, salt, bytes.fromhex(promised))
+    return commitment(label, seed, salt).hex() == promised
 
 def _require_spot_check(entry, promised, opened):
     where = entry.at("spot_check")
@@ -1906,7 +1896,8 @@ def _write(value, depth):
     if strange := [key for key in value if type(key) is not str]:
         raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
     keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-    return f"{{{','.join([f'{encode_basestring(key)}:{_write(value[key], depth + 1)}' for key in keys])}}}"
+    members = [f"{encode_basestring(key)}:{_write(value[key], depth + 1)}" for key in keys]
+    return f"{{{','.join(members)}}}"
 
 def _members(pairs):
     members = dict(pairs)
@@ -2332,8 +2323,8 @@ def open_note(note, keys):
             raise Broken(what, where=where, expected=expected, found={"signature": signature})
     if not verified:
         signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
-        by = ", ".join(sorted(signers))
-        what = f"no given key signed the note; it is signed by {by}. A log that changed its key has several: give each"
+        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        what += ". A log that changed its key has several: give each"
         known = [key.vkey for key in keys]
         raise Broken(what, where="the signatures", expected=known, found=signers)
     return Note(text, verified, tuple(ignored))
@@ -2435,7 +2426,7 @@ class Witness(Verifier):
             return False
         if seconds == 0:
             where, right = f"the time of the cosignature by {self.name}", f"1 to {LATEST}"
-            what = f"the cosignature by {self.name} has the time 0, so it dates nothing; ask for one with a time"
+            what = f"the cosignature by {self.name} has the time 0, which dates nothing"
             raise Broken(what, where=where, expected=right, found=0)
         return True
 
@@ -2642,12 +2633,6 @@ def commitment(label, payload, salt):
     if len(salt) != SALT_SIZE:
         raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
-
-def opens(label, payload, salt, expected):
-    """Say whether a payload and a salt open a commitment; a salt of another size never does."""
-    if len(salt) != SALT_SIZE:
-        return False
-    return hmac.compare_digest(commitment(label, payload, salt), expected)
 
 # == SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig),
 # Ed25519 only.

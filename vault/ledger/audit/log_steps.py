@@ -133,7 +133,7 @@ def check_checkpoints(case: AuditState) -> Outcome:
         case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
-        where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
+        where = run.open.at("checkpoint.root")
         agree("checkpoint.root", where, case.roots[says["size"]].hex(), says["root"])
     shown = [f"{size} ({_seen(times)})" for size, times in sorted(case.times.items()) if times]
     seen = f"; cosigned: {', '.join(shown)}" if shown else ""

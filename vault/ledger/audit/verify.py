@@ -82,7 +82,8 @@ def audit(
         policy: which witnesses must have cosigned the log's heads, from anywhere but the release.
         accepted: the numbers of the doubts that the caller accepts.
     """
-    case, steps = AuditState(folder, list(keys), previous, policy or Policy()), list[Step]()
+    case = AuditState(folder, list(keys), previous, policy or Policy())
+    steps: list[Step] = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))

@@ -54,7 +54,7 @@ class Witness(Verifier):
             return False
         if seconds == 0:
             where, right = f"the time of the cosignature by {self.name}", f"1 to {LATEST}"
-            what = f"the cosignature by {self.name} has the time 0, so it dates nothing; ask for one with a time"
+            what = f"the cosignature by {self.name} has the time 0, which dates nothing"
             raise Broken(what, where=where, expected=right, found=0)
         return True
 

@@ -137,8 +137,8 @@ def open_note(note: str | bytes, keys: Sequence[Verifier]) -> Note:
             raise Broken(what, where=where, expected=expected, found={"signature": signature})
     if not verified:
         signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
-        by = ", ".join(sorted(signers))
-        what = f"no given key signed the note; it is signed by {by}. A log that changed its key has several: give each"
+        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        what += ". A log that changed its key has several: give each"
         known = [key.vkey for key in keys]
         raise Broken(what, where="the signatures", expected=known, found=signers)
     return Note(text, verified, tuple(ignored))

@@ -115,7 +115,8 @@ def _write(value: Any, depth: int) -> str:
     if strange := [key for key in value if type(key) is not str]:
         raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
     keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-    return f"{{{','.join([f'{encode_basestring(key)}:{_write(value[key], depth + 1)}' for key in keys])}}}"
+    members = [f"{encode_basestring(key)}:{_write(value[key], depth + 1)}" for key in keys]
+    return f"{{{','.join(members)}}}"
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from vault.commitment import opens
+from vault.commitment import commitment
 from vault.errors import Malformed
 from vault.ledger.signatures.note import Verifier, decode_base64
 from vault.ledger.signatures.sshsig import signed_data
@@ -175,11 +175,11 @@ class LogState:
         least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
-        keys, vkeys = says["withdrawal_keys"], [Verifier.parse(key).vkey for key in says["withdrawal_keys"]]
-        agree("set.keys", entry.at("withdrawal_keys"), list(dict.fromkeys(vkeys)), keys)
+        keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
+        agree("set.keys", where, list(dict.fromkeys(Verifier.parse(key).vkey for key in keys)), keys)
         self.sets.append(entry)
-        self._second = {item["id"]: self._second.get(item["id"]) or keys for item in says["cohorts"]}
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
+        self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
 
@@ -428,7 +428,7 @@ def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
 def _opens(label: str, opening: Mapping[str, Any], promised: str) -> bool:
     """Tell whether a seed and its salt open a commitment (all in hex)."""
     seed, salt = bytes.fromhex(opening["seed"]), bytes.fromhex(opening["salt"])
-    return opens(label, seed, salt, bytes.fromhex(promised))
+    return commitment(label, seed, salt).hex() == promised
 
 
 def _require_spot_check(entry: LoggedStatement, promised: str | None, opened: Mapping[str, Any] | None) -> None:
