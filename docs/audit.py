@@ -982,26 +982,27 @@ class Retirement:
 
 class LogState:
     """What the leaves up to now say."""
+
     def __init__(self, origin):
         self.origin = origin
         self.size = 0
-        self.kinds = {}
-        self.commits = {}
-        self.task_of = {}
-        self.sets = []
-        self.live = {}
-        self.runs = {}
-        self.withdrawals = []
-        self.retirements = []
-        self.keys = []
-        self._open = set()  # runs
-        self._served = set()  # tasks that ever were in a cohort
-        self._left = set()  # tasks that retired or were withdrawn
-        self._past = set()  # cohorts that retired
-        self._gaps = {}  # empty places of a cohort
-        self._seeds = set()  # commitments to seeds
-        self._second = {}  # keys that sign withdrawals, by live cohort
-        self._drawn = {}  # by set: tasks of a draw seed that is not opened yet
+        self.kinds: dict[str, int] = {}
+        self.commits: dict[str, LoggedStatement] = {}
+        self.task_of: dict[str, str] = {}
+        self.sets: list[LoggedStatement] = []
+        self.live: dict[str, list[str]] = {}
+        self.runs: dict[int, LoggedRun] = {}
+        self.withdrawals: list[Withdrawal] = []
+        self.retirements: list[Retirement] = []
+        self.keys: list[tuple[int, str]] = []
+        self._open: set[int] = set()  # runs
+        self._served: set[str] = set()  # tasks that ever were in a cohort
+        self._left: set[str] = set()  # tasks that retired or were withdrawn
+        self._past: set[str] = set()  # cohorts that retired
+        self._gaps: dict[str, int] = {}  # empty places of a cohort
+        self._seeds: set[str] = set()  # commitments to seeds
+        self._second: dict[str, list[str]] = {}  # keys that sign withdrawals, by live cohort
+        self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
     def take(self, leaf):
@@ -1010,13 +1011,12 @@ class LogState:
         entry = LoggedStatement(self.size, Statement.parse(leaf, what))
         kind = entry.statement.kind
         require("run.set", bool(self.sets) or kind in {"commit", "set", "key"}, what, "set", kind)
-
         takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
         takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
         takes |= {"retire": self._retire, "key": self._key}
         try:
             takes[kind](entry, entry.says)
-        except Malformed as error:
+        except Malformed as error:  # a broken rule names its place itself
             raise error.with_message(f"{what}: {error}", what) from None
         self.size += 1
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
@@ -1072,9 +1072,8 @@ class LogState:
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
         keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
-        agree(
-            "set.keys", where, list(dict.fromkeys(Verifier.parse(key).vkey for key in keys)), keys
-        )
+        vkeys = dict.fromkeys(Verifier.parse(key).vkey for key in keys)
+        agree("set.keys", where, list(vkeys), keys)
         self.sets.append(entry)
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
@@ -1276,12 +1275,11 @@ def handover_text(old, new, size):
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
 
 def withdrawal_text(origin, statement):
-    """Give the text that a second person signs: all that a `withdraw` statement says, and of which
-    log."""
+    """Give the text that a second person signs: the log, and all that a `withdraw` statement
+    says."""
     says = {name: value for name, value in statement.predicate.items() if name != "signature"}
-    return canonical(
-        {"log": origin, "task": statement.name, "commitment": statement.digest, **says}
-    )
+    says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
+    return canonical(says)
 
 def month_number(month):
     """Count months from year 0, so that the following month is one more."""
@@ -2032,9 +2030,10 @@ def unpack_entries(data, width, what="the entry bundle"):
 
 class Frontier:
     """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
+
     def __init__(self):
-        self._edge = []
-        self._full = []
+        self._edge: list[list[bytes]] = []
+        self._full: list[int] = []
 
     @property
     def size(self):

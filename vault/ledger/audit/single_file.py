@@ -44,7 +44,7 @@ _MARKER = re.compile(r"(?<=#) (?:noqa|type): [A-Z0-9a-z\[\], -]*? -(?= )|  # (?:
 """What a comment says to another program, without the reason beside it."""
 _QUIET = re.compile(r" = field\(repr=False\)|field\(default=(?=None, repr=False\))|(?<=None), repr=False\)")
 """What keeps an attribute out of a text for people, which the audit never makes of an object."""
-_CLASS = re.compile(r'^(class [^\n]+:\n    """(?:[^"]|"(?!""))+"""\n)\n', re.MULTILINE)
+_CLASS = re.compile(r'^(class [^\n]+:\n    """(?:[^"]|"(?!""))+"""\n)\n(?!    (?:def|@))', re.MULTILINE)
 """The beginning of a class, up to the empty line after its docstring."""
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
@@ -214,9 +214,10 @@ def _untyped(text: str) -> str:
         elif isinstance(node, ast.FunctionDef) and node.returns:
             arrow = data.rindex(b"->", 0, starts[node.returns.lineno - 1] + node.returns.col_offset)
             spans.append((arrow, _end(starts, node.returns)))
-        elif isinstance(node, ast.AnnAssign) and id(node) not in attributes:
-            begin = _end(starts, node.target) if node.value else starts[node.lineno - 1] + node.col_offset
-            spans.append((begin, _end(starts, node.annotation)))
+        elif isinstance(node, ast.AnnAssign) and not node.value and id(node) not in attributes:
+            spans.append((starts[node.lineno - 1], starts[node.end_lineno or 0]))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and id(node) not in attributes:
+            spans.append((_end(starts, node.target), _end(starts, node.annotation)))
     for begin, end in sorted(spans, reverse=True):
         data = data[:begin] + data[end:]
     return _QUIET.sub("", _MARKER.sub("", data.decode()))

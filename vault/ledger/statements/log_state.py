@@ -116,7 +116,7 @@ class LogState:
         takes |= {"retire": self._retire, "key": self._key}
         try:
             takes[kind](entry, entry.says)
-        except Malformed as error:
+        except Malformed as error:  # a broken rule names its place itself
             raise error.with_message(f"{what}: {error}", what) from None
         self.size += 1
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
@@ -176,7 +176,8 @@ class LogState:
         where = entry.at("access_log")
         require("set.access_log", entries >= least, where, f"{least} or more", entries)
         keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
-        agree("set.keys", where, list(dict.fromkeys(Verifier.parse(key).vkey for key in keys)), keys)
+        vkeys = dict.fromkeys(Verifier.parse(key).vkey for key in keys)
+        agree("set.keys", where, list(vkeys), keys)
         self.sets.append(entry)
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
         self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
@@ -385,9 +386,10 @@ def handover_text(old: str, new: str, size: int) -> bytes:
 
 
 def withdrawal_text(origin: str, statement: Statement) -> bytes:
-    """Give the text that a second person signs: all that a `withdraw` statement says, and of which log."""
+    """Give the text that a second person signs: the log, and all that a `withdraw` statement says."""
     says = {name: value for name, value in statement.predicate.items() if name != "signature"}
-    return canonical({"log": origin, "task": statement.name, "commitment": statement.digest, **says})
+    says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
+    return canonical(says)
 
 
 def month_number(month: str) -> int:
