@@ -24,8 +24,8 @@ the first failure ends the argument. A doubt does not: it is what an honest oper
 reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
 the formats.
 
-Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`,
-from the steps down to the bytes.
+Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`:
+first the steps, then what they rest on. The types of what functions take and give stand there.
 """
 
 from __future__ import annotations
@@ -39,102 +39,80 @@ import json
 import math
 import os
 import re
+import struct
 import sys
 import time
 from calendar import timegm
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from hashlib import sha256
-from itertools import groupby, zip_longest
+from hashlib import sha256, sha512
+from itertools import chain, groupby, zip_longest
 from json.encoder import encode_basestring
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal
 
-# --------------------------------------------------------------------------------------------------
-# Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
+# == Command line of the audit, for the single file `audit.py`: arguments, output and exit codes.
 
 CODES = {"malformed": 2, "not-found": 3}
 
-def read_text(path: Path) -> str:
-    """Read a text file."""
+@contextmanager
+def _using(path, what="cannot be used"):
+    """Say of which file an error is."""
     try:
-        return path.read_text(encoding="utf-8")
+        yield
     except (FileNotFoundError, IsADirectoryError) as error:
         raise NotFound(f"there is no file {path}") from error
     except UnicodeDecodeError as error:
         raise Malformed(f"{path} is not text") from error
+    except Malformed as error:
+        raise error.with_message(f"{path} {what}: {error}", str(path)) from None
 
-def require_release(folder: Path) -> None:
-    """Refuse a folder that was never a release; one that lacks some of its files is for the
-    audit to refuse.
-    """
+def read_text(path):
+    """Read a text file."""
+    with _using(path):
+        return path.read_text(encoding="utf-8")
+
+def require_release(folder):
+    """Refuse a folder that was never a release; one that lacks some of its files is for the audit
+    to refuse."""
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not (folder / "manifest.json").exists() and not (folder / "log").exists():
-        what = "there is no manifest.json in it; name one Historical-YYYY-MM"
-        raise NotFound(f"{folder} is no release folder: {what}")
+    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+        what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
+        raise NotFound(f"{folder} {what}")
 
-def read_keys(path: Path) -> list[str]:
-    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then
-    its present one.
-    """
-    try:
+def read_keys(path):
+    """Read a file with a log's verifier keys, one a line: its former keys if it had any, then its
+    present one."""
+    with _using(path):
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
-    except Malformed as error:
-        raise error.with_message(
-            f"the key file {path} cannot be used: {error}", str(path)
-        ) from None
 
-def read_checkpoint(path: Path) -> str:
+def read_checkpoint(path):
     """Read a checkpoint that the caller kept, from a file."""
     text = read_text(path)
-    try:
+    with _using(path, "holds no checkpoint"):
         Checkpoint.parse(take_apart(text)[0])
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
     return text
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path):
     """Read a policy file that names the trusted logs and witnesses (C2SP tlog-policy)."""
-    try:
+    with _using(path, "holds no policy"):
         return Policy.parse(path.read_bytes())
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Run the audit with command line arguments; gives the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="audit.py", description="Check a release without trusting anybody."
-    )
-    parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
-    parser.add_argument(
-        "--key",
-        type=Path,
-        action="append",
-        required=True,
-        help="a file with the log's verifier keys",
-    )
-    parser.add_argument(
-        "--policy",
-        type=Path,
-        help="a tlog-policy file: the witnesses that must have cosigned the log's heads",
-    )
-    parser.add_argument(
-        "--previous", type=Path, help="a file with an older checkpoint that you kept"
-    )
-    parser.add_argument(
-        "--accept",
-        type=int,
-        action="append",
-        default=[],
-        help="the number of a doubt that you accept",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "Check a release without trusting anybody."
+    parser = argparse.ArgumentParser(prog="audit.py", description=about)
+    add = parser.add_argument
+    add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
+    add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
+    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--accept", type=int, action="append", default=[], help="the number of a doubt")
+    add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)
@@ -149,19 +127,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return 0 if report.ok else 1
 
-# --------------------------------------------------------------------------------------------------
-# The audit of a release, which trusts nobody but the keys that its caller gives.
+# == The audit of a release, which trusts nobody but the keys that its caller gives.
 
-def audit(
-    folder: Path,
-    keys: Sequence[str],
-    previous: str | None = None,
-    policy: Policy | None = None,
-    accepted: Collection[int] = (),
-) -> AuditReport:
+def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    case, steps = AuditState(folder, list(keys), previous, policy), list[Step]()
-    for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
+    case = AuditState(folder, list(keys), previous, policy or Policy())
+    steps = []
+    for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
             continue
@@ -175,37 +147,30 @@ def audit(
     remarks = caveats(head, case.unchecked)
     return AuditReport(steps, case.doubts, accepted, case.pending, remarks)
 
-# --------------------------------------------------------------------------------------------------
-# Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
+# == Audit steps about the log: it is whole, signed in time, and no leaf contradicts another.
 
 _DAY, _BETWEEN_WITNESSES = 86_400, 300  # seconds
-
 _LATE_TURN = 7  # days after its month in which a cohort may be opened
 _CALENDAR = 253_402_300_799  # 9999-12-31T23:59:59Z
 
-def check_files(case: AuditState) -> Outcome:
+def check_files(case):
     """Check that the files are those of the manifest, and that there are no others."""
     case.bundle = Bundle.read(case.folder)
     count, digest = len(case.bundle.manifest["files"]), case.bundle.manifest_digest
     return "proved", f"{count} content files have the digests of the manifest {digest}"
 
-def check_head(case: AuditState) -> Outcome:
+def check_head(case):
     """Check that a given key signed the log's checkpoint, and a quorum of the given policy."""
     if not case.keys:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
     note = case.bundle.log_file(HEAD)
-    try:
+    with within(f"{LOG}/{HEAD}"):
         case.head, case.signed = open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = f"; {found}" if (found := _introduced(case, note)) else ""
-        raise error.with_message(f"{error}{hint}", f"{LOG}/{HEAD}") from None
-    where = f"{MANIFEST}: $.origin"
-    agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
-    case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    case.unchecked = open_note(
-        note, [*case.verifiers, *_policy(case).verifiable().values()]
-    ).ignored
+        case.policy = case.policy.with_logs(case.verifiers)
+        case.times[case.head.size] = case.policy.open(note).witnesses
+    agree("head.origin", f"{MANIFEST}: $.origin", case.head.origin, case.bundle.manifest["origin"])
+    case.unchecked = open_note(note, [*case.verifiers, *case.policy.verifiable().values()]).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
@@ -213,15 +178,12 @@ def check_head(case: AuditState) -> Outcome:
         summary += f"; signatures by {', '.join(map(repr, case.unchecked))} were not checked"
     return "proved", summary
 
-def check_leaves(case: AuditState) -> Outcome:
-    """Check that the leaves give the tiles and the root that was signed; read them in the same
-    pass.
-    """
+def check_leaves(case):
+    """Check that the leaves give the tiles and the signed root; read them in the same pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
-    if size > WIDTH * len(present):
-        found = f"{len(present)} files"
-        raise disagreement("log.tiles", f"{LOG}/", f"the tiles of {size} leaves", found)
+    expected, found = f"the tiles of {size} leaves", f"{len(present)} files"
+    require("log.tiles", size <= WIDTH * len(present), f"{LOG}/", expected, found)
     wanted = {HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
@@ -246,7 +208,7 @@ def check_leaves(case: AuditState) -> Outcome:
     case.roots[size] = case.head.root
     return "proved", f"{size} leaves give the signed root {case.head.root.hex()}"
 
-def check_statements(case: AuditState) -> Outcome:
+def check_statements(case):
     """Check that every leaf is a statement, and that none contradicts one before it."""
     if case.contradiction:
         raise case.contradiction
@@ -257,76 +219,63 @@ def check_statements(case: AuditState) -> Outcome:
     changes = "".join(f"; leaf {at} hands the log over to {key}" for at, key in case.log.keys[1:])
     return "proved", f"{case.log.size} statements follow from one another: {counts}{changes}"
 
-def check_checkpoints(case: AuditState) -> Outcome:
+def check_checkpoints(case):
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
-    named = {
-        run.open.says["checkpoint"]["size"]: run for run in runs
-    }  # by a run of this cohort, if one does
-    prefix = f"{KEPT}/"
-    names = {name for name in case.bundle.log_files if name.startswith(prefix)}
+    # by a run of this cohort, if one names it
+    named = {run.open.says["checkpoint"]["size"]: run for run in runs}
+    names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
     for size in sorted(named):
-        if f"{prefix}{size}" not in names:
-            where = f"{LOG}/{prefix}{size}"
-            raise disagreement("checkpoint.named", where, f"checkpoint of {named[size].open.name}")
+        name, by = f"{KEPT}/{size}", named[size].open.name
+        require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
     for name in sorted(names, key=lambda name: (len(name), name)):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
-        older, signed = _open_older(case, note, where)
+        older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
+        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
-        case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
         is_own = older.size in named and case.cohort in named[older.size].served
-        with (
-            nullcontext() if is_own else suppress(VaultError)
-        ):  # the witnesses may have changed since
-            case.times[older.size] = _cosigned(case, note, where)
+        # of others, the witnesses may have changed since
+        with within(where) if is_own else suppress(VaultError):
+            case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
-        kept = Checkpoint.parse(take_apart(case.previous or "")[0])
-        case.times.setdefault(kept.size, _policy(case).open(case.previous or "").witnesses)
+        kept = case.policy.open(case.previous or "")
+        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
-        where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
+        where = run.open.at("checkpoint.root")
         agree("checkpoint.root", where, case.roots[says["size"]].hex(), says["root"])
     shown = [f"{size} ({_seen(times)})" for size, times in sorted(case.times.items()) if times]
     seen = f"; cosigned: {', '.join(shown)}" if shown else ""
     return "proved", f"{len(names)} checkpoints are signed, and begin this tree{seen}"
 
-def check_retirement(case: AuditState) -> Outcome:
+def check_retirement(case):
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
-    found = [
-        [r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements
-    ]
-    if wanted not in found:
-        same = [row for row in found if case.month in row or case.cohort in row]
-        raise disagreement("retirement.one", f"{MANIFEST}: month, cohort and sha256", same, wanted)
+    leaves = [item.leaf for item in case.log.retirements]
+    found = [[leaf.says["month"], leaf.says["cohort"], leaf.digest] for leaf in leaves]
+    same = [row for row in found if case.month in row or case.cohort in row]
+    where = f"{MANIFEST}: month, cohort and sha256"
+    require("retirement.one", wanted in found, where, same, wanted)
     case.retired = case.log.retirements[found.index(wanted)]
     _doubt_times(case)
-    return (
-        "proved",
-        f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
-    )
+    return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
-def check_consistency(case: AuditState) -> Outcome:
+def check_consistency(case):
     """Check that the log extends the checkpoint that the caller kept."""
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
     where = "the older checkpoint"
-    older, signed = _open_older(case, case.previous, where)
+    older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    if older.size > case.head.size:
-        sizes = f"0 to {case.head.size}"
-        raise disagreement("previous.size", f"{where}: the size", sizes, older.size)
-    case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
+    size = case.head.size
+    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
-    return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
+    return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
 
-def _take(case: AuditState, leaf: bytes) -> bool:
-    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next
-    step.
-    """
+def _take(case, leaf):
+    """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -334,128 +283,88 @@ def _take(case: AuditState, leaf: bytes) -> bool:
             case.contradiction = error
     return False
 
-def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
-    path = tile_path(level, index, len(hashes))
-    stated = case.bundle.log_file(path)
-    if stated != b"".join(hashes):
-        rows = [stated[at : at + 32] for at in range(0, len(stated), 32)]
-        place = next(
-            (n for n, (a, b) in enumerate(zip(hashes, rows, strict=False)) if a != b), len(rows)
-        )
-        where, found = f"{LOG}/{path}: hash {place}", rows[place] if place < len(rows) else None
-        raise disagreement(
-            "log.tiles", where, hashes[place] if place < len(hashes) else None, found
-        )
+def _require_tile(case, level, index, hashes):
+    name = f"{LOG}/{tile_path(level, index, len(hashes))}"
+    tile = case.bundle.log_file(name.removeprefix(f"{LOG}/"))
+    stated = [tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES)]
+    for place, (computed, found) in enumerate(zip_longest(hashes, stated)):
+        agree("log.tiles", f"{name}: hash {place}", computed, found)
 
-def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpoint, Note]:
-    """Open a checkpoint that is older than the head; name the key of its size if it was not
-    given.
-    """
-    try:
-        return open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = ""
-        if isinstance(error, Broken):
-            wanted = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
-            if wanted not in case.keys:
-                hint = f"; at its size the log's key was {wanted}: give it too (--key)"
-        raise error.with_message(f"{error}{hint}", what) from None
+def _open_older(case, note, what):
+    """Open a checkpoint older than the head, signed by the log's key of that time alone."""
+    with within(what):
+        key = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
+        if key not in [verifier.vkey for verifier in case.verifiers]:
+            what = f"at its size the log's key was {key}: give it too (--key)"
+            raise Broken(what, where="the signatures", rule="head.key")
+        older, signed = open_checkpoint(note, case.verifiers)
+    case.log.require_key(older.size, signed.verified, f"{what}: the signatures")
+    return older
 
-def _introduced(case: AuditState, note: bytes) -> str | None:
-    """Say which leaf hands the log over to an unknown key that signed the head, proven or not."""
-    try:
-        head = Checkpoint.parse(take_apart(note)[0])
-        paths = [(entries_path(*item), item[1]) for item in bundles_of(head.size)]
-        if len(paths) > len(case.bundle.log_files):
-            return None
-        leaves = (
-            leaf
-            for path, width in paths
-            for leaf in unpack_entries(case.bundle.log_file(path), width)
-        )
-        return introduced(head.origin, leaves, [verifier.vkey for verifier in case.verifiers])
-    except VaultError:
-        return None
-
-def _policy(case: AuditState) -> Policy:
-    """Give the caller's policy; the caller's keys stand for the log if it names none."""
-    given = case.policy or Policy()
-    logs = given.logs or [PolicyMember(verifier) for verifier in case.verifiers]
-    return Policy(logs, given.witnesses, given.groups, given.quorum)
-
-def _cosigned(case: AuditState, note: bytes, what: str) -> Mapping[str, int]:
-    """Check the quorum under a checkpoint; give the time that each witness of the policy states."""
-    try:
-        return _policy(case).open(note).witnesses
-    except VaultError as error:
-        raise error.with_message(f"{what}: {error}", what) from None
-
-def _require_root(case: AuditState, older: Checkpoint, where: str) -> None:
+def _require_root(case, older, where):
     computed = case.roots.get(older.size)
     agree("checkpoint.root", f"{where}: the root at size {older.size}", computed, older.root)
 
-def _seen(times: Mapping[str, int]) -> str:
+def _seen(times):
     return ", ".join(f"{name} at {_moment(seconds)}" for name, seconds in times.items())
 
-def _moment(seconds: int) -> str:
+def _moment(seconds):
     if not 0 <= seconds <= _CALENDAR:  # a cosignature may name any second up to 2^63 - 1
         return f"{seconds} seconds after 1970 began"
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
-def _doubt_times(case: AuditState) -> None:
+def _doubt_times(case):
     """Compare the months that leaves state with the times at which witnesses saw them."""
-    seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
-    if not _policy(case).witnesses:
+    if not case.policy.witnesses:
         return
-    newest: dict[str, int] = {}
-    for size, times in seen:
-        for name, seconds in times.items():
-            others = max((t for other, t in newest.items() if other != name), default=0)
-            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
-                where = f"the cosignature of {name} at size {size}"
-                case.doubt(
-                    "doubt.clock",
-                    where,
-                    f"{_moment(max(newest.values()))} or later",
-                    _moment(seconds),
-                )
-        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+    _doubt_clocks(case)
     runs = [run for run in case.log.runs.values() if case.cohort in run.served]
     leaves = [entry for run in runs for entry in (run.set, run.open, run.close)]
     leaves += [case.retired.leaf, *(item.leaf for item in case.retired.withdrawals)]
     for entry in {entry.index: entry for entry in leaves if entry}.values():
-        first = next((max(times.values()) for size, times in seen if size > entry.index), None)
-        month = month_number(entry.says["month"])
-        start, end = (_begin(month + more) for more in (0, 1))
-        # a turn may be late, and runs go on until it is made; a set promised early harms nobody
-        begin, late = (_DAY, 0) if entry.statement.kind == "set" else (start, _LATE_TURN * _DAY)
-        if first is None or not begin - _DAY <= first <= end + _DAY + late:
-            where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
-            between = f"{_moment(begin - _DAY)} to {_moment(end + _DAY + late)}"
-            case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
+        _doubt_month(case, entry)
+    sizes = [size for size in sorted(case.times) if case.times[size]]
     for run in runs:
-        if (
-            run.close
-            and run.scored
-            and not any(run.open.index < s <= run.close.index for s, _ in seen)
-        ):
-            where = f"leaf {run.open.index}: {run.open.name}"
-            sizes = f"a cosigned checkpoint of {run.open.index + 1} to {run.close.index} leaves"
-            case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
+        first, last = run.open.index + 1, run.close.index if run.close else 0
+        if run.scored and not any(first <= size <= last for size in sizes):
+            expected = f"a cosigned checkpoint of {first} to {last} leaves"
+            case.doubt("doubt.before", f"{run.open.where}: {run.open.name}", expected, sizes)
 
-def _begin(number: int) -> int:
-    """Give the first second of a counted month, in UTC; where no clock has its year, of the
-    nearest.
-    """
+def _doubt_clocks(case):
+    newest = {}
+    for size, times in sorted(case.times.items()):
+        for name, seconds in times.items():
+            others = max((time for other, time in newest.items() if other != name), default=0)
+            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
+                where, latest = f"the cosignature of {name} at size {size}", max(newest.values())
+                case.doubt("doubt.clock", where, f"{_moment(latest)} or later", _moment(seconds))
+        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+
+def _doubt_month(case, entry):
+    """Doubt a leaf that came early or late, says the slowest witness of the first cosigned tree."""
+    later = [times for size, times in sorted(case.times.items()) if size > entry.index]
+    seen = [max(times.values()) for times in later if times]
+    month = month_number(entry.says["month"])
+    begin, end = _begin(month) - _DAY, _begin(month + 1) + _DAY
+    if entry.statement.kind == "set":
+        begin = 0  # a set promised early harms nobody
+    else:
+        end += _LATE_TURN * _DAY  # a turn may be late, and runs go on until it is made
+    if not seen or not begin <= seen[0] <= end:
+        where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
+        found = _moment(seen[0]) if seen else None
+        case.doubt("doubt.time", where, f"{_moment(begin)} to {_moment(end)}", found)
+
+def _begin(number):
+    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))
 
-# --------------------------------------------------------------------------------------------------
-# Audit step about the tasks: they are those that were committed to before any run used them.
+# == Audit step about the tasks: they are those that were committed to before any run used them.
 
 _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
-def check_tasks(case: AuditState) -> Outcome:
+def check_tasks(case):
     """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)
@@ -471,9 +380,8 @@ def check_tasks(case: AuditState) -> Outcome:
             opening = next(openings, None)
             if says is None or line is None or opening is None:
                 found = {"line": line and line[0], "opening": opening and opening[0]}
-                raise disagreement(
-                    "task.lines", f"{name} and {OPENINGS}", says and says["id"], found
-                )
+                where, wanted_id = f"{name} and {OPENINGS}", says and says["id"]
+                raise disagreement("task.lines", where, wanted_id, found)
             opened[says["id"]] = _open(case, says, line, opening)
     if extra := next(openings, None):
         raise disagreement("task.lines", extra[0], None, extra[2]["id"])
@@ -485,12 +393,7 @@ def check_tasks(case: AuditState) -> Outcome:
     shown = f", {len(case.broken)} as broken, as is shown" if case.broken else ""
     return "proved", f"{count} tasks open their commitments, byte for byte{left}{shown}{doubts}"
 
-def _open(
-    case: AuditState,
-    says: Mapping[str, Any],
-    line: tuple[str, bytes, Any],
-    opening: tuple[str, bytes, Any],
-) -> AuditedTask:
+def _open(case, says, line, opening):
     where, data, document = line
     place, _, opened = opening
     for key, form in TASK.items():
@@ -518,47 +421,36 @@ def _open(
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
     return AuditedTask(digest, stratum, document["category"], document["max_steps"])
 
-def require_opens(
-    rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str
-) -> None:
+def require_opens(rule, label, opening, stated, where):
     """Check that a payload and its salt (hex) open a commitment (hex)."""
-    payload, salt = opening[0], bytes.fromhex(opening[1])
-    if not opens(label, payload, salt, bytes.fromhex(stated)):
-        computed = commitment(label, payload, salt)
-        raise disagreement(rule, f"{where}: the commitment", stated, computed)
+    computed = commitment(label, opening[0], bytes.fromhex(opening[1]))
+    agree(rule, f"{where}: the commitment", stated, computed.hex())
 
-def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
+def _require_file(case, name, wanted):
     """Check that a file is there if and only if it has something to open."""
-    found = name in case.bundle.manifest["files"]
-    if found != bool(wanted):
-        raise disagreement("task.lines", name, wanted, name if found else None)
+    found = name if name in case.bundle.manifest["files"] else None
+    require("task.lines", bool(found) == bool(wanted), name, wanted, found)
 
-def _require_reserves(case: AuditState) -> None:
+def _require_reserves(case):
     """Check that each refill came from the stratum of the task that it replaced, if any was
-    left.
-    """
+    left."""
     strata = {name: task.stratum for name, task in (case.tasks | case.withdrawn).items()}
     for entry in case.log.sets:
         live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
         for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
-            if server not in entry.says["servers"]:
-                raise disagreement(
-                    "set.servers", f"leaf {entry.index}: $.predicate.servers", server
-                )
+            require("set.servers", server in entry.says["servers"], entry.at("servers"), server)
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)
-                agree("task.reserve", f"leaf {entry.index}: $.predicate.reserve", stratum, found)
+                agree("task.reserve", entry.at("reserve"), stratum, found)
     for item in case.retired.withdrawals:
         refill = item.leaf.says["replacement"]
         found = case.log.commits[refill].digest if refill else None
         wanted = item.reserve.get(strata[item.leaf.name])
-        agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
+        agree("task.refill", item.leaf.at("replacement"), wanted, found)
 
-def _require_broken(case: AuditState) -> None:
-    """Check that each task that was withdrawn as broken is shown to be, by a replayable end
-    state.
-    """
+def _require_broken(case):
+    """Check that each task withdrawn as broken is shown to be, by an end state to replay."""
     wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
     _require_file(case, BROKEN, wanted)
     shown = []
@@ -568,7 +460,7 @@ def _require_broken(case: AuditState) -> None:
     agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
     case.broken = set(shown)
 
-def _doubt_share(case: AuditState) -> str:
+def _doubt_share(case):
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
     count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
@@ -580,12 +472,9 @@ def _doubt_share(case: AuditState) -> str:
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
 
-# --------------------------------------------------------------------------------------------------
-# Audit steps about runs: they are opened, and all figures follow from results bound in time.
+# == Audit steps about runs: they are opened, and all figures follow from results bound in time.
 
-Line = tuple[str, bytes, Any]
-
-def check_runs(case: AuditState) -> Outcome:
+def check_runs(case):
     """Check that each run that was served the cohort is opened to its submitter, and no other."""
     served = sorted(number for number, run in case.log.runs.items() if case.cohort in run.served)
     lines = list(case.bundle.lines(RUNS))
@@ -596,7 +485,7 @@ def check_runs(case: AuditState) -> Outcome:
     aborted = len(lines) - scored
     return "proved", f"{len(lines)} runs used the cohort: {scored} scored, {aborted} aborted"
 
-def check_results(case: AuditState) -> Outcome:
+def check_results(case):
     """Check that the cohort's results are bound by each score, complete, and give the totals."""
     groups = groupby(case.bundle.lines(RESULTS), key=lambda line: line[2]["run"])
     scored = [run.line["run"] for run in case.runs if run.run.scored]
@@ -604,7 +493,7 @@ def check_results(case: AuditState) -> Outcome:
     for place, opened in enumerate(case.runs):
         if not opened.run.scored:
             continue
-        none: tuple[int | None, Iterable[Line]] = (opened.line["run"], ())
+        none = (opened.line["run"], ())
         is_empty = not opened.run.served[case.cohort]  # all of its tasks were withdrawn before
         number, lines = none if is_empty else next(groups, (None, ()))
         agree("result.lines", f"{RESULTS}: $.run after {count} lines", opened.line["run"], number)
@@ -615,11 +504,11 @@ def check_results(case: AuditState) -> Outcome:
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
-    if stranger := next(groups, None):
-        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
+    stranger, _ = next(groups, (None, ()))
+    require("result.lines", stranger is None, f"{RESULTS}: $.run", scored, stranger)
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
-def check_figures(case: AuditState) -> Outcome:
+def check_figures(case):
     """Check that aggregate, attestation and README follow from what was opened."""
     rows = [(run.line["opening"], run.counted) for run in case.runs if run.counted]
     subjects = [(name, task.sha256) for name, task in case.tasks.items()]
@@ -630,12 +519,10 @@ def check_figures(case: AuditState) -> Outcome:
     evidence = sum(1 for _ in documents)
     shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
-    return (
-        "proved",
-        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}{shown}",
-    )
+    figured = f"the figures of {len(rows)} runs on {case.cohort}"
+    return "proved", f"{figured} follow from the results{without}{shown}"
 
-def check_spot_check(case: AuditState) -> Outcome:
+def check_spot_check(case):
     """Check that as many results were chosen to be judged again as the promised seed chooses."""
     says, at = case.retired.leaf.says.get("spot_check"), case.retired.leaf.index
     if says is None:
@@ -644,27 +531,24 @@ def check_spot_check(case: AuditState) -> Outcome:
     bound = [run for run in bound if run.close and run.close.index < at]
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
+    served = {run.open.says["run"]: chain(*run.served.values()) for run in bound}
     marks = [
-        is_chosen(seed, log_root, run.open.says["run"], task)
-        for run in bound
-        for tasks in run.served.values()
-        for task in tasks
+        is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks
     ]
-    agree(
-        "spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"]
-    )
-    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+    where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
+    agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
+    judged, differed = says["judged"], says["differed"]
     if differed:
-        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
+        case.doubt("doubt.differed", f"{where}.differed", 0, differed)
     left = f" and {chosen - judged} could not be" if judged < chosen else ""
     return "proved", (
         f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator "
         f"says that {judged} were judged again{left}, and that {differed} came out otherwise"
     )
 
-def check_full_score(case: AuditState) -> Outcome:
+def check_full_score(case):
     """Say until when a full score is pending: it needs every cohort of its run."""
-    last: dict[str, str] = {}
+    last = {}
     for run in case.runs:
         if run.run.scored:
             month, until = run.run.open.says["month"], max(run.run.served).removeprefix("cohort-")
@@ -676,26 +560,23 @@ def check_full_score(case: AuditState) -> Outcome:
     months = ", ".join(f"{month} pending until {until}" for month, until in waiting.items())
     return "pending", f"full scores need cohorts that are still private: {months}"
 
-STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
-    "files": (check_files, "a file was edited, added or left out"),
-    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
-    "root": (check_leaves, "a leaf was changed, moved or left out"),
-    "statements": (
-        check_statements,
-        "promises were changed, runs dropped or counted as later ones",
-    ),
-    "checkpoints": (check_checkpoints, "a history made up afterwards"),
-    "retirement": (check_retirement, "another opening than the one that was logged"),
-    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
-    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
-    "results": (check_results, "results were edited or left out"),
-    "figures": (check_figures, "figures that nobody measured"),
-    "spot check": (check_spot_check, "results picked for being right"),
-    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
-    "full score": (check_full_score, "a part of a score is taken for the whole"),
+STEPS = {
+    "files": check_files,
+    "checkpoint": check_head,
+    "root": check_leaves,
+    "statements": check_statements,
+    "checkpoints": check_checkpoints,
+    "retirement": check_retirement,
+    "tasks": check_tasks,
+    "runs": check_runs,
+    "results": check_results,
+    "figures": check_figures,
+    "spot check": check_spot_check,
+    "consistency": check_consistency,
+    "full score": check_full_score,
 }
 
-def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
+def _opened(case, where, line):
     run = case.log.runs[line["run"]]
     leaves = [run.open.index, run.close.index if run.close else None]
     agree("opened.leaves", f"{where}: $.open and $.close", leaves, [line["open"], line["close"]])
@@ -705,11 +586,10 @@ def _opened(case: AuditState, where: str, line: Mapping[str, Any]) -> OpenedRun:
     agree("opened.totals", f"{where}: $.totals and $.totals_salt", [run.scored] * 2, has)
     return OpenedRun(line, run)
 
-def _require_attempts(case: AuditState) -> None:
+def _require_attempts(case):
     """Check the numbers of each submitter's runs in a month, aborted ones and all tracks
-    included.
-    """
-    before: defaultdict[tuple[str, str], int] = defaultdict(int)
+    included."""
+    before = defaultdict(int)
     for run in case.runs:
         opening, month = run.line["opening"], run.run.open.says["month"]
         attempt, last = opening["attempt"], before[month, opening["submitter"]]
@@ -719,9 +599,9 @@ def _require_attempts(case: AuditState) -> None:
             raise disagreement("opened.attempt", where, wanted, attempt)
         before[month, opening["submitter"]] = attempt
 
-def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) -> None:
+def _require_results(case, opened, rows):
     run, number = opened.run, opened.line["run"]
-    assert run.close is not None  # noqa: S101 - it is scored
+    assert run.close is not None
     score, members = run.close.says, run.served[case.cohort]
     ordered = sorted(members, key=lambda task: case.log.commits[task].digest)
     where = f"{RESULTS}: the tasks of run {number}"
@@ -729,11 +609,8 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     last = -1
     for where, data, line in rows:
         _require_result(case, where, line)
-        if line["position"] <= last:
-            raise disagreement(
-                "result.lines", f"{where}: $.position", f"above {last}", line["position"]
-            )
-        last = line["position"]
+        place, last = last, line["position"]
+        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
@@ -748,7 +625,7 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     opening = canonical(totals), opened.line["totals_salt"]
     require_opens("result.totals", "totals", opening, stated, f"{RUNS}: run {number}")
 
-def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> None:
+def _require_result(case, where, line):
     result = line["result"]
     agree("result.of", f"{where}: $.result.run", line["run"], result["run"])
     agree("result.of", f"{where}: $.result.cohort", case.cohort, result["cohort"])
@@ -756,163 +633,37 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
         agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
+    calls, unlisted = result["calls"], result["unlisted"]
     if result["passed"]:
         agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        if result["calls"] > result["max_steps"]:
-            most = f"0 to {result['max_steps']}"
-            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
-    if result["unlisted"] > result["calls"]:
-        most = f"0 to {result['calls']}"
-        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
+        most = result["max_steps"]
+        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
+    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
+    require("result.calls", unlisted <= calls, where, most, unlisted)
 
-def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
-    """Show the figures of a run with and without what was withdrawn as broken after it was
-    opened.
-    """
+def _doubt_withdrawn(case, opened, counted):
+    """Show a run's figures with and without what was withdrawn as broken after it was opened."""
     if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")
-    case.doubt(
-        "doubt.withdrawn",
-        where,
-        {"with": figures(opened.line["totals"])},
-        {"without": figures(counted)},
-    )
+    stated = {"with": figures(opened.line["totals"])}
+    case.doubt("doubt.withdrawn", where, stated, {"without": figures(counted)})
 
-def _require_same(case: AuditState, name: str, expected: bytes) -> None:
+def _require_same(case, name, expected):
     """Compare a file with what follows from the others."""
     found = b"".join(case.bundle.pieces(name))
     if found == expected:
         return
-    pairs = zip(expected, found, strict=False)
-    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
+    at = first_difference(expected, found)
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)
 
-# --------------------------------------------------------------------------------------------------
-# Spot-check rule: which results are judged again, from a seed that nobody can use before the last
-# result is bound.
-
-LABEL = "spot-check"
-ONE_IN = 20
-
-def is_chosen(seed: bytes, root: bytes, run: int, task: str) -> bool:
-    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
-    each.
-    """
-    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
-    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
-
-# --------------------------------------------------------------------------------------------------
-# Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
-
-HEAD = "checkpoint"
-KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
-WIDTH = 256
-HEIGHT = 8
-LENGTH_BYTES = 2
-_GROUP = 1000
-
-def tile_path(level: int, index: int, width: int = WIDTH) -> str:
-    """Give a hash tile's path below the log's folder."""
-    return f"tile/{level}/{_numbered(index, width)}"
-
-def entries_path(index: int, width: int = WIDTH) -> str:
-    """Give an entry bundle's path below the log's folder."""
-    return f"tile/entries/{_numbered(index, width)}"
-
-def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
-    """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
-    level = 0
-    while count := size >> HEIGHT * level:
-        yield from (
-            (level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH))
-        )
-        level += 1
-
-def bundles_of(size: int, first: int = 0) -> Iterator[tuple[int, int]]:
-    """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
-    for index in range(first // WIDTH, -(-size // WIDTH)):
-        yield index, min(WIDTH, size - index * WIDTH)
-
-def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> list[bytes]:
-    """Read an entry bundle of exactly `width` leaves."""
-    leaves: list[bytes] = []
-    at = 0
-    for number in range(width):
-        start = at + LENGTH_BYTES
-        at = start + int.from_bytes(data[at:start], "big")
-        if at > len(data) or start > len(data):
-            raise Malformed(
-                f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}"
-            )
-        leaves.append(data[start:at])
-    if at != len(data):
-        raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
-    return leaves
-
-class Frontier:
-    """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
-
-    def __init__(self) -> None:
-        self._edge: list[list[bytes]] = []
-        self._full: list[int] = []
-
-    @property
-    def size(self) -> int:
-        """The number of leaves."""
-        return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
-
-    def extend(
-        self, hashes: Sequence[bytes], level: int = 0
-    ) -> Iterator[tuple[int, int, list[bytes]]]:
-        """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
-        if level == len(self._edge) and hashes:
-            self._edge.append([])
-            self._full.append(0)
-        at = 0
-        while at < len(hashes):
-            row = self._edge[level]
-            fresh = hashes[at : at + WIDTH - len(row)]
-            row += fresh
-            at += len(fresh)
-            if len(row) == WIDTH:
-                yield level, self._full[level], row
-                self._edge[level] = []
-                self._full[level] += 1
-                yield from self.extend(_rows(row)[-1], level + 1)
-
-    def partial_tiles(self) -> Iterator[tuple[int, int, list[bytes]]]:
-        """Give the tiles that are not full, as `(level, index, hashes)`."""
-        for level, hashes in enumerate(self._edge):
-            if hashes:
-                yield level, self._full[level], hashes
-
-    def root(self) -> bytes:
-        """Give the root of the whole tree."""
-        return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
-
-def _numbered(index: int, width: int) -> str:
-    groups = [f"{index % _GROUP:03d}"]
-    while index := index // _GROUP:
-        groups.append(f"x{index % _GROUP:03d}")
-    return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
-
-def _rows(hashes: list[bytes]) -> list[list[bytes]]:
-    """Give the complete inner levels of a tile, its hashes first."""
-    rows = [hashes]
-    while len(rows[-1]) > 1:
-        rows.append(level_up(rows[-1]))
-    return rows
-
-# --------------------------------------------------------------------------------------------------
-# State of a running audit: what each step found, which later steps rest on.
+# == State of a running audit: what each step found, which later steps rest on.
 
 @dataclass(frozen=True, slots=True)
 class AuditedTask:
     """The parts of an opened task that later steps need."""
-
     sha256: str
     stratum: str
     category: str
@@ -921,19 +672,17 @@ class AuditedTask:
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
     """A line of `runs.jsonl`, the run that it opens, and its totals as they count."""
-
-    line: Mapping[str, Any] = field(repr=False)
+    line: Mapping[str, Any]
     run: LoggedRun
-    counted: Mapping[str, Any] | None = field(default=None, repr=False)
+    counted: Mapping[str, Any] | None = None
 
 @dataclass
 class AuditState:
     """State of a running audit; each attribute is filled by the step that is named beside it."""
-
     folder: Path
     keys: list[str]
     previous: str | None
-    policy: Policy | None = None
+    policy: Policy  # with its logs: checkpoint
     doubts: list[Doubt] = field(default_factory=list)
     bundle: Bundle = field(init=False)  # files
     verifiers: list[Verifier] = field(init=False)  # checkpoint
@@ -952,1160 +701,147 @@ class AuditState:
     pending: str | None = None  # full score
 
     @property
-    def cohort(self) -> str:
+    def cohort(self):
         """The cohort that the release says it opens."""
         return str(self.bundle.manifest["cohort"])
 
     @property
-    def month(self) -> str:
+    def month(self):
         """The month that the release says it belongs to."""
         return str(self.bundle.manifest["month"])
 
-    def doubt(self, rule: str, where: str, expected: Any, found: Any) -> None:
+    def doubt(self, rule, where, expected, found):
         """Note a rule that was not kept, though everything follows from what was logged."""
         self.doubts.append(Doubt(rule, RULES[rule], Disagreement(where, expected, found)))
 
-# --------------------------------------------------------------------------------------------------
-# State of the log after each leaf: what was promised, served and closed, and what may come next.
+# == Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
 
-SPECS = ("1.0.0",)
-ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
-NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
-
-@dataclass(slots=True)
-class LoggedRun:
-    """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed
-    it.
-    """
-
-    open: LoggedStatement
-    set: LoggedStatement
-    served: Mapping[str, tuple[str, ...]] = field(repr=False)
-    close: LoggedStatement | None = None
-
-    @property
-    def scored(self) -> bool:
-        """Whether it ended with a score."""
-        return self.close is not None and self.close.statement.kind == "score"
-
-@dataclass(frozen=True, slots=True)
-class Withdrawal:
-    """A withdrawal: its leaf, the cohort that the task left, and what was next in each reserve."""
-
-    leaf: LoggedStatement
-    cohort: str | None  # None: it left a reserve
-    reserve: Mapping[str, str] = field(repr=False)  # the next commitment, by stratum
-
-@dataclass(frozen=True, slots=True)
-class Retirement:
-    """A retirement: its leaf, the last set before it, and the withdrawals that it opens."""
-
-    leaf: LoggedStatement
-    set: LoggedStatement
-    withdrawals: Sequence[Withdrawal]
-
-class LogState:
-    """What the leaves up to now say."""
-
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        self.size = 0
-        self.kinds: dict[str, int] = {}
-        self.commits: dict[str, LoggedStatement] = {}
-        self.task_of: dict[str, str] = {}
-        self.sets: list[LoggedStatement] = []
-        self.live: dict[str, list[str]] = {}
-        self.runs: dict[int, LoggedRun] = {}
-        self.withdrawals: list[Withdrawal] = []
-        self.retirements: list[Retirement] = []
-        self.keys: list[tuple[int, str]] = []
-        self._open: set[int] = set()  # runs
-        self._served: set[str] = set()  # tasks that ever were in a cohort
-        self._left: set[str] = set()  # tasks that retired or were withdrawn
-        self._past: set[str] = set()  # cohorts that retired
-        self._gaps: dict[str, int] = {}  # empty places of a cohort
-        self._seeds: set[str] = set()  # commitments to seeds
-        self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
-        self._opened = 0  # withdrawals that a retirement had the chance to open
-
-    def take(self, leaf: bytes) -> LoggedStatement:
-        """Read the next leaf."""
-        what = f"leaf {self.size}"
-        entry = LoggedStatement(self.size, Statement.parse(leaf, what))
-        kind = entry.statement.kind
-        if kind not in {"commit", "set", "key"} and not self.sets:
-            raise disagreement("run.set", what, "set", kind)
-        takes: dict[str, Callable[[LoggedStatement, Mapping[str, Any]], object]]
-        takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
-        takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
-        takes |= {"retire": self._retire, "key": self._key}
-        try:
-            takes[kind](entry, entry.says)
-        except Malformed as error:
-            raise error.with_message(f"{what}: {error}", what) from None
-        self.size += 1
-        self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        return entry
-
-    def key_at(self, size: int) -> str:
-        """Give the key that signs trees of a size."""
-        return next(key for start, key in reversed(self.keys) if start < size or not start)
-
-    def require_key(self, size: int, signed: Collection[str], where: str) -> None:
-        """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
-        found = [key for _, key in self.keys if key in signed]
-        agree("head.key", where, [self.key_at(size)], found)
-
-    # -- one method for each kind of statement
-
-    def _commit(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        first = self.commits.get(entry.name)
-        agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
-        other = self.task_of.get(entry.digest)
-        agree("commit.digest", f"{entry.where}: {entry.digest}", None, other)
-        if says["spec"] not in SPECS:
-            raise disagreement("commit.spec", entry.at("spec"), SPECS, says["spec"])
-        self.commits[entry.name] = entry
-        self.task_of[entry.digest] = entry.name
-        if self.sets:
-            self._drawn[self.sets[-1].index].add(entry.name)
-
-    def _set(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        last = self.sets[-1] if self.sets else None
-        agree("statement.subject", entry.where, f"set/{says['month']}", entry.name)
-        agree("set.previous", entry.at("previous"), last and last.index, says["previous"])
-        if last:
-            following = month_text(month_number(last.says["month"]) + 1)
-            agree("set.month", entry.at("month"), following, says["month"])
-            agree("set.plan.same", entry.at("plan"), last.says["plan"], says["plan"])
-        _require_plan(entry, says)
-        _require_counts(entry, says)
-        tasks = self._require_tasks(entry, says)
-        self._require_roots(entry, says)
-        self._require_reserve(entry, says, set(tasks))
-        public = any(self.commits[task].says["public_grammar"] for task in tasks)
-        agree("set.public", entry.at("public_grammar"), public, says["public_grammar"])
-        for name in ("next_draw", "spot_check"):
-            if says.get(name) in self._seeds:
-                raise disagreement("set.seeds", entry.at(name), None, says[name])
-            self._seeds.update([says[name]] if name in says else [])
-        before, entries = (
-            facts.get("access_log", {}).get("entries", 0)
-            for facts in (last.says if last else {}, says)
-        )
-        if entries < before:
-            raise disagreement(
-                "set.access_log", entry.at("access_log"), f"{before} or more", entries
-            )
-        self.sets.append(entry)
-        self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
-        self._served.update(tasks)
-        self._drawn[entry.index] = set()
-
-    def _run_open(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        last, number = self.sets[-1], says["run"]
-        agree("statement.subject", entry.where, f"run/{number}", entry.name)
-        if number in self.runs:
-            raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
-        if number < (newest := next(reversed(self.runs), 0)):
-            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
-        self._require_month(entry)
-        agree("run.root", entry.at("set"), last.digest, says["set"])
-        if says["track"] not in ALL_COHORTS + NEXT_COHORT:
-            raise disagreement(
-                "run.track", entry.at("track"), ALL_COHORTS + NEXT_COHORT, says["track"]
-            )
-        names = sorted(self.live) if says["track"] in ALL_COHORTS else sorted(self.live)[:1]
-        agree("run.cohorts", entry.at("cohorts"), names, sorted(says["cohorts"]))
-        size = says["checkpoint"]["size"]
-        if not last.index < size <= entry.index:
-            sizes = f"{last.index + 1} to {entry.index}"
-            raise disagreement("run.checkpoint", entry.at("checkpoint.size"), sizes, size)
-        if "judge" in says:
-            judge = last.says.get("judge")
-            digest = sha256(canonical(judge)).hexdigest() if judge else None
-            agree("run.judge", entry.at("judge"), digest, says["judge"])
-        served = {name: tuple(self.live[name]) for name in says["cohorts"]}
-        self.runs[number] = LoggedRun(entry, last, served)
-        self._open.add(number)
-
-    def _score(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        run = self._close(entry, says)
-        agree("statement.subject", entry.where, says["results_root"], entry.digest)
-        agree("close.same", entry.at("track"), run.open.says["track"], says["track"])
-        agree("score.count", entry.at("count"), sum(map(len, run.served.values())), says["count"])
-        totals = [item["cohort"] for item in says["totals"]]
-        agree("score.totals", entry.at("totals"), run.open.says["cohorts"], totals)
-
-    def _abort(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        run = self._close(entry, says)
-        agree("statement.subject", entry.where, run.open.digest, entry.digest)
-
-    def _close(self, entry: LoggedStatement, says: Mapping[str, Any]) -> LoggedRun:
-        run = self.runs.get(says["run"])
-        agree("statement.subject", entry.where, f"run/{says['run']}", entry.name)
-        if run is None or run.close:
-            closed = run and run.close and run.close.where
-            raise disagreement("close.run", entry.at("run"), "a run that is open", closed)
-        agree("close.same", entry.at("month"), run.open.says["month"], says["month"])
-        run.close = entry
-        self._open.remove(says["run"])
-        return run
-
-    def _withdraw(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        task, refill = entry.name, says["replacement"]
-        commit = self.commits.get(task)
-        if commit is None or task in self._left:
-            found = "it has left" if commit else None
-            raise disagreement("withdraw.task", f"{entry.where}: {task}", "a committed task", found)
-        agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
-        self._require_month(entry)
-        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
-        self._left.add(task)
-        reserve = self._next_in_reserve() if cohort else {}
-        if refill and refill not in {self.task_of[digest] for digest in reserve.values()}:
-            digests = sorted(reserve.values())
-            raise disagreement("withdraw.refill", entry.at("replacement"), digests, refill)
-        if cohort:
-            place, filled = self.live[cohort].index(task), [refill] if refill else []
-            self.live[cohort][place : place + 1] = filled
-            self._served.update(filled)
-            self._gaps[cohort] = self._gaps.get(cohort, 0) + (not refill)
-        self.withdrawals.append(Withdrawal(entry, cohort, reserve))
-
-    def _retire(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        last, cohort = self.sets[-1], says["cohort"]
-        month = last.says["month"]
-        agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
-        agree("retire.cohort", entry.at("month"), month, says["month"])
-        agree("retire.cohort", entry.at("cohort"), f"cohort-{month}", cohort)
-        if cohort not in self.live:
-            raise disagreement("retire.cohort", entry.at("cohort"), sorted(self.live), cohort)
-        tasks = [[task, self.commits[task].digest] for task in self.live[cohort]]
-        stated = [[task["id"], task["commitment"]] for task in says["tasks"]]
-        agree("retire.tasks", entry.at("tasks"), tasks, stated)
-        agree("retire.runs", f"{entry.where}: the runs that are open", [], sorted(self._open))
-        _require_spot_check(entry, last.says.get("spot_check"), says.get("spot_check"))
-        self._left.update(self.live.pop(cohort))
-        self._past.add(cohort)
-        self._require_seeds(entry, says.get("draw_seeds"))
-        earlier, due = self.withdrawals[: self._opened], self.withdrawals[self._opened :]
-        own = [item for item in earlier if item.cohort == cohort]
-        own += [item for item in due if item.cohort in {cohort, None}]
-        self._opened = len(self.withdrawals)
-        self.retirements.append(Retirement(entry, last, own))
-
-    def _key(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        old, new = handover(self.origin, entry)
-        self.keys = self.keys or [(0, old)]
-        agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
-        if new in {key for _, key in self.keys}:
-            raise disagreement("key.order", entry.at("new"), "a new key", new)
-        self.keys.append((entry.index, new))
-
-    # -- parts of a run, a set and a retirement
-
-    def _require_month(self, entry: LoggedStatement) -> None:
-        last, where = self.sets[-1], entry.at("month")
-        agree("run.month", where, last.says["month"], entry.says["month"])
-        if self.retirements and self.retirements[-1].set is last:
-            ended = self.retirements[-1].leaf.where
-            raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
-
-    def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
-        """Check the tasks of each cohort; give all of them."""
-        listed = {item["id"]: item["tasks"] for item in says["cohorts"]}
-        where = entry.at("cohorts")
-        for name, tasks in self.live.items():
-            agree("set.live", f"{where}: {name}", tasks, listed.get(name))
-        for name, tasks in listed.items():
-            if name in self._past:
-                raise disagreement("set.live", where, "no cohort that retired", name)
-            for task in tasks if name not in self.live else ():
-                if task not in self.commits or task in self._served | self._left:
-                    raise disagreement("set.tasks", f"{where}: {name}", "a new task", task)
-        return [task for tasks in listed.values() for task in tasks]
-
-    def _require_roots(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-        digests: list[bytes] = []
-        sizes: dict[str, int] = {}
-        for item in says["cohorts"]:
-            own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
-            agree(
-                "set.root",
-                f"{entry.at('cohorts')}: {item['id']}",
-                set_root(own).hex(),
-                item["root"],
-            )
-            sizes[item["id"]] = len(own) + self._gaps.get(item["id"], 0)
-            digests += own
-        agree("set.root", f"{entry.where}: the digest", set_root(digests).hex(), entry.digest)
-        if max(sizes.values()) - min(sizes.values()) > 1:
-            raise disagreement("set.share", entry.at("cohorts"), "equal numbers, within one", sizes)
-
-    def _require_reserve(
-        self, entry: LoggedStatement, says: Mapping[str, Any], live: set[str]
-    ) -> None:
-        used = live | self._served | self._left
-        for stratum, digests in says["reserve"].items():
-            server = stratum.split("/")[0]
-            if digests and server not in says["servers"]:
-                raise disagreement("set.servers", entry.at("servers"), server)
-            for digest in digests:
-                if self.task_of.get(digest) in used | {None}:
-                    where = f"{entry.at('reserve')}: {stratum}"
-                    raise disagreement("set.reserve", where, "a task of the reserve", digest)
-                used.add(self.task_of[digest])
-            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
-
-    def _next_in_reserve(self) -> dict[str, str]:
-        used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
-        left = {
-            key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()
-        }
-        return {stratum: digests[0] for stratum, digests in left.items() if digests}
-
-    def _require_seeds(
-        self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]] | None
-    ) -> None:
-        """Check that exactly the seeds are opened of which no task is private any more."""
-        where, due = entry.at("draw_seeds"), list(self._drawn)[:-1]
-        due = [index for index in due if not self._drawn[index] - self._left]
-        agree("retire.draw_seeds", where, due or None, opened and [item["set"] for item in opened])
-        promised = {item.index: item.says["next_draw"] for item in self.sets}
-        for item in opened or ():
-            seed, salt = bytes.fromhex(item["seed"]), bytes.fromhex(item["salt"])
-            if not opens("draw-seed", seed, salt, bytes.fromhex(promised[item["set"]])):
-                raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
-            del self._drawn[item["set"]]
-
-def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
-    """Give the old and the new key of a `key` statement that both signed."""
-    says = entry.says
-    old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
-    names = [entry.name, old.name, new.name]
-    agree("key.names", f"{entry.where}: the names", [origin] * 3, names)
-    agree("key.names", f"{entry.where}: the digest", sha256(new.public).hexdigest(), entry.digest)
-    agree("key.names", entry.at("size"), entry.index, says["size"])
-    text = handover_text(old.vkey, new.vkey, says["size"])
-    for word, key in (("old", old), ("new", new)):
-        where = entry.at(f"signatures.{word}")
-        if not key.accepts(text, signature := decode_base64(says["signatures"][word], where)):
-            signed = {"key": key.vkey, "text": text.decode()}
-            raise disagreement("key.signatures", where, signed, signature)
-    return old.vkey, new.vkey
-
-def handover_text(old: str, new: str, size: int) -> bytes:
-    """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
-    return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
-
-def month_number(month: str) -> int:
-    """Count months from year 0, so that the following month is one more."""
-    return int(month[:4]) * 12 + int(month[5:]) - 1
-
-def month_text(number: int) -> str:
-    """Write a counted month as YYYY-MM."""
-    return f"{number // 12:04d}-{number % 12 + 1:02d}"
-
-def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-    """As many cohorts as planned retire at equal distances; the first of them before the next
-    would.
-    """
-    count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
-    months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
-    step, rest = divmod(months, count)
-    if rest or not step:
-        wanted = f"a multiple of {count} months"
-        raise disagreement("set.plan", entry.at("plan.lifetime"), wanted, lifetime)
-    retire = sorted(month_number(item["retires"]) for item in says["cohorts"])
-    start = month_number(says["month"])
-    first = retire[0] if retire and start <= retire[0] < start + step else start
-    expected = [month_text(first + step * place) for place in range(count)]
-    agree("set.plan", entry.at("cohorts"), expected, [month_text(number) for number in retire])
-
-def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-    for place, item in enumerate(says["cohorts"]):
-        where = entry.at(f"cohorts[{place}]")
-        agree("set.cohort", f"{where}.id", f"cohort-{item['retires']}", item["id"])
-        agree("set.counts", f"{where}.count", len(item["tasks"]), item["count"])
-    total = len({task for item in says["cohorts"] for task in item["tasks"]})
-    agree("set.counts", entry.at("cohorts"), total, sum(item["count"] for item in says["cohorts"]))
-    agree("set.counts", entry.at("count"), total, says["count"])
-    agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
-
-def _require_spot_check(
-    entry: LoggedStatement, promised: str | None, opened: Mapping[str, Any] | None
-) -> None:
-    where = entry.at("spot_check")
-    if promised is None or opened is None:
-        agree("retire.spot_check", where, promised, opened)
-        return
-    seed, salt = bytes.fromhex(opened["seed"]), bytes.fromhex(opened["salt"])
-    if not opens("spot-check", seed, salt, bytes.fromhex(promised)):
-        raise disagreement("retire.spot_check", where, promised, opened)
-    counts = [opened[name] for name in ("differed", "judged", "chosen")]
-    agree("retire.counts", where, sorted(counts), counts)
-
-def introduced(origin: str, leaves: Iterable[bytes], keys: Sequence[str]) -> str | None:
-    """Say which leaf hands the log over from a given key to the one that signs now, if one does."""
-    known, explanation = list(keys), None
-    for index, leaf in enumerate(leaves):
-        if b'"urn:quarterturn:key:v1"' not in leaf:
-            continue
-        old, new = handover(origin, LoggedStatement(index, Statement.parse(leaf)))
-        if old in known and new not in known:
-            explanation = (
-                f"leaf {index} hands the log over from {old} to {new}, and both signed that; keys "
-                "come from the caller alone: ask whoever gave you the old key, give both (--key)"
-            )
-            known.append(new)
-    return explanation
-
-# --------------------------------------------------------------------------------------------------
-# Salted HMAC-SHA256 commitments: published now, opened later.
-
-SALT_SIZE = 32
-LABELS = frozenset(
-    {
-        "commit",
-        "provenance",
-        "run-open",
-        "result",
-        "transcript",
-        "totals",
-        "draw-seed",
-        "access-log",
-        "spot-check",
-    }
+State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+_MEASURED = (
+    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
+    "were measured well, the operator's own machine says, also where results are judged again",
+    "that no insider showed a task to a friend before it was opened",
+    "that several pseudonyms are several submitters",
+    "that a run made outside the log never happened",
 )
 
-def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
-    """Commit to `payload`; gives 32 bytes."""
-    if label not in LABELS:
-        raise Malformed(
-            f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}."
+def caveats(witnesses=(), unchecked=()):
+    """List what an audit does not prove."""
+    order = "order and time against the operator"
+    word = "so when they were made is the operator's word"
+    kept = "compare them with a checkpoint that you or others kept (--previous)"
+    if witnesses:
+        order += (
+            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
+            "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
-    if len(salt) != SALT_SIZE:
-        raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
-    return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
-
-def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length
-    never does.
-    """
-    return len(salt) == SALT_SIZE and hmac.compare_digest(
-        commitment(label, payload, salt), expected
-    )
-
-# --------------------------------------------------------------------------------------------------
-# Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
-# (https://c2sp.org/tlog-policy).
-
-NONE = "none"
-MOST_LINES = 4096
-
-_TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
-
-_POLICY_LINES = (
-    "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
-    "`quorum NAME|none`, or begins with #"
-)
+    elif unchecked:
+        order += ": who else signed these checkpoints was not checked, because no policy names "
+        order += f"them (--policy), {word}; {kept}"
+    else:
+        order += f": no witness cosigned these checkpoints, {word}; {kept}"
+    return (*_MEASURED, order)
 
 @dataclass(frozen=True)
-class PolicyMember:
-    """A log or a witness that a policy names: its key and its URL."""
-
-    key: Verifier | Witness
-    url: str | None = None
-
-@dataclass(frozen=True)
-class Cosigned:
-    """A checkpoint that a policy accepts."""
-
-    checkpoint: Checkpoint
-    log: str
-    witnesses: dict[str, int]
-
-@dataclass
-class Policy:
-    """A parsed policy file."""
-
-    logs: list[PolicyMember] = field(default_factory=list)
-    witnesses: dict[str, PolicyMember] = field(default_factory=dict)
-    groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
-    quorum: str | None = None
-
-    @classmethod
-    def parse(cls, data: str | bytes) -> Policy:
-        """Read a policy file."""
-        return _Reader().read(data if isinstance(data, bytes) else data.encode())
-
-    def satisfied(self, cosigned: Collection[str]) -> bool:
-        """Tell whether these witnesses, by name, make the quorum."""
-        return self.quorum is None or self._witnessed(self.quorum, cosigned)
-
-    def verifiable(self) -> dict[str, Witness]:
-        """Give the witnesses whose cosignatures can be verified here, by name."""
-        named = {name: member.key for name, member in self.witnesses.items()}
-        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
-
-    def open(self, note: str | bytes) -> Cosigned:
-        """Verify a checkpoint against the policy."""
-        able = self.verifiable()
-        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
-        checkpoint = Checkpoint.parse(opened.text)
-        signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
-        log = next((vkey for vkey in signed if vkey in opened.verified), None)
-        if log is None:
-            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
-            known, found = [member.key.vkey for member in self.logs], list(opened.verified)
-            raise Broken(what, where="the signatures", expected=known, found=found)
-        timestamps = times(note, able.values())
-        seen = {n: timestamps[key.vkey] for n, key in able.items() if key.vkey in opened.verified}
-        if not self.satisfied(seen):
-            unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
-            by = ", ".join(seen) or "no witness of the policy"
-            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
-            quorum = {"quorum": self.quorum, "groups": self.groups}
-            where = "the cosignatures"
-            raise Broken(
-                what + lacks * bool(unread), where=where, expected=quorum, found=list(seen)
-            )
-        return Cosigned(checkpoint, log, seen)
-
-    def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
-        if name in self.witnesses:
-            return name in cosigned
-        least, members = self.groups[name]
-        return sum(self._witnessed(member, cosigned) for member in members) >= least
-
-class _Reader:
-    """Reads a policy file line by line."""
-
-    def __init__(self) -> None:
-        self._policy = Policy()
-        self._publics: set[bytes] = set()
-        self._members: set[str] = set()
-        self._quorum: str | None = None
-
-    def read(self, data: bytes) -> Policy:
-        *lines, rest = data.split(b"\n")
-        if rest or len(lines) > MOST_LINES:
-            raise Malformed(
-                f"a policy has at most {MOST_LINES} lines, each of which ends in a newline"
-            )
-        for number, line in enumerate(lines, 1):
-            try:
-                self._line(line)
-            except Malformed as error:
-                where = f"line {number} of the policy"
-                raise error.with_message(f"{where}: {error}", where) from error
-        if self._quorum is None:
-            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
-        self._policy.quorum = None if self._quorum == NONE else self._quorum
-        return self._policy
-
-    def _line(self, line: bytes) -> None:
-        if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
-            raise Malformed("it has a control character")
-        text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
-        match [part for part in text.split(" ") if part]:
-            case ["log", vkey, *url] if len(url) <= 1:
-                self._policy.logs.append(self._named(Verifier.parse(vkey), url))
-            case ["witness", name, vkey, *url] if len(url) <= 1:
-                self._new(name)
-                self._policy.witnesses[name] = self._named(Witness.parse(vkey), url)
-            case ["group", name, least, _, *_] as parts:
-                self._group(name, least, parts[3:])
-            case ["quorum", name]:
-                if self._quorum is not None:
-                    raise Malformed("there is a quorum already")
-                self._require_known(name if name != NONE else None)
-                self._quorum = name
-            case [word, *_] if not word.startswith("#"):
-                raise Malformed(_POLICY_LINES)
-
-    def _group(self, name: str, least: str, members: list[str]) -> None:
-        self._new(name)
-        for member in members:
-            self._require_known(member)
-            if member in self._members:
-                raise Malformed(f"{member[:40]!r} is a member already, and counts once")
-            self._members.add(member)
-        words = {"any": "1", "all": str(len(members))}
-        count = words.get(least, least)
-        if count not in map(str, range(1, len(members) + 1)):
-            raise Malformed(
-                f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {len(members)}"
-            )
-        self._policy.groups[name] = (int(count), tuple(members))
-
-    def _require_known(self, name: str | None) -> None:
-        if name is not None and name not in {*self._policy.witnesses, *self._policy.groups}:
-            raise Malformed(f"no line before defines {name[:40]!r}")
-
-    def _new(self, name: str) -> None:
-        if name in {NONE, *self._policy.witnesses, *self._policy.groups}:
-            raise Malformed(f"{name[:40]!r} is taken")
-
-    def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
-        if key.public in self._publics:
-            raise Malformed(f"the public key of {key.name} stands in the policy already")
-        self._publics.add(key.public)
-        return PolicyMember(key, *url)
-
-# --------------------------------------------------------------------------------------------------
-# Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
-# cosignature).
-
-COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
-
-KEY_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 32, MLDSA44: 1312}
-SIGNATURE_BYTES: Mapping[bytes, int] = {COSIGNER_ED25519: 64, MLDSA44: 2420}
-TIME_BYTES = 8
-LATEST = 2**63 - 1
-_LABEL = b"subtree/v1\n\0"
-_LONGEST_NAME = 255
-
-@dataclass(frozen=True)
-class Witness:
-    """A witness's public key with its name."""
-
+class Step:
+    """One step of an audit."""
+    number: int
     name: str
-    kind: bytes
-    public: bytes
-
-    def __post_init__(self) -> None:
-        require_name(self.name)
-        if len(self.public) != KEY_BYTES.get(self.kind):
-            what = "is of 32 bytes and type 0x04 (Ed25519), or of 1,312 and type 0x06 (ML-DSA-44)"
-            raise Malformed(f"the key of a witness {what}; that of {self.name} is neither")
-        if self.kind == COSIGNER_ED25519 and (why := key_fault(self.public)):
-            raise Malformed(f"the public key of witness {self.name} {why}")
-
-    @classmethod
-    def parse(cls, vkey: str) -> Witness:
-        """Read a verifier key."""
-        return cls(*read_vkey(vkey))
+    state: State
+    proved: str = ""
+    rule: str | None = None
+    detail: str = ""
+    evidence: Disagreement | None = None
 
     @property
-    def key_id(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-        return key_id(self.name, self.kind, self.public)
+    def ok(self):
+        """Whether nothing disagreed."""
+        return self.state not in {"failed", "not reached"}
 
-    @property
-    def vkey(self) -> str:
-        """The key as text."""
-        return write_vkey(self.name, self.kind, self.public)
-
-    def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
-        seconds, signed = time_of(signature), signature[TIME_BYTES:]
-        if len(signed) != SIGNATURE_BYTES[self.kind] or seconds > LATEST:
-            return False
-        try:
-            message = _message(self.name, self.kind, text, seconds)
-            if self.kind == MLDSA44:
-                MLDSA44PublicKey.from_public_bytes(self.public).verify(signed, message)
-            elif not verifies(self.public, signed, message):
-                return False
-        except (InvalidSignature, ValueError, Malformed):
-            return False
-        if seconds == 0:
-            what = (
-                f"the cosignature by {self.name} has the time 0, so it does not say that this was "
-                "the largest tree that the witness had seen; ask the witness for one with a time"
-            )
-            where = f"the time of the cosignature by {self.name}"
-            raise Broken(what, where=where, expected=f"1 to {LATEST}", found=0)
-        return True
-
-def verifiable(key: Witness) -> bool:
-    """Whether a cosignature can be verified here: without the package `cryptography` one of ML-
-    DSA-44 cannot.
-    """
-    return key.kind == COSIGNER_ED25519 or MLDSA44PublicKey is not None
-
-def time_of(signature: bytes) -> int:
-    """Give the POSIX time, in seconds, of a cosignature."""
-    return int.from_bytes(signature[:TIME_BYTES], "big")
-
-def times(note: str | bytes, witnesses: Iterable[Witness]) -> dict[str, int]:
-    """Give the time at which each witness, by its vkey, says that it saw a checkpoint; nothing
-    is verified here.
-    """
-    known = {(witness.name, witness.key_id): witness.vkey for witness in witnesses}
-    lines = map(read_line, take_apart(note)[1])
-    return {
-        known[name, identity]: time_of(signed)
-        for name, identity, signed in lines
-        if (name, identity) in known
-    }
-
-def _message(name: str, kind: bytes, text: bytes, seconds: int) -> bytes:
-    if kind == COSIGNER_ED25519:
-        return f"cosignature/v1\ntime {seconds}\n".encode() + text
-    head = Checkpoint.parse(text.decode())
-    named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
-    return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
-
-def _vector(text: str) -> bytes:
-    """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
-    data = text.encode()
-    if not 0 < len(data) <= _LONGEST_NAME:
-        raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
-    return bytes([len(data)]) + data
-
-# --------------------------------------------------------------------------------------------------
-# Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
-# checkpoint@v1.0.0).
-
-_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_MAX_SIZE = 2**63 - 1
-_LINES = 3
+    def as_json(self):
+        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
+        names = ("number", "name", "ok", "state", "proved", "detail")
+        data = {name: getattr(self, name) for name in names}
+        if self.state == "failed":
+            data |= {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
+        return data
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
-    lines.
-    """
+class Doubt:
+    """What an honest operator can have a reason for, and a dishonest one could gain by."""
+    rule: str
+    sentence: str
+    evidence: Disagreement
 
-    origin: str
-    size: int
-    root: bytes
-    extensions: tuple[str, ...] = ()
+@dataclass(frozen=True)
+class AuditReport:
+    """The outcome of an audit."""
+    steps: Sequence[Step]
+    doubts: Sequence[Doubt] = ()
+    accepted: Collection[int] = ()
+    pending: str | None = None
+    caveats: Sequence[str] = ()
 
-    @classmethod
-    def parse(cls, text: str) -> Checkpoint:
-        """Read a note's text."""
-        lines = text.split("\n")
-        if len(lines) <= _LINES or lines.pop() or not all(lines):
-            what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
-            raise Malformed(what, where="the lines of the checkpoint")
-        if not _DECIMAL.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
-            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
-            raise Malformed(what, where="line 2 of the checkpoint")
-        root, where = (
-            decode_base64(lines[2], "line 3 of the checkpoint"),
-            "line 3 of the checkpoint",
-        )
-        if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
-            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
-            raise Malformed(what, where=where, found=root)
-        return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
+    @property
+    def failed(self):
+        """The step that failed, or None."""
+        return next((step for step in self.steps if step.state == "failed"), None)
 
-    def format(self) -> str:
-        """Write the note's text."""
-        lines = [
-            self.origin,
-            str(self.size),
-            base64.b64encode(self.root).decode(),
-            *self.extensions,
+    @property
+    def answer(self):
+        """The answer in a word or three."""
+        return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
+
+    @property
+    def ok(self):
+        """Whether nothing failed and the caller accepts every doubt."""
+        return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+
+    def as_json(self):
+        """Give it as JSON values."""
+        doubts = [
+            {
+                "number": number,
+                "rule": doubt.rule,
+                "doubt": doubt.sentence,
+                "accepted": number in self.accepted,
+                "evidence": doubt.evidence.as_json(),
+            }
+            for number, doubt in enumerate(self.doubts, 1)
         ]
-        return "\n".join(lines) + "\n"
+        return {
+            "answer": self.answer,
+            "ok": self.ok,
+            "steps": [step.as_json() for step in self.steps],
+            "failed": self.failed.number if self.failed else None,
+            "doubts": doubts,
+            "pending": self.pending,
+            "caveats": list(self.caveats),
+        }
 
-def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
-    """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
-    opened = open_note(note, verifiers)
-    checkpoint = Checkpoint.parse(opened.text)
-    names = [vkey.partition("+")[0] for vkey in opened.verified]
-    if checkpoint.origin not in names:
-        what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
-        where = "line 1 of the checkpoint"
-        raise Broken(what, where=where, expected=names, found=checkpoint.origin)
-    return checkpoint, opened
+    def lines(self):
+        """Write it as text, line by line."""
+        for step in self.steps:
+            yield f"{step.number:2}. {step.name}: {step.state}"
+            for sentence in (step.proved, step.detail):
+                if sentence:
+                    yield f"    {sentence}"
+            if step.evidence:
+                yield from (f"    {line}" for line in step.evidence.lines())
+        yield f"no: step {self.failed.number} failed" if self.failed else self.answer
+        for number, doubt in enumerate(self.doubts, 1):
+            accepted = " (accepted)" if number in self.accepted else ""
+            yield f"Doubt {number}{accepted}: {doubt.sentence}"
+            yield from (f"    {line}" for line in doubt.evidence.lines())
+        if self.doubts and not self.ok and not self.failed:
+            yield "Accept each doubt that has a good reason by its number (--accept 1)."
+        yield "What this audit does not prove:"
+        yield from (f"  - {caveat}" for caveat in self.caveats)
 
-# --------------------------------------------------------------------------------------------------
-# Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
-
-LOG_ED25519 = b"\x01"
-ID_BYTES = 4
-MAX_NOTE = 1 << 20
-MAX_SIGNATURES = 100
-_DASH = "\u2014 "
-_FIRST_PRINTABLE = 0x20
-
-class Key(Protocol):
-    """Protocol of a public key of any type, as far as notes need it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the key."""
-
-    @property
-    def key_id(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-
-    @property
-    def vkey(self) -> str:
-        """The key as text."""
-
-    def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where
-        its time is 0.
-        """
-
-@dataclass(frozen=True)
-class Verifier:
-    """A public key with its name: what a caller trusts."""
-
-    name: str
-    public: bytes
-
-    def __post_init__(self) -> None:
-        require_name(self.name)
-        if why := key_fault(self.public):
-            raise Malformed(
-                f"the public key of {self.name} {why}", where=f"the public key of {self.name}"
-            )
-
-    @classmethod
-    def parse(cls, vkey: str) -> Verifier:
-        """Read a verifier key `<name>+<key id in hex>+<base64(0x01 || public key)>`."""
-        name, kind, public = read_vkey(vkey)
-        if kind != LOG_ED25519:
-            raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
-        return cls(name, public)
-
-    @property
-    def key_id(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-        return key_id(self.name, LOG_ED25519, self.public)
-
-    @property
-    def vkey(self) -> str:
-        """The key as text, to be handed to others."""
-        return write_vkey(self.name, LOG_ED25519, self.public)
-
-    def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`."""
-        return verifies(self.public, signature, text)
-
-@dataclass(frozen=True)
-class Note:
-    """A note that was opened."""
-
-    text: str
-    verified: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
-    """Verify a note."""
-    text, lines = take_apart(note)
-    by_id = {(key.name, key.key_id): key for key in keys}
-    verified: list[str] = []
-    ignored: list[str] = []
-    for name, identity, signature in map(read_line, lines):
-        key, where = by_id.get((name, identity)), f"the signature by {name}"
-        if key is None:
-            ignored.append(name)
-        elif key.accepts(text.encode(), signature):
-            verified.append(key.vkey)
-        else:
-            what = f"{where}+{identity.hex()} does not verify over the text of the note"
-            expected = {"key": key.vkey, "text": text}
-            raise Broken(what, where=where, expected=expected, found={"signature": signature})
-    if not verified:
-        signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
-        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
-        known = [key.vkey for key in keys]
-        raise Broken(what, where="the signatures", expected=known, found=signers)
-    return Note(text, tuple(verified), tuple(ignored))
-
-def key_id(name: str, kind: bytes, public: bytes) -> bytes:
-    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
-    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
-
-def write_vkey(name: str, kind: bytes, public: bytes) -> str:
-    """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
-    return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
-
-def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
-    """Read a verifier key as (name, type, public key)."""
-    name, _, rest = vkey.strip().partition("+")
-    stated, _, encoded = rest.partition("+")
-    if not (name and stated and encoded):
-        raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
-    data = decode_base64(encoded, "the verifier key")
-    require_name(name)
-    computed = key_id(name, data[:1], data[1:]).hex()
-    if computed != stated:
-        what = f"the verifier key of {name} says id {stated[:16]}, its key has id {computed}"
-        where = f"the id of the verifier key of {name}"
-        raise Malformed(what, where=where, expected=computed, found=stated)
-    return name, data[:1], data[1:]
-
-def decode_base64(text: str, what: str) -> bytes:
-    """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
-    try:
-        data = base64.b64decode(text.encode("ascii"), validate=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
-        raise Malformed(f"{what} is not base64", where=what) from error
-    if base64.b64encode(data).decode() != text:
-        raise Malformed(f"{what} is not canonical base64", where=what)
-    return data
-
-def take_apart(note: str | bytes) -> tuple[str, list[str]]:
-    """Split a note into its text and its signature lines, without verifying anything."""
-    try:
-        decoded = note if isinstance(note, str) else note.decode()
-        size = len(decoded.encode())
-    except UnicodeError as error:
-        raise Malformed("a note is UTF-8; this one is not") from error
-    if size > MAX_NOTE:
-        raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
-    text, separator, signatures = decoded.rpartition("\n\n")
-    if not separator or not signatures.endswith("\n"):
-        raise Malformed("a signed note is a text, an empty line, and lines that end in a newline")
-    _require_text(text + "\n")
-    lines = signatures[:-1].split("\n")
-    if len(lines) > MAX_SIGNATURES:
-        raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
-    return text + "\n", lines
-
-def read_line(line: str) -> tuple[str, bytes, bytes]:
-    """Read a signature line, without its newline, as (name, key id, signature)."""
-    name, space, encoded = line.removeprefix(_DASH).partition(" ")
-    if not line.startswith(_DASH) or not space:
-        raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
-    require_name(name)
-    data = decode_base64(encoded, "a signature in the note")
-    if len(data) <= ID_BYTES:
-        raise Malformed("a signature in the note is too short")
-    return name, data[:ID_BYTES], data[ID_BYTES:]
-
-def require_name(name: str) -> None:
-    """Refuse what cannot stand as a key's name."""
-    if (
-        not name
-        or "+" in name
-        or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name)
-    ):
-        raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
-    if any("\ud800" <= letter <= "\udfff" for letter in name):
-        raise Malformed("a key's name is UTF-8; this one is not")
-
-def _require_text(text: str) -> None:
-    if not text.endswith("\n") or any(
-        ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text
-    ):
-        raise Malformed("a note's text ends in a newline and has no other control characters")
-
-# --------------------------------------------------------------------------------------------------
-# Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for it,
-# and for browsers.
-
-POINT_BYTES = 32
-_P = 2**255 - 19
-_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-_SMALL_ORDER = frozenset(
-    {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}
-)  # y of the points of order 1, 2, 4, 8 and 8
-
-def key_fault(point: bytes) -> str | None:
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing
-    is wrong with them.
-    """
-    y = int.from_bytes(point, "little") & ((1 << 255) - 1)
-    if len(point) != POINT_BYTES:
-        return f"has {len(point)} bytes; an Ed25519 public key has {POINT_BYTES}"
-    if y >= _P:
-        return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
-    if y in _SMALL_ORDER:
-        return "is a point of small order, under which everybody can sign"
-    return None
-
-def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
-    if key_fault(public) or key_fault(signature[:POINT_BYTES]):
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-# --------------------------------------------------------------------------------------------------
-# Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single file.
-
-try:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
-except ImportError:
-    MLDSA44PublicKey = None  # type: ignore[assignment,misc]
-
-    class InvalidSignature(Exception):  # type: ignore[no-redef]
-        """The signature is not this key's over this message."""
-
-P = 2**255 - 19
-L = 2**252 + 27742317777372353535851937790883648493
-D = -121665 * pow(121666, -1, P) % P
-_ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
-
-_BITS, _SIZE, _SIGNATURE = 255, 32, 64
-
-Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
-
-class Ed25519PublicKey:
-    """A public key, with the two methods of `cryptography`'s that verifying needs."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._point = data, _decoded(data)
-
-    @classmethod
-    def from_public_bytes(cls, data: bytes) -> Ed25519PublicKey:
-        """Read 32 bytes."""
-        return cls(data)
-
-    def verify(self, signature: bytes, message: bytes) -> None:
-        """Verify a signature."""
-        scalar = int.from_bytes(signature[_SIZE:], "little")
-        if len(signature) != _SIGNATURE or scalar >= L:
-            raise InvalidSignature
-        hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
-        x, y, z, t = self._point
-        negative = (-x % P, y, z, -t % P)
-        point = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
-        if _encoded(point) != signature[:_SIZE]:
-            raise InvalidSignature
-
-def _sum(a: Point, b: Point) -> Point:
-    """Add two points (RFC 8032, section 5.1.4)."""
-    left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
-    both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
-    e, f, g, h = right - left, twice - both, twice + both, right + left
-    return e * f % P, g * h % P, f * g % P, e * h % P
-
-def _times(scalar: int, point: Point) -> Point:
-    product: Point = (0, 1, 1, 0)
-    while scalar:
-        if scalar & 1:
-            product = _sum(product, point)
-        point, scalar = _sum(point, point), scalar >> 1
-    return product
-
-def _encoded(point: Point) -> bytes:
-    inverse = pow(point[2], -1, P)
-    x, y = point[0] * inverse % P, point[1] * inverse % P
-    return (y | (x & 1) << _BITS).to_bytes(_SIZE, "little")
-
-def _decoded(data: bytes) -> Point:
-    """Decode a point (RFC 8032, section 5.1.3)."""
-    number = int.from_bytes(data, "little")
-    y, odd = number & ((1 << _BITS) - 1), number >> _BITS
-    if len(data) != _SIZE or y >= P:
-        raise ValueError("an Ed25519 public key is 32 bytes of a point")
-    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
-    x = pow(square, (P + 3) // 8, P)
-    if (x * x - square) % P:
-        x = x * _ROOT % P
-    if (x * x - square) % P or (x == 0 and odd):
-        raise ValueError("these 32 bytes are no point of the curve")
-    x = P - x if x & 1 != odd else x
-    return x, y, 1, x * y % P
-
-BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
-
-# --------------------------------------------------------------------------------------------------
-# Reader of a release folder from an untrusted source.
-
-MAX_LINE = 1 << 20
-
-@dataclass(frozen=True)
-class Bundle:
-    """A release whose content files are those of its manifest."""
-
-    folder: Path
-    manifest: Mapping[str, Any] = field(repr=False)
-    manifest_digest: str
-    log_files: frozenset[str] = field(repr=False)
-
-    @classmethod
-    def read(cls, folder: Path) -> Bundle:
-        """Read the manifest and compare every content file with it."""
-        sizes = dict(_walk(folder, ""))
-        for name, size in sizes.items():
-            cap = next(cap for beginning, cap in CAPS.items() if name.startswith(beginning))
-            if size > cap:
-                what = f"{name} has {size} bytes; such a file has at most {cap}"
-                raise Malformed(what, where=name, expected=f"0 to {cap}", found=size)
-        data = _read(folder / MANIFEST, MANIFEST)
-        manifest = parse_canonical(data, MANIFEST)
-        require_form(FORMS[MANIFEST], manifest, MANIFEST)
-        log = {name for name in sizes if name.startswith(f"{LOG}/")}
-        listed = {MANIFEST, *manifest["files"]}
-        for name in sorted(sizes.keys() - log ^ listed):
-            raise disagreement("file.listed", name, sorted(listed), name if name in sizes else None)
-        for name, item in manifest["files"].items():
-            agree("file.digest", f"{name}: number of bytes", item["bytes"], sizes[name])
-        bundle = cls(folder, manifest, sha256(data).hexdigest(), frozenset(n[4:] for n in log))
-        for name, item in manifest["files"].items():
-            digest = sha256()
-            for piece in bundle.pieces(name):
-                digest.update(piece)
-            agree("file.digest", f"{name}: sha256", item["sha256"], digest.hexdigest())
-        return bundle
-
-    def log_file(self, path: str) -> bytes:
-        """Read a file below `log/`."""
-        return _read(self.folder / LOG / path, f"{LOG}/{path}")
-
-    def pieces(self, name: str) -> Iterator[bytes]:
-        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its
-        size.
-        """
-        left = self.manifest["files"][name]["bytes"]
-        try:
-            with (self.folder / name).open("rb") as file:
-                while left >= 0 and (piece := file.read(MAX_LINE)):
-                    left -= len(piece)
-                    yield piece
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-    def lines(self, name: str) -> Iterator[tuple[str, bytes, Any]]:
-        """Read the lines of a content file: where each stands, its bytes, and its value."""
-        try:
-            with (self.folder / name).open("rb") as file:
-                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
-                    where = f"line {number} of {name}"
-                    if not line.endswith(b"\n"):
-                        what = f"{where} is cut short or longer than {MAX_LINE} bytes"
-                        raise Malformed(what, where=where)
-                    value = parse_canonical(line[:-1], where)
-                    require_form(FORMS[name], value, where)
-                    yield where, line[:-1], value
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
-    """List the files with their sizes in bytes."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
-                name = f"{prefix}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _walk(folder / entry.name, f"{name}/")
-                elif entry.is_file(follow_symlinks=False):
-                    yield name, entry.stat(follow_symlinks=False).st_size
-                else:
-                    raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
-    except OSError as error:
-        what = f"the release {prefix or folder} cannot be read: {error.strerror}"
-        raise Malformed(what, where=prefix or str(folder)) from error
-
-def _read(path: Path, name: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
-
-# --------------------------------------------------------------------------------------------------
-# Rules of the log and of a release: each in one sentence, under the name by which a report gives
+# == Rules of the log and of a release: each in one sentence, under the name by which a report gives
 # it.
 
-RULES: Mapping[str, str] = {
+RULES = {
     # -- statements, each with those before it
     "statement.subject": "the subject of a statement says what its predicate says",
     "commit.once": "a task is committed to once",
@@ -2126,6 +862,7 @@ RULES: Mapping[str, str] = {
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
+    "set.keys": "a set names each Ed25519 key that signs withdrawals once",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
@@ -2141,6 +878,7 @@ RULES: Mapping[str, str] = {
     "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
     "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
     "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
+    "withdraw.signature": "a second key signs a withdrawal, if a set of its cohort named any",
     "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
     "retire.tasks": "a cohort retires with the tasks that it has, in their order",
     "retire.runs": "every run is closed before a cohort retires",
@@ -2194,260 +932,427 @@ RULES: Mapping[str, str] = {
     "doubt.differed": "no result that was judged again came out otherwise",
 }
 
-def agree(rule: str, where: str, expected: Any, found: Any) -> None:
+def agree(rule, where, expected, found):
     """Refuse a value that is not the expected one."""
     if expected != found:
         raise disagreement(rule, where, expected, found)
 
-def disagreement(rule: str, where: str, expected: Any = None, found: Any = None) -> Broken:
+def require(rule, holds, where, expected=None, found=None):
+    """Refuse what does not hold."""
+    if not holds:
+        raise disagreement(rule, where, expected, found)
+
+def disagreement(rule, where, expected=None, found=None):
     """Give the error of a broken rule."""
     return Broken(RULES[rule], where=where, expected=expected, found=found, rule=rule)
 
-# --------------------------------------------------------------------------------------------------
-# Contents of a release: its files, the form of their lines, and the files that follow from others.
+# == State of the log after each leaf: what was promised, served and closed, and what may come next.
 
-FORMAT = "urn:quarterturn:bundle:v1"
-ATTESTED = "urn:quarterturn:tasks:v1"
-LOG = "log"
-MANIFEST = "manifest.json"
-CAPS = {  # bytes, by the beginning of the name; the first that fits counts
-    f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
-    f"{LOG}/tile/": 256 * 32,
-    f"{LOG}/": 1 << 20,
-    MANIFEST: MAX_LINE,
-    "": 1 << 30,
-}
+SPECS = ("1.0.0",)
+ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
+NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
+WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
-README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
+@dataclass(slots=True)
+class LoggedRun:
+    """A run: the leaf that opened it, its set, the tasks it was served, the leaf that closed it."""
+    open: LoggedStatement
+    set: LoggedStatement
+    served: Mapping[str, tuple[str, ...]]
+    close: LoggedStatement | None = None
 
-RUNS, RESULTS = "runs.jsonl", "results.jsonl"
-
-AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
-
-WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
-
-EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
-
-ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
-SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
-_FILE: Form = {"bytes": "natural", "sha256": "hash"}
-TASK: Form = {  # of a task's document, which is described in SPEC.md
-    "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
-    "difficulty": "=easy,medium,hard", "max_steps": "positive",
-}
-
-OPENING: Form = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
-
-def attestation(month: str, cohort: str, tasks: Iterable[tuple[str, str]]) -> bytes:
-    """Make `attestation.json`: an in-toto Statement about the tasks, each with its sha256."""
-    subject = [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks]
-    predicate = {"month": month, "cohort": cohort}
-    document = {"_type": TYPE, "subject": subject, "predicateType": ATTESTED}
-    return canonical({**document, "predicate": predicate})
-
-def aggregate(
-    month: str, cohort: str, runs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]
-) -> bytes:
-    """Make `aggregate.json`: totals and figures of each scored run on the retired cohort."""
-    rows = [
-        {name: opening[name] for name in ("submitter", "attempt")}
-        | {"run": totals["run"], "totals": totals, "figures": figures(totals)}
-        for opening, totals in runs
-    ]
-    return canonical({"month": month, "cohort": cohort, "runs": rows})
-
-def readme(manifest: Mapping[str, Any]) -> bytes:
-    """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
-    names = {*manifest["files"], MANIFEST, "log/"}
-    rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
-    hint = PAGE_HINT if PAGE in manifest["files"] else ""
-    return README_TEXT.format(**manifest, rows=rows, hint=hint).encode()
-
-README_ROWS = (
-    (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
-    (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
-    (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
-    (EVIDENCE, "results that findings rest on, opened with their transcripts"),
-    (OPENINGS, "for each task its salt, its commitment and the index of its `commit` leaf"),
-    (RUNS, "every run that was served the cohort: pseudonym, attempt, and its totals"),
-    (RESULTS, "every result, with its salt and its inclusion proof in the run's results root"),
-    (AGGREGATE, "the figures, as they follow from the results"),
-    (ATTESTATION, "an in-toto statement of (task id, sha256)"),
-    (PAGE, "a page that checks this folder in a browser, from a disk and without a network"),
-    (MANIFEST, "the digest of each of these files; its own is in the log's `retire` leaf"),
-    ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
-)
-
-PAGE_HINT = """\
-Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
-it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
-
-"""
-
-README_TEXT = """\
-# Historical-{month}
-
-The tasks of {cohort}, which were private until {month} and count no more. Each was committed to in
-the public log `{origin}` before the first run that used it; this folder opens those commitments.
-
-Benchmark data must not be in training corpora. Canary GUID of this release: {canary}
-
-| file | what it holds |
-|---|---|
-{rows}
-Check it offline, with the log's key from somewhere else than this folder:
-
-    quarterturn audit Historical-{month} --key log.vkey
-
-{hint}Open a commitment without any code of ours (line 1 of the two files, without its end):
-
-    {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
-        openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
-"""
-
-# --------------------------------------------------------------------------------------------------
-# Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their parser.
-
-TYPE = "https://in-toto.io/Statement/v1"
-URN = "urn:quarterturn:{}:v1"
-
-HMAC, SHA = "hmac-sha256", "sha256"
-
-STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
-    "commit": ("task", HMAC, {
-        "spec": "version", "provenance": "hash", "public_grammar": "boolean",
-    }),
-    "set": ("set", SHA, {
-        "month": "month", "previous": "natural|null",
-        "plan": {"cohorts": "positive", "lifetime": "lifetime"},
-        "count": "natural",
-        "cohorts": [{
-            "id": "cohort", "retires": "month", "count": "natural", "root": "hash",
-            "tasks": ["task"],
-        }],
-        "reserve": {"*stratum": ["hash"]},
-        "counts": {"unseen": "natural", "seen": "natural"},
-        "servers": {"*server": "hash"},
-        "public_grammar": "boolean",
-        "next_draw": "hash",
-        "judge?": {"anchors": "hash", "parameters": "hash", "rubric": "hash"},
-        "month_key?": "hash",
-        "access_log?": {"entries": "natural", "commitment": "hash"},
-        "spot_check?": "hash",
-    }),
-    "run-open": ("run", HMAC, {
-        "run": "positive", "month": "month", "track": "word", "set": "hash",
-        "cohorts": ["cohort"], "checkpoint": {"size": "positive", "root": "hash"},
-        "judge?": "hash",
-    }),
-    "score": ("run", SHA, {
-        "run": "positive", "month": "month", "track": "word", "count": "positive",
-        "results_root": "hash", "totals": [{"cohort": "cohort", "commitment": "hash"}],
-    }),
-    "abort": ("run", HMAC, {"run": "positive", "month": "month", "reason": "word"}),
-    "retire": ("release", SHA, {
-        "month": "month", "cohort": "cohort",
-        "tasks": [{"id": "task", "commitment": "hash", "sha256": "hash"}],
-        "draw_seeds?": [{"set": "natural", "seed": "hash", "salt": "hash"}],
-        "spot_check?": {
-            "seed": "hash", "salt": "hash",
-            "chosen": "natural", "judged": "natural", "differed": "natural",
-        },
-    }),
-    "withdraw": ("task", HMAC, {
-        "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
-    }),
-    "key": ("text", SHA, {
-        "old": "vkey", "new": "vkey", "size": "natural",
-        "signatures": {"old": "signature", "new": "signature"},
-    }),
-}
+    @property
+    def scored(self):
+        """Whether it ended with a score."""
+        return self.close is not None and self.close.statement.kind == "score"
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A parsed leaf."""
+class Withdrawal:
+    """A withdrawal: its leaf, the cohort that the task left, and what was next in each reserve."""
+    leaf: LoggedStatement
+    cohort: str | None  # None: it left a reserve
+    reserve: Mapping[str, str]  # the next commitment, by stratum
 
-    kind: str
-    name: str
-    digest: str
-    predicate: Mapping[str, Any] = field(repr=False)
+@dataclass(frozen=True, slots=True)
+class Retirement:
+    """A retirement: its leaf, the last set before it, and the withdrawals that it opens."""
+    leaf: LoggedStatement
+    set: LoggedStatement
+    withdrawals: Sequence[Withdrawal]
 
-    @classmethod
-    def parse(cls, data: bytes, what: str = "the leaf") -> Statement:
-        """Read a leaf."""
-        document = parse_canonical(data, what)
+class LogState:
+    """What the leaves up to now say."""
+
+    def __init__(self, origin):
+        self.origin = origin
+        self.size = 0
+        self.kinds: dict[str, int] = {}
+        self.commits: dict[str, LoggedStatement] = {}
+        self.task_of: dict[str, str] = {}
+        self.sets: list[LoggedStatement] = []
+        self.live: dict[str, list[str]] = {}
+        self.runs: dict[int, LoggedRun] = {}
+        self.withdrawals: list[Withdrawal] = []
+        self.retirements: list[Retirement] = []
+        self.keys: list[tuple[int, str]] = []
+        self._open: set[int] = set()  # runs
+        self._served: set[str] = set()  # tasks that ever were in a cohort
+        self._left: set[str] = set()  # tasks that retired or were withdrawn
+        self._past: set[str] = set()  # cohorts that retired
+        self._gaps: dict[str, int] = {}  # empty places of a cohort
+        self._seeds: set[str] = set()  # commitments to seeds
+        self._second: dict[str, list[str]] = {}  # keys that sign withdrawals, by live cohort
+        self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
+        self._opened = 0  # withdrawals that a retirement had the chance to open
+
+    def take(self, leaf):
+        """Read the next leaf."""
+        what = f"leaf {self.size}"
+        entry = LoggedStatement(self.size, Statement.parse(leaf, what))
+        kind = entry.statement.kind
+        require("run.set", bool(self.sets) or kind in {"commit", "set", "key"}, what, "set", kind)
+        takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
+        takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
+        takes |= {"retire": self._retire, "key": self._key}
         try:
-            kinds = ",".join(map(URN.format, STATEMENTS))
-            envelope = {"_type": f"={TYPE}", "subject": ["object"], "predicateType": f"={kinds}"}
-            require_form({**envelope, "predicate": "object"}, document, "$")
-            kind = document["predicateType"].split(":")[2]
-            require_form(statement_form(kind), document, "$")
-            require_form("=1", str(len(document["subject"])), "the number of items of $.subject")
-        except Malformed as error:
-            raise error.with_message(f"{what} is no statement: {error}", what) from None
-        subject = document["subject"][0]
-        digest = subject["digest"][STATEMENTS[kind][1]]
-        return cls(kind, subject["name"], digest, document["predicate"])
+            takes[kind](entry, entry.says)
+        except Malformed as error:  # a broken rule names its place itself
+            raise error.with_message(f"{what}: {error}", what) from None
+        self.size += 1
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        return entry
 
-@dataclass(frozen=True, slots=True)
-class LoggedStatement:
-    """A statement and its index in the log."""
+    def key_at(self, size):
+        """Give the key that signs trees of a size."""
+        return next(key for start, key in reversed(self.keys) if start < size or not start)
 
-    index: int
-    statement: Statement = field(repr=False)
+    def require_key(self, size, signed, where):
+        """Check that a tree is signed by the key of its size, and by no other of the log's keys."""
+        found = [key for _, key in self.keys if key in signed]
+        agree("head.key", where, [self.key_at(size)], found)
 
-    @property
-    def name(self) -> str:
-        """The subject's name."""
-        return self.statement.name
+    def withdrawal_keys(self, task):
+        """Give the keys of which one must sign the withdrawal of a task, if there are any."""
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
 
-    @property
-    def digest(self) -> str:
-        """The subject's digest in hex."""
-        return self.statement.digest
+    # -- one method for each kind of statement
 
-    @property
-    def says(self) -> Mapping[str, Any]:
-        """The predicate."""
-        return self.statement.predicate
+    def _commit(self, entry, says):
+        first = self.commits.get(entry.name)
+        agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
+        other = self.task_of.get(entry.digest)
+        agree("commit.digest", f"{entry.where}: {entry.digest}", None, other)
+        require("commit.spec", says["spec"] in SPECS, entry.at("spec"), SPECS, says["spec"])
+        self.commits[entry.name] = entry
+        self.task_of[entry.digest] = entry.name
+        if self.sets:
+            self._drawn[self.sets[-1].index].add(entry.name)
 
-    @property
-    def where(self) -> str:
-        """The place of the leaf, for evidence."""
-        return f"leaf {self.index}"
+    def _set(self, entry, says):
+        last = self.sets[-1] if self.sets else None
+        agree("statement.subject", entry.where, f"set/{says['month']}", entry.name)
+        agree("set.previous", entry.at("previous"), last and last.index, says["previous"])
+        if last:
+            following = month_text(month_number(last.says["month"]) + 1)
+            agree("set.month", entry.at("month"), following, says["month"])
+            agree("set.plan.same", entry.at("plan"), last.says["plan"], says["plan"])
+        _require_plan(entry, says)
+        _require_counts(entry, says)
+        tasks = self._require_tasks(entry, says)
+        self._require_roots(entry, says)
+        self._require_reserve(entry, says, set(tasks))
+        public = any(self.commits[task].says["public_grammar"] for task in tasks)
+        agree("set.public", entry.at("public_grammar"), public, says["public_grammar"])
+        for name in [name for name in ("next_draw", "spot_check") if name in says]:
+            require("set.seeds", says[name] not in self._seeds, entry.at(name), None, says[name])
+            self._seeds.add(says[name])
+        statements = (last.says if last else {}, says)
+        least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
+        where = entry.at("access_log")
+        require("set.access_log", entries >= least, where, f"{least} or more", entries)
+        keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
+        vkeys = dict.fromkeys(Verifier.parse(key).vkey for key in keys)
+        agree("set.keys", where, list(vkeys), keys)
+        self.sets.append(entry)
+        self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
+        self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
+        self._served.update(tasks)
+        self._drawn[entry.index] = set()
 
-    def at(self, path: str) -> str:
-        """Give the place of a part of the predicate, for evidence."""
-        return f"leaf {self.index}: $.predicate.{path}"
+    def _run_open(self, entry, says):
+        last, number = self.sets[-1], says["run"]
+        agree("statement.subject", entry.where, f"run/{number}", entry.name)
+        where, known = entry.at("run"), self.runs.get(number)
+        agree("run.once", where, None, known and known.open.where)
+        least = next(reversed(self.runs), 0) + 1
+        require("run.number", number >= least, where, f"{least} or more", number)
+        self._require_month(entry)
+        agree("run.root", entry.at("set"), last.digest, says["set"])
+        track, tracks = says["track"], ALL_COHORTS + NEXT_COHORT
+        require("run.track", track in tracks, entry.at("track"), tracks, track)
+        names = sorted(self.live) if track in ALL_COHORTS else sorted(self.live)[:1]
+        agree("run.cohorts", entry.at("cohorts"), names, sorted(says["cohorts"]))
+        size = says["checkpoint"]["size"]
+        where, sizes = entry.at("checkpoint.size"), f"{last.index + 1} to {entry.index}"
+        require("run.checkpoint", last.index < size <= entry.index, where, sizes, size)
+        if "judge" in says:
+            judge = last.says.get("judge")
+            digest = sha256(canonical(judge)).hexdigest() if judge else None
+            agree("run.judge", entry.at("judge"), digest, says["judge"])
+        served = {name: tuple(self.live[name]) for name in says["cohorts"]}
+        self.runs[number] = LoggedRun(entry, last, served)
+        self._open.add(number)
 
-def statement_form(kind: str) -> Form:
-    """Give the form of a whole statement of a kind."""
-    name, algorithm, predicate = STATEMENTS[kind]
-    return {
-        "_type": f"={TYPE}",
-        "subject": [{"name": name, "digest": {algorithm: "hash"}}],
-        "predicateType": f"={URN.format(kind)}",
-        "predicate": predicate,
-    }
+    def _score(self, entry, says):
+        run = self._close(entry, says)
+        agree("statement.subject", entry.where, says["results_root"], entry.digest)
+        agree("close.same", entry.at("track"), run.open.says["track"], says["track"])
+        agree("score.count", entry.at("count"), sum(map(len, run.served.values())), says["count"])
+        totals = [item["cohort"] for item in says["totals"]]
+        agree("score.totals", entry.at("totals"), run.open.says["cohorts"], totals)
 
-# --------------------------------------------------------------------------------------------------
-# Results of a run: what its score commits to, the totals of a cohort, and the figures of the four
-# axes.
+    def _abort(self, entry, says):
+        run = self._close(entry, says)
+        agree("statement.subject", entry.where, run.open.digest, entry.digest)
 
-RESULT: Form = {
+    def _close(self, entry, says):
+        run = self.runs.get(says["run"])
+        agree("statement.subject", entry.where, f"run/{says['run']}", entry.name)
+        if run is None or run.close:
+            closed = run and run.close and run.close.where
+            raise disagreement("close.run", entry.at("run"), "a run that is open", closed)
+        agree("close.same", entry.at("month"), run.open.says["month"], says["month"])
+        run.close = entry
+        self._open.remove(says["run"])
+        return run
+
+    def _withdraw(self, entry, says):
+        task, refill = entry.name, says["replacement"]
+        commit = self.commits.get(task)
+        if commit is None or task in self._left:
+            found = "it has left" if commit else None
+            raise disagreement("withdraw.task", f"{entry.where}: {task}", "a committed task", found)
+        agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
+        self._require_month(entry)
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        self._require_second(entry, says, self.withdrawal_keys(task))
+        self._left.add(task)
+        reserve = self._next_in_reserve() if cohort else {}
+        digests, where = sorted(reserve.values()), entry.at("replacement")
+        nexts = [None, *(self.task_of[digest] for digest in digests)]
+        require("withdraw.refill", refill in nexts, where, digests, refill)
+        if cohort:
+            place, filled = self.live[cohort].index(task), [refill] if refill else []
+            self.live[cohort][place : place + 1] = filled
+            self._served.update(filled)
+            self._gaps[cohort] = self._gaps.get(cohort, 0) + (not refill)
+        self.withdrawals.append(Withdrawal(entry, cohort, reserve))
+
+    def _retire(self, entry, says):
+        last, cohort = self.sets[-1], says["cohort"]
+        month = last.says["month"]
+        agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
+        agree("retire.cohort", entry.at("month"), month, says["month"])
+        agree("retire.cohort", entry.at("cohort"), f"cohort-{month}", cohort)
+        live = sorted(self.live)
+        require("retire.cohort", cohort in live, entry.at("cohort"), live, cohort)
+        tasks = [[task, self.commits[task].digest] for task in self.live[cohort]]
+        stated = [[task["id"], task["commitment"]] for task in says["tasks"]]
+        agree("retire.tasks", entry.at("tasks"), tasks, stated)
+        agree("retire.runs", f"{entry.where}: the runs that are open", [], sorted(self._open))
+        _require_spot_check(entry, last.says.get("spot_check"), says.get("spot_check"))
+        self._left.update(self.live.pop(cohort))
+        self._past.add(cohort)
+        self._require_seeds(entry, says.get("draw_seeds"))
+        earlier, due = self.withdrawals[: self._opened], self.withdrawals[self._opened :]
+        own = [item for item in earlier if item.cohort == cohort]
+        own += [item for item in due if item.cohort in {cohort, None}]
+        self._opened = len(self.withdrawals)
+        self.retirements.append(Retirement(entry, last, own))
+
+    def _key(self, entry, says):
+        old, new = handover(self.origin, entry)
+        self.keys = self.keys or [(0, old)]
+        agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
+        is_new = new not in [key for _, key in self.keys]
+        require("key.order", is_new, entry.at("new"), "a new key", new)
+        self.keys.append((entry.index, new))
+
+    # -- parts of a run, a set, a withdrawal and a retirement
+
+    def _require_month(self, entry):
+        last, where = self.sets[-1], entry.at("month")
+        agree("run.month", where, last.says["month"], entry.says["month"])
+        if self.retirements and self.retirements[-1].set is last:
+            ended = self.retirements[-1].leaf.where
+            raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
+
+    def _require_second(self, entry, says, keys):
+        """Check that one of these keys signed a withdrawal, or nobody where there are none."""
+        second, where = says["signature"], entry.at("signature")
+        if second is None or second["key"] not in keys:
+            agree("withdraw.signature", where, list(keys) or None, second)
+            return
+        key, text = second["key"], withdrawal_text(self.origin, entry.statement)
+        signature = decode_base64(second["signature"], where)
+        holds = Verifier.parse(key).accepts(signed_data(text, WITHDRAWAL.encode()), signature)
+        expected = {"key": key, "text": text.decode()}
+        require("withdraw.signature", holds, where, expected, signature)
+
+    def _require_tasks(self, entry, says):
+        """Check the tasks of each cohort; give all of them."""
+        listed = {item["id"]: item["tasks"] for item in says["cohorts"]}
+        where = entry.at("cohorts")
+        for name, tasks in self.live.items():
+            agree("set.live", f"{where}: {name}", tasks, listed.get(name))
+        for name, tasks in listed.items():
+            require("set.live", name not in self._past, where, "no cohort that retired", name)
+            for task in tasks if name not in self.live else ():
+                is_new = task in self.commits and task not in self._served | self._left
+                require("set.tasks", is_new, f"{where}: {name}", "a new task", task)
+        return [task for tasks in listed.values() for task in tasks]
+
+    def _require_roots(self, entry, says):
+        digests = []
+        sizes = {}
+        for item in says["cohorts"]:
+            own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
+            where = f"{entry.at('cohorts')}: {item['id']}"
+            agree("set.root", where, set_root(own).hex(), item["root"])
+            sizes[item["id"]] = len(own) + self._gaps.get(item["id"], 0)
+            digests += own
+        agree("set.root", f"{entry.where}: the digest", set_root(digests).hex(), entry.digest)
+        is_even = max(sizes.values()) - min(sizes.values()) <= 1
+        require("set.share", is_even, entry.at("cohorts"), "equal numbers, within one", sizes)
+
+    def _require_reserve(self, entry, says, live):
+        used = live | self._served | self._left
+        for stratum, digests in says["reserve"].items():
+            where, server = f"{entry.at('reserve')}: {stratum}", stratum.split("/")[0]
+            is_named = not digests or server in says["servers"]
+            require("set.servers", is_named, entry.at("servers"), server)
+            for digest in digests:
+                is_free = self.task_of.get(digest) not in used | {None}
+                require("set.reserve", is_free, where, "a task of the reserve", digest)
+                used.add(self.task_of[digest])
+            agree("set.reserve", where, sorted(digests), digests)
+
+    def _next_in_reserve(self):
+        used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
+        left = {key: [d for d in reserve[key] if self.task_of[d] not in used] for key in reserve}
+        return {stratum: digests[0] for stratum, digests in left.items() if digests}
+
+    def _require_seeds(self, entry, opened):
+        """Check that exactly the seeds are opened of which no task is private any more."""
+        where, due = entry.at("draw_seeds"), list(self._drawn)[:-1]
+        due = [index for index in due if not self._drawn[index] - self._left]
+        agree("retire.draw_seeds", where, due or None, opened and [item["set"] for item in opened])
+        promised = {item.index: item.says["next_draw"] for item in self.sets}
+        for item in opened or ():
+            stated = promised[item["set"]]
+            require("retire.draw_seeds", _opens("draw-seed", item, stated), where, stated, item)
+            del self._drawn[item["set"]]
+
+def handover(origin, entry):
+    """Give the old and the new key of a `key` statement that both signed."""
+    says = entry.says
+    old, new = Verifier.parse(says["old"]), Verifier.parse(says["new"])
+    names = [entry.name, old.name, new.name]
+    agree("key.names", f"{entry.where}: the names", [origin] * 3, names)
+    agree("key.names", f"{entry.where}: the digest", sha256(new.public).hexdigest(), entry.digest)
+    agree("key.names", entry.at("size"), entry.index, says["size"])
+    text = handover_text(old.vkey, new.vkey, says["size"])
+    for word, key in (("old", old), ("new", new)):
+        where = entry.at(f"signatures.{word}")
+        signature = decode_base64(says["signatures"][word], where)
+        signed = {"key": key.vkey, "text": text.decode()}
+        require("key.signatures", key.accepts(text, signature), where, signed, signature)
+    return old.vkey, new.vkey
+
+def handover_text(old, new, size):
+    """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
+    return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
+
+def withdrawal_text(origin, statement):
+    """Give the text that a second person signs: the log, and all that a `withdraw` statement
+    says."""
+    says = {name: value for name, value in statement.predicate.items() if name != "signature"}
+    says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
+    return canonical(says)
+
+def month_number(month):
+    """Count months from year 0, so that the following month is one more."""
+    return int(month[:4]) * 12 + int(month[5:]) - 1
+
+def month_text(number):
+    """Write a counted month as YYYY-MM."""
+    return f"{number // 12:04d}-{number % 12 + 1:02d}"
+
+def _require_plan(entry, says):
+    """Check that the planned cohorts retire at equal distances, the first before the next would."""
+    count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
+    months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
+    step, rest = divmod(months, count)
+    wanted = f"a multiple of {count} months"
+    require("set.plan", step > 0 and not rest, entry.at("plan.lifetime"), wanted, lifetime)
+    retire = sorted(month_number(item["retires"]) for item in says["cohorts"])
+    start = month_number(says["month"])
+    first = retire[0] if retire and start <= retire[0] < start + step else start
+    expected = [month_text(first + step * place) for place in range(count)]
+    agree("set.plan", entry.at("cohorts"), expected, [month_text(number) for number in retire])
+
+def _require_counts(entry, says):
+    for place, item in enumerate(says["cohorts"]):
+        where = entry.at(f"cohorts[{place}]")
+        agree("set.cohort", f"{where}.id", f"cohort-{item['retires']}", item["id"])
+        agree("set.counts", f"{where}.count", len(item["tasks"]), item["count"])
+    total = len({task for item in says["cohorts"] for task in item["tasks"]})
+    agree("set.counts", entry.at("cohorts"), total, sum(item["count"] for item in says["cohorts"]))
+    agree("set.counts", entry.at("count"), total, says["count"])
+    agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
+
+def _opens(label, opening, promised):
+    """Tell whether a seed and its salt open a commitment (all in hex)."""
+    seed, salt = bytes.fromhex(opening["seed"]), bytes.fromhex(opening["salt"])
+    return commitment(label, seed, salt).hex() == promised
+
+def _require_spot_check(entry, promised, opened):
+    where = entry.at("spot_check")
+    if promised is None or opened is None:
+        agree("retire.spot_check", where, promised, opened)
+        return
+    require("retire.spot_check", _opens("spot-check", opened, promised), where, promised, opened)
+    counts = [opened[name] for name in ("differed", "judged", "chosen")]
+    agree("retire.counts", where, sorted(counts), counts)
+
+# == Spot-check rule: which results are judged again, from a seed that nobody can use before the
+# last result is bound.
+
+LABEL = "spot-check"
+ONE_IN = 20
+
+def is_chosen(seed, root, run, task):
+    """Say whether a run's result on a task is judged again; `seed` and `root` have 32 bytes
+    each."""
+    mark = commitment(LABEL, root + f"\n{run}/{task}".encode(), seed)
+    return int.from_bytes(mark[:8], "big") * ONE_IN < 1 << 64
+
+# == Results of a run: what its score commits to, the totals of a cohort, and the figures of the
+# four axes.
+
+RESULT = {
     "run": "positive", "task": "task", "cohort": "cohort",
     "category": "=single-tool,composition,recovery", "verdict": "=true,false,unknown",
     "passed": "boolean", "calls": "natural", "max_steps": "positive", "unlisted": "natural",
     "saw_error": "boolean", "skeleton": "tag", "transcript": "hash|null",
 }
-
-TOTALS: Form = {
+TOTALS = {
     "run": "positive", "cohort": "cohort", "attempted": "natural", "passed": "natural",
     "unknown": "natural", "efficiency_sum": "fraction", "calls": "natural",
     "unlisted": "natural", "recovery_seen": "natural", "recovery_passed": "natural",
 }
-
-TRANSCRIPT: Form = {  # the goal and the digest of the task as they were served, and every attempt
+TRANSCRIPT = {  # the goal and the digest of the task as they were served, and every attempt
     "goal": "string", "served": "hash",
     "attempts": [{
         "ended": "string", "answer": "string|null",
@@ -2456,8 +1361,65 @@ TRANSCRIPT: Form = {  # the goal and the digest of the task as they were served,
         }],
     }],
 }
+_PLACES = 10_000
 
-FORMS: Mapping[str, Form] = {  # of the lines of each file
+def totals_of(run, cohort, results):
+    """Sum up the results of one run on one cohort."""
+    passed = [row for row in results if row["passed"]]
+    seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
+    calls = Counter()  # by max_steps, so that few fractions are added
+    for row in passed:
+        calls[row["max_steps"]] += row["calls"]
+    efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
+    sums = {name: sum(row[name] for row in results) for name in ("calls", "unlisted")}
+    return sums | {
+        "run": run,
+        "cohort": cohort,
+        "attempted": len(results),
+        "passed": len(passed),
+        "unknown": sum(row["verdict"] == "unknown" for row in results),
+        "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
+        "recovery_seen": len(seen),
+        "recovery_passed": sum(row["passed"] for row in seen),
+    }
+
+def figures(totals):
+    """Give the four axes as decimals with four places, None where nothing can be divided."""
+    return {
+        "success_rate": _rate(totals["passed"], totals["attempted"]),
+        "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
+        "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
+        "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
+    }
+
+def _rate(part, whole):
+    """Divide, rounded to four places, a half to the even digit."""
+    if not whole:
+        return None
+    scaled = round(Fraction(part) / whole * _PLACES)
+    return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
+
+# == Contents of a release: its files, the form of their lines, and the files that follow from
+# others.
+
+FORMAT = "urn:quarterturn:bundle:v1"
+ATTESTED = "urn:quarterturn:tasks:v1"
+LOG = "log"
+MANIFEST = "manifest.json"
+README, TASKS, OPENINGS = "README.md", "tasks.jsonl", "openings.jsonl"
+RUNS, RESULTS = "runs.jsonl", "results.jsonl"
+AGGREGATE, ATTESTATION = "aggregate.json", "attestation.json"
+WITHDRAWN, BROKEN = "withdrawn.jsonl", "broken.jsonl"  # where there are any, as the next two
+EVIDENCE, PAGE = "evidence.jsonl", "verify.html"
+ALWAYS = (README, TASKS, OPENINGS, RUNS, RESULTS, AGGREGATE, ATTESTATION)
+SOMETIMES = (WITHDRAWN, BROKEN, EVIDENCE, PAGE)
+_FILE = {"bytes": "natural", "sha256": "hash"}
+TASK = {  # of a task's document, which is described in SPEC.md
+    "id": "task", "server": "server", "category": "=single-tool,composition,recovery",
+    "difficulty": "=easy,medium,hard", "max_steps": "positive",
+}
+OPENING = {"submitter": "text", "submission": "text", "attempt": "positive"}  # of a run
+FORMS = {  # of the lines of each file
     MANIFEST: {
         "format": f"={FORMAT}", "month": "month", "cohort": "cohort", "origin": "text",
         "canary": "guid", "first": "natural",
@@ -2493,254 +1455,289 @@ FORMS: Mapping[str, Form] = {  # of the lines of each file
     },
 }
 
-_PLACES = 10_000
+def attestation(month, cohort, tasks):
+    """Make `attestation.json`: an in-toto Statement about the tasks, each with its sha256."""
+    subject = [{"name": task, "digest": {"sha256": digest}} for task, digest in tasks]
+    predicate = {"month": month, "cohort": cohort}
+    document = {"_type": TYPE, "subject": subject, "predicateType": ATTESTED}
+    return canonical({**document, "predicate": predicate})
 
-def totals_of(run: int, cohort: str, results: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum up the results of one run on one cohort."""
-    passed = [row for row in results if row["passed"]]
-    seen = [row for row in results if row["category"] == "recovery" and row["saw_error"]]
-    calls: Counter[int] = Counter()  # by max_steps, so that few fractions are added
-    for row in passed:
-        calls[row["max_steps"]] += row["calls"]
-    efficiency = sum((Fraction(count, steps) for steps, count in calls.items()), Fraction(0))
-    sums = {name: sum(row[name] for row in results) for name in ("calls", "unlisted")}
-    return sums | {
-        "run": run,
-        "cohort": cohort,
-        "attempted": len(results),
-        "passed": len(passed),
-        "unknown": sum(row["verdict"] == "unknown" for row in results),
-        "efficiency_sum": f"{efficiency.numerator}/{efficiency.denominator}",
-        "recovery_seen": len(seen),
-        "recovery_passed": sum(row["passed"] for row in seen),
-    }
+def aggregate(month, cohort, runs):
+    """Make `aggregate.json`: totals and figures of each scored run on the retired cohort."""
+    rows = [
+        {name: opening[name] for name in ("submitter", "attempt")}
+        | {"run": totals["run"], "totals": totals, "figures": figures(totals)}
+        for opening, totals in runs
+    ]
+    return canonical({"month": month, "cohort": cohort, "runs": rows})
 
-def figures(totals: Mapping[str, Any]) -> dict[str, str | None]:
-    """Give the four axes as decimals with four places, None where nothing can be divided."""
+def readme(manifest):
+    """Make `README.md` from the manifest, which lists it: its own size and digest are not read."""
+    names = {*manifest["files"], MANIFEST, "log/"}
+    rows = "".join(f"| `{name}` | {what} |\n" for name, what in README_ROWS if name in names)
+    hint = PAGE_HINT if PAGE in manifest["files"] else ""
+    return README_TEXT.format(**manifest, rows=rows, hint=hint).encode()
+
+README_ROWS = (
+    (TASKS, "one task a line: exactly the bytes that were committed to, in the promised order"),
+    (WITHDRAWN, "the tasks that were withdrawn; `openings.jsonl` goes on with them"),
+    (BROKEN, "what shows that a withdrawn task was broken; it counts in no figure"),
+    (EVIDENCE, "results that findings rest on, opened with their transcripts"),
+    (OPENINGS, "for each task its salt, its commitment and the index of its `commit` leaf"),
+    (RUNS, "every run that was served the cohort: pseudonym, attempt, and its totals"),
+    (RESULTS, "every result, with its salt and its inclusion proof in the run's results root"),
+    (AGGREGATE, "the figures, as they follow from the results"),
+    (ATTESTATION, "an in-toto statement of (task id, sha256)"),
+    (PAGE, "a page that checks this folder in a browser, from a disk and without a network"),
+    (MANIFEST, "the digest of each of these files; its own is in the log's `retire` leaf"),
+    ("log/", "the log: signed checkpoints, all hash tiles, and all leaves"),
+)
+PAGE_HINT = """\
+Or open `verify.html` and drop this folder on it. Whoever does not trust a page that came with what
+it checks makes the same bytes from the source: `python -m vault.ledger.browser | sha256sum`.
+
+"""
+README_TEXT = """\
+# Historical-{month}
+
+The tasks of {cohort}, which were private until {month} and count no more. Each was committed to in
+the public log `{origin}` before the first run that used it; this folder opens those commitments.
+
+Benchmark data must not be in training corpora. Canary GUID of this release: {canary}
+
+| file | what it holds |
+|---|---|
+{rows}
+Check it offline, with the log's key from somewhere else than this folder:
+
+    quarterturn audit Historical-{month} --key log.vkey
+
+{hint}Open a commitment without any code of ours (line 1 of the two files, without its end):
+
+    {{ printf 'quarterturn/commit/v1\\n'; head -n 1 tasks.jsonl | tr -d '\\n'; }} |
+        openssl dgst -sha256 -mac HMAC -macopt hexkey:SALT
+"""
+
+# == Reader of a release folder from an untrusted source.
+
+MAX_LINE = 1 << 20
+CAPS = {  # bytes, by the beginning of the name; the first that fits counts
+    f"{LOG}/tile/entries/": 256 * (2 + 0xFFFF),
+    f"{LOG}/tile/": 256 * 32,
+    f"{LOG}/": 1 << 20,
+    MANIFEST: MAX_LINE,
+    "": 1 << 30,
+}
+
+@dataclass(frozen=True)
+class Bundle:
+    """A release whose content files are those of its manifest."""
+    folder: Path
+    manifest: Mapping[str, Any]
+    manifest_digest: str
+    log_files: frozenset[str]
+
+    @classmethod
+    def read(cls, folder):
+        """Read the manifest and compare every content file with it."""
+        sizes = dict(_walk(folder, ""))
+        for name, size in sizes.items():
+            cap = next(cap for beginning, cap in CAPS.items() if name.startswith(beginning))
+            if size > cap:
+                what = f"{name} has {size} bytes; such a file has at most {cap}"
+                raise Malformed(what, where=name, expected=f"0 to {cap}", found=size)
+        data = _read(folder / MANIFEST, MANIFEST)
+        manifest = parse_canonical(data, MANIFEST)
+        require_form(FORMS[MANIFEST], manifest, MANIFEST)
+        log = {name for name in sizes if name.startswith(f"{LOG}/")}
+        listed = {MANIFEST, *manifest["files"]}
+        for name in sorted(sizes.keys() - log ^ listed):
+            raise disagreement("file.listed", name, sorted(listed), name if name in sizes else None)
+        for name, item in manifest["files"].items():
+            agree("file.digest", f"{name}: number of bytes", item["bytes"], sizes[name])
+        bundle = cls(folder, manifest, sha256(data).hexdigest(), frozenset(n[4:] for n in log))
+        for name, item in manifest["files"].items():
+            digest = sha256()
+            for piece in bundle.pieces(name):
+                digest.update(piece)
+            agree("file.digest", f"{name}: sha256", item["sha256"], digest.hexdigest())
+        return bundle
+
+    def log_file(self, path):
+        """Read a file below `log/`."""
+        return _read(self.folder / LOG / path, f"{LOG}/{path}")
+
+    def pieces(self, name):
+        """Read a content file by mebibytes; one that grew meanwhile not much beyond its size."""
+        left = self.manifest["files"][name]["bytes"]
+        with _reading(name), (self.folder / name).open("rb") as file:
+            while left >= 0 and (piece := file.read(MAX_LINE)):
+                left -= len(piece)
+                yield piece
+
+    def lines(self, name):
+        """Read the lines of a content file: where each stands, its bytes, and its value."""
+        with _reading(name), (self.folder / name).open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+                where = f"line {number} of {name}"
+                if not line.endswith(b"\n"):
+                    what = f"{where} is cut short or longer than {MAX_LINE} bytes"
+                    raise Malformed(what, where=where)
+                value = parse_canonical(line[:-1], where)
+                require_form(FORMS[name], value, where)
+                yield where, line[:-1], value
+
+def _walk(folder, prefix):
+    """List the files with their sizes in bytes."""
+    with _reading(prefix or str(folder)), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda item: item.name):
+            name = f"{prefix}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(folder / entry.name, f"{name}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield name, entry.stat(follow_symlinks=False).st_size
+            else:
+                raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
+
+def _read(path, name):
+    with _reading(name):
+        return path.read_bytes()
+
+@contextmanager
+def _reading(name):
+    """Refuse a release of which something cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+
+# == Statements: the leaves of the log, each an in-toto Statement (v1) of one kind, and their
+# parser.
+
+TYPE = "https://in-toto.io/Statement/v1"
+URN = "urn:quarterturn:{}:v1"
+HMAC, SHA = "hmac-sha256", "sha256"
+STATEMENTS = {
+    "commit": ("task", HMAC, {
+        "spec": "version", "provenance": "hash", "public_grammar": "boolean",
+    }),
+    "set": ("set", SHA, {
+        "month": "month", "previous": "natural|null",
+        "plan": {"cohorts": "positive", "lifetime": "lifetime"},
+        "count": "natural",
+        "cohorts": [{
+            "id": "cohort", "retires": "month", "count": "natural", "root": "hash",
+            "tasks": ["task"],
+        }],
+        "reserve": {"*stratum": ["hash"]},
+        "counts": {"unseen": "natural", "seen": "natural"},
+        "servers": {"*server": "hash"},
+        "public_grammar": "boolean",
+        "next_draw": "hash",
+        "judge?": {"anchors": "hash", "parameters": "hash", "rubric": "hash"},
+        "month_key?": "hash",
+        "access_log?": {"entries": "natural", "commitment": "hash"},
+        "spot_check?": "hash",
+        "withdrawal_keys": ["vkey"],
+    }),
+    "run-open": ("run", HMAC, {
+        "run": "positive", "month": "month", "track": "word", "set": "hash",
+        "cohorts": ["cohort"], "checkpoint": {"size": "positive", "root": "hash"},
+        "judge?": "hash",
+    }),
+    "score": ("run", SHA, {
+        "run": "positive", "month": "month", "track": "word", "count": "positive",
+        "results_root": "hash", "totals": [{"cohort": "cohort", "commitment": "hash"}],
+    }),
+    "abort": ("run", HMAC, {"run": "positive", "month": "month", "reason": "word"}),
+    "retire": ("release", SHA, {
+        "month": "month", "cohort": "cohort",
+        "tasks": [{"id": "task", "commitment": "hash", "sha256": "hash"}],
+        "draw_seeds?": [{"set": "natural", "seed": "hash", "salt": "hash"}],
+        "spot_check?": {
+            "seed": "hash", "salt": "hash",
+            "chosen": "natural", "judged": "natural", "differed": "natural",
+        },
+    }),
+    "withdraw": ("task", HMAC, {
+        "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
+        "signature": [{"key": "vkey", "signature": "signature"}, None],
+    }),
+    "key": ("text", SHA, {
+        "old": "vkey", "new": "vkey", "size": "natural",
+        "signatures": {"old": "signature", "new": "signature"},
+    }),
+}
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A parsed leaf."""
+    kind: str
+    name: str
+    digest: str
+    predicate: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, data, what="the leaf"):
+        """Read a leaf."""
+        document = parse_canonical(data, what)
+        try:
+            kinds = ",".join(map(URN.format, STATEMENTS))
+            envelope = {"_type": f"={TYPE}", "subject": ["object"], "predicateType": f"={kinds}"}
+            require_form({**envelope, "predicate": "object"}, document, "$")
+            kind = document["predicateType"].split(":")[2]
+            require_form(statement_form(kind), document, "$")
+            require_form("=1", str(len(document["subject"])), "the number of items of $.subject")
+        except Malformed as error:
+            raise error.with_message(f"{what} is no statement: {error}", what) from None
+        subject = document["subject"][0]
+        digest = subject["digest"][STATEMENTS[kind][1]]
+        return cls(kind, subject["name"], digest, document["predicate"])
+
+@dataclass(frozen=True, slots=True)
+class LoggedStatement:
+    """A statement and its index in the log."""
+    index: int
+    statement: Statement
+
+    @property
+    def name(self):
+        """The subject's name."""
+        return self.statement.name
+
+    @property
+    def digest(self):
+        """The subject's digest in hex."""
+        return self.statement.digest
+
+    @property
+    def says(self):
+        """The predicate."""
+        return self.statement.predicate
+
+    @property
+    def where(self):
+        """The place of the leaf, for evidence."""
+        return f"leaf {self.index}"
+
+    def at(self, path):
+        """Give the place of a part of the predicate, for evidence."""
+        return f"leaf {self.index}: $.predicate.{path}"
+
+def statement_form(kind):
+    """Give the form of a whole statement of a kind."""
+    name, algorithm, predicate = STATEMENTS[kind]
     return {
-        "success_rate": _rate(totals["passed"], totals["attempted"]),
-        "efficiency": _rate(Fraction(totals["efficiency_sum"]), totals["passed"]),
-        "hallucinated_tool_rate": _rate(totals["unlisted"], totals["calls"]),
-        "recovery_rate": _rate(totals["recovery_passed"], totals["recovery_seen"]),
+        "_type": f"={TYPE}",
+        "subject": [{"name": name, "digest": {algorithm: "hash"}}],
+        "predicateType": f"={URN.format(kind)}",
+        "predicate": predicate,
     }
 
-def _rate(part: Fraction | int, whole: int) -> str | None:
-    """Divide, rounded to four places, a half to the even digit."""
-    if not whole:
-        return None
-    scaled = round(Fraction(part) / whole * _PLACES)
-    return f"{scaled // _PLACES}.{scaled % _PLACES:04d}"
-
-# --------------------------------------------------------------------------------------------------
-# The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict proofs.
-
-HASH_BYTES = 32
-EMPTY_ROOT = sha256().digest()
-
-def leaf_hash(leaf: bytes) -> bytes:
-    """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
-    return sha256(b"\0" + leaf).digest()
-
-def node_hash(left: bytes, right: bytes) -> bytes:
-    """Hash two subtrees into their parent (0x01 before a pair)."""
-    return sha256(b"\1" + left + right).digest()
-
-def level_up(hashes: Sequence[bytes]) -> list[bytes]:
-    """Hash neighbours in pairs; an odd one at the end is left out."""
-    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
-
-def root(hashes: Sequence[bytes]) -> bytes:
-    """Give the root over leaf hashes; over none, the hash of nothing."""
-    return root_over(peaks_of(hashes))
-
-def root_over(peaks: Iterable[bytes]) -> bytes:
-    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
-    tree: bytes | None = None
-    for peak in peaks:
-        tree = node_hash(peak, tree) if tree else peak
-    return tree or EMPTY_ROOT
-
-def peaks_of(hashes: Sequence[bytes]) -> Iterator[bytes]:
-    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
-    row = list(hashes)
-    while row:
-        if len(row) % 2:
-            yield row[-1]
-        row = level_up(row)
-
-def verify_inclusion(
-    leaf: bytes, index: int, size: int, proof: Sequence[bytes], expected: bytes
-) -> None:
-    """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2)."""
-    _require_hashes([leaf, expected, *proof])
-    inner = (index ^ (size - 1)).bit_length()
-    length = inner + (index >> inner).bit_count()
-    where = f"the inclusion proof of leaf {index} of {size}"
-    if not 0 <= index < size or len(proof) != length:
-        what = (
-            f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
-        )
-        raise Broken(
-            what, where=f"{where}: the number of hashes", expected=length, found=len(proof)
-        )
-    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
-    if computed != expected:
-        what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
-        raise Broken(what, where=where, expected=expected, found=computed)
-
-def set_root(commitments: Iterable[bytes]) -> bytes:
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live
-    tasks'.
-    """
-    ordered = sorted(commitments)
-    if any(len(item) != HASH_BYTES for item in ordered):
-        raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
-    if len(set(ordered)) != len(ordered):
-        raise Malformed("the same commitment stands twice in one set")
-    return root([leaf_hash(item) for item in ordered])
-
-def _chain_inner(seed: bytes, proof: Sequence[bytes], index: int) -> bytes:
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed if index & 1 else b"\1" + seed + sibling).digest()
-        index >>= 1
-    return seed
-
-def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
-    for sibling in proof:
-        seed = sha256(b"\1" + sibling + seed).digest()
-    return seed
-
-def _require_hashes(hashes: Iterable[bytes]) -> None:
-    if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what, where = (
-            f"a hash in a proof has exactly {HASH_BYTES} bytes",
-            "the number of bytes of a hash",
-        )
-        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
-
-# --------------------------------------------------------------------------------------------------
-# Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
-
-MAX_DEPTH = 64
-MAX_INTEGER = 2**53 - 1
-
-_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
-
-def canonical(value: Any) -> bytes:
-    """Write a value as canonical JSON."""
-    try:
-        return (_encode(value) if _is_plain(value, 0) else _write(value)).encode()
-    except UnicodeEncodeError as error:
-        raise Malformed("canonical JSON has no form for a lone surrogate") from error
-
-def parse(data: bytes, what: str = "the document") -> Any:
-    """Read one JSON value from UTF-8 bytes."""
-    try:
-        text = data.decode()
-        value = json.loads(text, object_pairs_hook=_members, parse_int=_whole, parse_constant=_none)
-        if not _is_plain(value, 0) or "\\u" in text:
-            canonical(value)  # only an escape can smuggle a lone surrogate in
-    except Malformed as error:
-        raise Malformed(f"{what} is refused: {error}", where=what) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
-    except RecursionError:
-        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
-    return value
-
-def parse_canonical(data: bytes, what: str = "the document") -> Any:
-    """Read one JSON value and refuse bytes that are not its canonical form."""
-    value = parse(data, what)
-    if (expected := canonical(value)) != data:
-        pairs = zip(data, expected, strict=False)
-        at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(data), len(expected)))
-        raise Malformed(
-            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on",
-            where=f"{what}: byte {at}",
-        )
-    return value
-
-def number(value: float) -> str:
-    """Write a finite double as ECMAScript's Number::toString: the shortest digits that come
-    back.
-    """
-    if value == 0:
-        return "0"
-    mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
-    whole, _, fraction = mantissa.partition(".")
-    fraction = "" if fraction == "0" else fraction
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    digits = digits.rstrip("0")
-    if len(digits) <= point <= 21:  # noqa: PLR2004 - ECMA-262, Number::toString, steps 6 to 10
-        text = digits + "0" * (point - len(digits))
-    elif 0 < point <= 21:  # noqa: PLR2004
-        text = f"{digits[:point]}.{digits[point:]}"
-    elif -6 < point <= 0:  # noqa: PLR2004
-        text = "0." + "0" * -point + digits
-    else:
-        text = f"{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{point - 1:+d}"
-    return "-" * (value < 0) + text
-
-def _is_plain(value: Any, depth: int) -> bool:
-    """Refuse what has no canonical form; tell whether Python's encoder writes the rest
-    canonically.
-    """
-    kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return True
-    if kind is int or kind is float:
-        if kind is int and abs(value) > MAX_INTEGER:
-            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-        if not math.isfinite(value):
-            raise Malformed("a number is not finite")
-        return kind is int
-    if depth >= MAX_DEPTH:
-        raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
-    plain = True
-    if kind is dict:
-        if strange := [key for key in value if type(key) is not str]:
-            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
-        plain = max("".join(value), default="") <= "\uffff"
-        value = value.values()
-    elif kind is not list and kind is not tuple:
-        raise Malformed(f"JSON has no form for {kind.__name__}")
-    for item in value:
-        if type(item) is not str:  # a call for each text would take most of the time
-            plain &= _is_plain(item, depth + 1)
-    return plain
-
-def _write(value: Any) -> str:
-    if type(value) is float:
-        return number(value)
-    if type(value) is dict:
-        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-        return f"{{{','.join(f'{encode_basestring(key)}:{_write(value[key])}' for key in keys)}}}"
-    if type(value) is list or type(value) is tuple:
-        return f"[{','.join(map(_write, value))}]"
-    return _encode(value)
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise Malformed("an object has the same key twice")
-    return members
-
-def _whole(digits: str) -> int:
-    if len(digits) > len(str(MAX_INTEGER)) + 1:
-        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-    return int(digits)
-
-def _none(name: str) -> Any:
-    raise Malformed(f"{name} is no JSON number")
-
-# --------------------------------------------------------------------------------------------------
-# Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
-
-Form = Any
+# == Forms of ledger documents, as plain data that the audit, its page and the JSON Schemas share.
 
 TEXT_LIMIT = 1024  # characters
-PATTERNS: Mapping[str, tuple[str, str]] = {
+PATTERNS = {
     "hash": ("[0-9a-f]{64}", "64 lower-case hexadecimal digits"),
     "month": (r"[0-9]{4}-(0[1-9]|1[0-2])", "a month, YYYY-MM"),
     "cohort": (r"cohort-[0-9]{4}-(0[1-9]|1[0-2])", "a cohort, cohort-YYYY-MM"),
@@ -2759,8 +1756,7 @@ PATTERNS: Mapping[str, tuple[str, str]] = {
     "vkey": (r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+", "a verifier key"),
     "signature": (r"[A-Za-z0-9+/]{85}[AQgw]==", "the 64 bytes of a signature in base64"),
 }
-
-BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+BASIC = {
     "text": (
         lambda value: isinstance(value, str) and 1 <= len(value) <= TEXT_LIMIT,
         f"text of 1 to {TEXT_LIMIT} characters",
@@ -2771,10 +1767,9 @@ BASIC: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "positive": (lambda value: type(value) is int and value >= 1, "a whole number, one or more"),
     "object": (lambda value: isinstance(value, dict), "an object"),
 }
-
 _COMPILED = {name: re.compile(pattern, re.ASCII) for name, (pattern, _) in PATTERNS.items()}
 
-def require_form(form: Form, value: Any, path: str) -> None:
+def require_form(form, value, path):
     """Refuse a value that has not a form."""
     if isinstance(form, str):
         if why := _fault(form, value):
@@ -2792,7 +1787,7 @@ def require_form(form: Form, value: Any, path: str) -> None:
     else:
         _require_members(form, value, path)
 
-def _fault(form: str, value: Any) -> str:
+def _fault(form, value):
     """Say what a value must be where it is not; nothing where it is."""
     name, _, null = form.partition("|")
     if null and value is None:
@@ -2805,7 +1800,7 @@ def _fault(form: str, value: Any) -> str:
     matches = isinstance(value, str) and _COMPILED[name].fullmatch(value)
     return "" if matches else PATTERNS[name][1]
 
-def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: str) -> None:
+def _require_members(form, value, path):
     for name, inner in form.items():
         if name[0] == "*":
             for key, item in value.items():
@@ -2819,169 +1814,751 @@ def _require_members(form: Mapping[str, Form], value: Mapping[str, Any], path: s
     if strange := sorted(value.keys() - {name.rstrip("?") for name in form}):
         raise Malformed(f"{path}: {strange[0][:60]!r} is not a key of this format", where=path)
 
-# --------------------------------------------------------------------------------------------------
-# Report of an audit: numbered steps, doubts, what is pending, and what no audit proves.
+# == Canonical JSON (RFC 8785, "JCS") with the standard library alone, and a strict reader of it.
 
-State = Literal["proved", "pending", "not asked", "failed", "not reached"]
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1
+_WORDS = {None: "null", True: "true", False: "false"}
 
-Outcome = tuple[State, str]
+def canonical(value):
+    """Write a value as canonical JSON."""
+    try:
+        return _write(value, 0).encode()
+    except UnicodeEncodeError as error:
+        raise Malformed("canonical JSON has no form for a lone surrogate") from error
 
-Answer = Literal["yes", "yes with doubts", "no"]
+def parse_canonical(data, what="the document"):
+    """Read one JSON value and refuse bytes that are not its canonical form."""
+    value, expected = _parse(data, what)
+    if expected != data:
+        at = first_difference(data, expected)
+        wrong = "is not canonical JSON (RFC 8785): it differs from"
+        raise Malformed(f"{what} {wrong} byte {at} on", where=f"{what}: byte {at}")
+    return value
 
-_MEASURED = (
-    "that verdicts were computed honestly: results were fixed in time and add up; whether they "
-    "were measured well, the operator's own machine says, also where results are judged again",
-    "that no insider showed a task to a friend before it was opened",
-    "that several pseudonyms are several submitters",
-    "that a run made outside the log never happened",
+def first_difference(one, other):
+    """Give the index of the first byte in which two texts differ."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+def number(value):
+    """Write a double as ECMAScript's Number::toString: the shortest digits that come back."""
+    if not math.isfinite(value):
+        raise Malformed("a number is not finite")
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
+    whole, _, fraction = mantissa.partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    if len(digits) <= point <= 21:
+        text = digits + "0" * (point - len(digits))
+    elif 0 < point <= 21:
+        text = f"{digits[:point]}.{digits[point:]}"
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + digits
+    else:
+        text = f"{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{point - 1:+d}"
+    return "-" * (value < 0) + text
+
+def _parse(data, what):
+    """Read one JSON value; give it and its canonical form."""
+    try:
+        value = _decode(data.decode())
+        return value, canonical(value)
+    except Malformed as error:
+        raise Malformed(f"{what} is refused: {error}", where=what) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
+    except RecursionError:
+        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
+
+def _write(value, depth):
+    kind = type(value)
+    if kind is str:
+        return encode_basestring(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
+    if kind is int and abs(value) > MAX_INTEGER:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+    if kind is int or kind is float:
+        return number(value) if kind is float else str(value)
+    if depth >= MAX_DEPTH:
+        raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
+    if kind is list or kind is tuple:
+        return f"[{','.join([_write(item, depth + 1) for item in value])}]"
+    if kind is not dict:
+        raise Malformed(f"JSON has no form for {kind.__name__}")
+    if strange := [key for key in value if type(key) is not str]:
+        raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    members = [f"{encode_basestring(key)}:{_write(value[key], depth + 1)}" for key in keys]
+    return f"{{{','.join(members)}}}"
+
+def _members(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise Malformed("an object has the same key twice")
+    return members
+
+def _whole(digits):
+    if len(digits) > len(str(MAX_INTEGER)) + 1:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
+    return int(digits)
+
+def _none(name):
+    raise Malformed(f"{name} is no JSON number")
+
+_decode = json.JSONDecoder(
+    object_pairs_hook=_members, parse_int=_whole, parse_constant=_none
+).decode
+
+# == The Merkle tree of RFC 6962, section 2.1 (the same hashes as RFC 9162): roots, and strict
+# proofs.
+
+HASH_BYTES = 32
+EMPTY_ROOT = sha256().digest()
+
+def leaf_hash(leaf):
+    """Hash a leaf's bytes (RFC 6962, section 2.1: 0x00 before a leaf)."""
+    return sha256(b"\0" + leaf).digest()
+
+def node_hash(left, right):
+    """Hash two subtrees into their parent (0x01 before a pair)."""
+    return sha256(b"\1" + left + right).digest()
+
+def level_up(hashes):
+    """Hash neighbours in pairs; an odd one at the end is left out."""
+    return [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes) - 1, 2)]
+
+def root(hashes):
+    """Give the root over leaf hashes; over none, the hash of nothing."""
+    return root_over(peaks_of(hashes))
+
+def root_over(peaks):
+    """Give the root over the roots of perfect subtrees, the smallest (right-most) first."""
+    tree = None
+    for peak in peaks:
+        tree = node_hash(peak, tree) if tree else peak
+    return tree or EMPTY_ROOT
+
+def peaks_of(hashes):
+    """Give the roots of the perfect subtrees over leaf hashes, the smallest (right-most) first."""
+    row = list(hashes)
+    while row:
+        if len(row) % 2:
+            yield row[-1]
+        row = level_up(row)
+
+def verify_inclusion(leaf, index, size, proof, expected):
+    """Check an inclusion proof for a leaf *hash* (RFC 9162, section 2.1.3.2)."""
+    _require_hashes([leaf, expected, *proof])
+    inner = (index ^ (size - 1)).bit_length()
+    length = inner + (index >> inner).bit_count()
+    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
+    if not 0 <= index < size or count != length:
+        what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
+        where = f"{where}: the number of hashes"
+        raise Broken(what, where=where, expected=length, found=count)
+    computed = leaf
+    for level, sibling in enumerate(proof):
+        is_right = level >= inner or index >> level & 1
+        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
+    if computed != expected:
+        what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
+        raise Broken(what, where=where, expected=expected, found=computed)
+
+def set_root(commitments):
+    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks."""
+    ordered = sorted(commitments)
+    if any(len(item) != HASH_BYTES for item in ordered):
+        raise Malformed(f"a commitment has exactly {HASH_BYTES} bytes")
+    if len(set(ordered)) != len(ordered):
+        raise Malformed("the same commitment stands twice in one set")
+    return root([leaf_hash(item) for item in ordered])
+
+def _require_hashes(hashes):
+    if wrong := set(map(len, hashes)) - {HASH_BYTES}:
+        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the size of a hash"
+        raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
+
+# == Merkle tree tiles as static files, C2SP tlog-tiles (https://c2sp.org/tlog-tiles).
+
+HEAD = "checkpoint"
+KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
+WIDTH = 256
+HEIGHT = 8
+LENGTH_BYTES = 2
+_GROUP = 1000
+
+def tile_path(level, index, width=WIDTH):
+    """Give a hash tile's path below the log's folder."""
+    return f"tile/{level}/{_numbered(index, width)}"
+
+def entries_path(index, width=WIDTH):
+    """Give an entry bundle's path below the log's folder."""
+    return f"tile/entries/{_numbered(index, width)}"
+
+def tiles_of(size):
+    """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
+    level = 0
+    while count := size >> HEIGHT * level:
+        yield from ((level, index, width) for index, width in bundles_of(count))
+        level += 1
+
+def bundles_of(size, first=0):
+    """List the entry bundles that hold the leaves `[first, size)` as `(index, width)`."""
+    for index in range(first // WIDTH, -(-size // WIDTH)):
+        yield index, min(WIDTH, size - index * WIDTH)
+
+def unpack_entries(data, width, what="the entry bundle"):
+    """Read an entry bundle of exactly `width` leaves."""
+    leaves = []
+    at = 0
+    for number in range(width):
+        start = at + LENGTH_BYTES
+        at = start + int.from_bytes(data[at:start], "big")
+        if at > len(data) or start > len(data):
+            where = f"{what}: entry {number}"
+            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=where)
+        leaves.append(data[start:at])
+    if at != len(data):
+        raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
+    return leaves
+
+class Frontier:
+    """The right edge of a tree: at each tile level the hashes of the tile that is not full yet."""
+
+    def __init__(self):
+        self._edge: list[list[bytes]] = []
+        self._full: list[int] = []
+
+    @property
+    def size(self):
+        """The number of leaves."""
+        return self._full[0] * WIDTH + len(self._edge[0]) if self._edge else 0
+
+    def extend(self, hashes, level=0):
+        """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
+        if level == len(self._edge):
+            self._edge.append([])
+            self._full.append(0)
+        for digest in hashes:
+            row = self._edge[level]
+            row.append(digest)
+            if len(row) == WIDTH:
+                yield level, self._full[level], row
+                self._edge[level] = []
+                self._full[level] += 1
+                yield from self.extend([root(row)], level + 1)
+
+    def partial_tiles(self):
+        """Give the tiles that are not full, as `(level, index, hashes)`."""
+        for level, hashes in enumerate(self._edge):
+            if hashes:
+                yield level, self._full[level], hashes
+
+    def root(self):
+        """Give the root of the whole tree."""
+        return root_over(peak for hashes in self._edge for peak in peaks_of(hashes))
+
+def _numbered(index, width):
+    path = f"{index % _GROUP:03d}" + ("" if width == WIDTH else f".p/{width}")
+    while index := index // _GROUP:
+        path = f"x{index % _GROUP:03d}/{path}"
+    return path
+
+# == Trust policies: which logs and witnesses count, and the quorum. C2SP tlog-policy
+# (https://c2sp.org/tlog-policy).
+
+NONE = "none"
+MOST_LINES = 4096
+_CONTROLS = frozenset((*range(0x20), 0x7F)) - {0x09}
+_UNSTATED = ""  # the quorum of a policy, until its line is read
+_POLICY_LINES = (
+    "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
+    "`quorum NAME|none`, or begins with #"
 )
 
-_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
-
-def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
-    """List what an audit does not prove."""
-    order = "order and time against the operator"
-    if witnesses:
-        order += (
-            f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
-            "log grew and when; an operator who takes a month to forge one is not found out by it"
-        )
-    elif unchecked:
-        order += (
-            ": who else signed these checkpoints was not checked, because no policy names them "
-            f"(--policy), so when they were made is the operator's word; {_KEPT}"
-        )
-    else:
-        order += ": no witness cosigned these checkpoints, so when they were made is the "
-        order += f"operator's word; {_KEPT}"
-    return (*_MEASURED, order)
+@dataclass(frozen=True)
+class PolicyMember:
+    """A log or a witness that a policy names: its key and its URL."""
+    key: Verifier
+    url: str | None = None
 
 @dataclass(frozen=True)
-class Step:
-    """One step of an audit."""
+class Cosigned:
+    """A checkpoint that a policy accepts."""
+    checkpoint: Checkpoint
+    witnesses: dict[str, int]
 
-    number: int
+@dataclass
+class Policy:
+    """A parsed policy file."""
+    logs: list[PolicyMember] = field(default_factory=list)
+    witnesses: dict[str, PolicyMember] = field(default_factory=dict)
+    groups: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    quorum: str | None = None
+
+    @classmethod
+    def parse(cls, data):
+        """Read a policy file."""
+        *lines, rest = (data if isinstance(data, bytes) else data.encode()).split(b"\n")
+        if rest or len(lines) > MOST_LINES:
+            raise Malformed(f"a policy has at most {MOST_LINES} lines, and each ends in a newline")
+        policy = cls(quorum=_UNSTATED)
+        for number, line in enumerate(lines, 1):
+            with within(f"line {number} of the policy"):
+                policy._read(line)
+        if policy.quorum == _UNSTATED:
+            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+        return policy
+
+    def with_logs(self, keys):
+        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
+
+    def satisfied(self, cosigned):
+        """Tell whether these witnesses, by name, make the quorum."""
+        return self.quorum is None or self._witnessed(self.quorum, cosigned)
+
+    def verifiable(self):
+        """Give the witnesses whose cosignatures can be verified here, by name."""
+        named = {name: member.key for name, member in self.witnesses.items()}
+        return {name: key for name, key in named.items() if key.kind != MLDSA44 or HAS_MLDSA44}
+
+    def open(self, note):
+        """Verify a checkpoint against the policy."""
+        able, logs = self.verifiable(), [member.key for member in self.logs]
+        checkpoint, opened = open_checkpoint(note, logs, [*able.values()])
+        signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
+        seen = {name: time_of(signature) for name, signature in signed.items() if signature}
+        if not self.satisfied(seen):
+            by = ", ".join(seen) or "no witness of the policy"
+            what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
+            if unread := ", ".join(name for name in self.witnesses if name not in able):
+                what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
+            quorum = {"quorum": self.quorum, "groups": self.groups}
+            raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
+        return Cosigned(checkpoint, seen)
+
+    def _witnessed(self, name, cosigned):
+        if name in self.witnesses:
+            return name in cosigned
+        least, members = self.groups[name]
+        return sum(self._witnessed(member, cosigned) for member in members) >= least
+
+    def _read(self, line):
+        """Read one line, into the attributes."""
+        if not _CONTROLS.isdisjoint(line):
+            raise Malformed("it has a control character")
+        text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
+        match [part for part in text.split(" ") if part]:
+            case ["log", vkey, *url] if len(url) <= 1:
+                self.logs.append(self._member(Verifier.parse(vkey), url))
+            case ["witness", name, vkey, *url] if len(url) <= 1:
+                self._require_new(name)
+                self.witnesses[name] = self._member(Witness.parse(vkey), url)
+            case ["group", name, least, *members] if members:
+                self._require_new(name)
+                self._require_members(members)
+                count = {"any": "1", "all": str(len(members))}.get(least, least)
+                if count not in map(str, range(1, len(members) + 1)):
+                    right = f"`all`, nor `any`, nor a number from 1 to {len(members)}"
+                    raise Malformed(f"{least[:20]!r} is neither {right}")
+                self.groups[name] = (int(count), tuple(members))
+            case ["quorum", name]:
+                if self.quorum != _UNSTATED:
+                    raise Malformed("there is a quorum already")
+                self._require_known([] if name == NONE else [name])
+                self.quorum = None if name == NONE else name
+            case [word, *_] if not word.startswith("#"):
+                raise Malformed(_POLICY_LINES)
+
+    def _require_new(self, name):
+        if name in {NONE, *self.witnesses, *self.groups}:
+            raise Malformed(f"{name[:40]!r} is taken")
+
+    def _require_known(self, names):
+        known = self.witnesses.keys() | self.groups.keys()
+        if unknown := [name for name in names if name not in known]:
+            raise Malformed(f"no line before defines {unknown[0][:40]!r}")
+
+    def _require_members(self, names):
+        self._require_known(names)
+        counts = Counter(chain(names, *(members for _, members in self.groups.values())))
+        if again := [name for name in names if counts[name] > 1]:
+            raise Malformed(f"{again[0][:40]!r} is a member already, and counts once")
+
+    def _member(self, key, url):
+        members = (*self.logs, *self.witnesses.values())
+        if any(member.key.public == key.public for member in members):
+            raise Malformed(f"the public key of {key.name} stands in the policy already")
+        return PolicyMember(key, *url)
+
+# == Checkpoints: the signed head of a log, C2SP tlog-checkpoint v1.0.0 (https://c2sp.org/tlog-
+# checkpoint@v1.0.0).
+
+_DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+_MAX_SIZE = 2**63 - 1
+_LINES = 3
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The head of a log: its origin, its number of leaves, its root (32 bytes), and extension
+    lines."""
+    origin: str
+    size: int
+    root: bytes
+    extensions: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text):
+        """Read a note's text."""
+        lines = text.split("\n")
+        if len(lines) <= _LINES or lines.pop() or not all(lines):
+            what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
+            raise Malformed(what, where="the lines of the checkpoint")
+        origin, size, encoded, *extensions = lines
+        if not _DECIMAL.fullmatch(size) or int(size) > _MAX_SIZE:
+            what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
+            raise Malformed(what, where="line 2 of the checkpoint")
+        root = decode_base64(encoded, where := "line 3 of the checkpoint")
+        if len(root) != HASH_BYTES or (size == "0" and root != EMPTY_ROOT):
+            what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
+            raise Malformed(what, where=where, found=root)
+        return cls(origin, int(size), root, tuple(extensions))
+
+    def format(self):
+        """Write the note's text."""
+        root = base64.b64encode(self.root).decode()
+        return "".join(f"{line}\n" for line in (self.origin, self.size, root, *self.extensions))
+
+def open_checkpoint(note, verifiers, witnesses=()):
+    """Verify a signed checkpoint: at least one given key that bears the origin's name signed it."""
+    opened = open_note(note, [*verifiers, *witnesses])
+    checkpoint = Checkpoint.parse(opened.text)
+    names = [key.name for key in verifiers if key.vkey in opened.verified]
+    if checkpoint.origin not in names:
+        what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
+        where = "line 1 of the checkpoint"
+        raise Broken(what, where=where, expected=names, found=checkpoint.origin)
+    return checkpoint, opened
+
+# == Signed notes: a text, an empty line, and lines `— <name> <base64(key id || signature)>`.
+
+LOG_ED25519 = b"\x01"
+ID_BYTES = 4
+MAX_NOTE = 1 << 20
+MAX_SIGNATURES = 100
+_DASH = "\u2014 "
+_FIRST_PRINTABLE = " "
+
+@dataclass(frozen=True)
+class Verifier:
+    """A public key with its name: what a caller trusts."""
+    KEY_BYTES: ClassVar[Mapping[bytes, int]] = {LOG_ED25519: 32}
+    KINDS: ClassVar[str] = "Ed25519 (0x01)"
+
     name: str
-    state: State
-    proved: str = ""
-    rule: str | None = None
-    detail: str = ""
-    evidence: Disagreement | None = None
+    public: bytes
+    kind: bytes = LOG_ED25519
+
+    def __post_init__(self):
+        require_name(self.name)
+        where, size = f"the public key of {self.name}", len(self.public)
+        if self.kind not in self.KEY_BYTES:
+            raise Malformed(f"the verifier key of {self.name} is not of type {self.KINDS}")
+        if size != (right := self.KEY_BYTES[self.kind]):
+            raise Malformed(f"{where} has {size} bytes; one of its type has {right}", where=where)
+        if size == ED25519_BYTES and (why := key_fault(self.public)):
+            raise Malformed(f"{where} {why}", where=where)
+
+    @classmethod
+    def parse(cls, vkey):
+        """Read a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
+        name, kind, public = read_vkey(vkey)
+        return cls(name, public, kind)
 
     @property
-    def ok(self) -> bool:
-        """Whether nothing disagreed."""
-        return self.state not in {"failed", "not reached"}
+    def key_id(self):
+        """The four bytes that stand before its signatures."""
+        return key_id(self.name, self.kind, self.public)
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values; a step that failed, and no other, has its evidence there."""
-        names = ("number", "name", "ok", "state", "proved", "detail")
-        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
-        data = {name: getattr(self, name) for name in names}
-        return data | (failure if self.state == "failed" else {})
+    @property
+    def vkey(self):
+        """The key as text, to be handed to others."""
+        encoded = base64.b64encode(self.kind + self.public).decode()
+        return f"{self.name}+{self.key_id.hex()}+{encoded}"
+
+    def accepts(self, text, signature):
+        """Tell whether `signature` is this key's over `text`."""
+        return verifies(self.public, signature, text)
 
 @dataclass(frozen=True)
-class Doubt:
-    """What an honest operator can have a reason for, and a dishonest one could gain by."""
+class Note:
+    """A note that was opened."""
+    text: str
+    verified: Mapping[str, bytes]
+    ignored: tuple[str, ...]
 
-    rule: str
-    sentence: str
-    evidence: Disagreement
+def open_note(note, keys):
+    """Verify a note."""
+    text, lines = take_apart(note)
+    by_id = {(key.name, key.key_id): key for key in keys}
+    verified = {}
+    ignored = []
+    for name, identity, signature in map(read_line, lines):
+        key, where = by_id.get((name, identity)), f"the signature by {name}"
+        if key is None:
+            ignored.append(name)
+        elif key.accepts(text.encode(), signature):
+            verified[key.vkey] = signature
+        else:
+            what = f"{where}+{identity.hex()} does not verify over the text of the note"
+            expected = {"key": key.vkey, "text": text}
+            raise Broken(what, where=where, expected=expected, found={"signature": signature})
+    if not verified:
+        signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
+        what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        what += ". A log that changed its key has several: give each"
+        known = [key.vkey for key in keys]
+        raise Broken(what, where="the signatures", expected=known, found=signers)
+    return Note(text, verified, tuple(ignored))
 
-@dataclass(frozen=True)
-class AuditReport:
-    """The outcome of an audit."""
+def key_id(name, kind, public):
+    """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
+    return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
 
-    steps: Sequence[Step]
-    doubts: Sequence[Doubt] = ()
-    accepted: Collection[int] = ()
-    pending: str | None = None
-    caveats: Sequence[str] = ()
+def read_vkey(vkey):
+    """Read a verifier key as (name, type, public key)."""
+    name, _, rest = vkey.strip().partition("+")
+    stated, _, encoded = rest.partition("+")
+    if not (name and stated and encoded):
+        raise Malformed("a verifier key reads NAME+ID+KEY; this one does not")
+    data = decode_base64(encoded, "the verifier key")
+    require_name(name)
+    computed = key_id(name, data[:1], data[1:]).hex()
+    if computed != stated:
+        what = f"the verifier key of {name} says id {stated[:16]}, its key has id {computed}"
+        where = f"the id of the verifier key of {name}"
+        raise Malformed(what, where=where, expected=computed, found=stated)
+    return name, data[:1], data[1:]
 
-    @property
-    def failed(self) -> Step | None:
-        """The step that failed, or None."""
-        return next((step for step in self.steps if step.state == "failed"), None)
+def decode_base64(text, what):
+    """Decode standard base64 (RFC 4648, section 4) and refuse any but the canonical form."""
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (UnicodeEncodeError, binascii.Error) as error:
+        raise Malformed(f"{what} is not base64", where=what) from error
+    if base64.b64encode(data).decode() != text:
+        raise Malformed(f"{what} is not canonical base64", where=what)
+    return data
 
-    @property
-    def answer(self) -> Answer:
-        """The answer in a word or three."""
-        return "no" if self.failed else "yes with doubts" if self.doubts else "yes"
+def take_apart(note):
+    """Split a note into its text and its signature lines, without verifying anything."""
+    try:
+        decoded = note if isinstance(note, str) else note.decode()
+        size = len(decoded.encode())
+    except UnicodeError as error:
+        raise Malformed("a note is UTF-8; this one is not") from error
+    if size > MAX_NOTE:
+        raise Malformed(f"a note has at most {MAX_NOTE} bytes, this one {size}")
+    text, separator, signatures = decoded.rpartition("\n\n")
+    if not separator or not signatures.endswith("\n"):
+        raise Malformed("a signed note is a text, an empty line, and lines that end in a newline")
+    _require_text(text + "\n")
+    lines = signatures[:-1].split("\n")
+    if len(lines) > MAX_SIGNATURES:
+        raise Malformed(f"a note has at most {MAX_SIGNATURES} signatures")
+    return text + "\n", lines
 
-    @property
-    def ok(self) -> bool:
-        """Whether nothing failed and the caller accepts every doubt."""
-        return not self.failed and {*range(1, len(self.doubts) + 1)} <= {*self.accepted}
+def read_line(line):
+    """Read a signature line, without its newline, as (name, key id, signature)."""
+    name, space, encoded = line.removeprefix(_DASH).partition(" ")
+    if not line.startswith(_DASH) or not space:
+        raise Malformed("a signature line reads '\u2014 NAME SIGNATURE'; one in the note does not")
+    require_name(name)
+    data = decode_base64(encoded, "a signature in the note")
+    if len(data) <= ID_BYTES:
+        raise Malformed("a signature in the note is too short")
+    return name, data[:ID_BYTES], data[ID_BYTES:]
 
-    def as_json(self) -> dict[str, Any]:
-        """Give it as JSON values."""
-        doubts = [
-            {
-                "number": number,
-                "rule": doubt.rule,
-                "doubt": doubt.sentence,
-                "accepted": number in self.accepted,
-                "evidence": doubt.evidence.as_json(),
-            }
-            for number, doubt in enumerate(self.doubts, 1)
-        ]
-        return {
-            "answer": self.answer,
-            "ok": self.ok,
-            "steps": [step.as_json() for step in self.steps],
-            "failed": self.failed.number if self.failed else None,
-            "doubts": doubts,
-            "pending": self.pending,
-            "caveats": list(self.caveats),
-        }
+def require_name(name):
+    """Refuse what cannot stand as a key's name."""
+    if not name or "+" in name or any(map(str.isspace, name)) or min(name) < _FIRST_PRINTABLE:
+        raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
+    if any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise Malformed("a key's name is UTF-8; this one is not")
 
-    def lines(self) -> Iterator[str]:
-        """Write it as text, line by line."""
-        for step in self.steps:
-            yield f"{step.number:2}. {step.name}: {step.state}"
-            for sentence in (step.proved, step.detail):
-                if sentence:
-                    yield f"    {sentence}"
-            if step.evidence:
-                yield from (f"    {line}" for line in step.evidence.lines())
-        yield f"no: step {self.failed.number} failed" if self.failed else self.answer
-        for number, doubt in enumerate(self.doubts, 1):
-            accepted = " (accepted)" if number in self.accepted else ""
-            yield f"Doubt {number}{accepted}: {doubt.sentence}"
-            yield from (f"    {line}" for line in doubt.evidence.lines())
-        if self.doubts and not self.ok and not self.failed:
-            yield "Accept each doubt that has a good reason by its number (--accept 1)."
-        yield "What this audit does not prove:"
-        yield from (f"  - {caveat}" for caveat in self.caveats)
+def _require_text(text):
+    if not text.endswith("\n") or min(text.replace("\n", ""), default=" ") < _FIRST_PRINTABLE:
+        raise Malformed("a note's text ends in a newline and has no other control characters")
 
-# --------------------------------------------------------------------------------------------------
-# Exception classes of the vault: each message names the thing, the reason and the next step.
+# == Witness cosignatures under checkpoints, C2SP tlog-cosignature v1.1 (https://c2sp.org/tlog-
+# cosignature).
 
-Kind = Literal[
-    "no", "malformed", "not-found", "not-allowed", "quota", "unavailable", "locked", "refused"
-]
+COSIGNER_ED25519, MLDSA44 = b"\x04", b"\x06"
+TIME_BYTES = 8
+LATEST = 2**63 - 1
+_LABEL = b"subtree/v1\n\0"
+_LONGEST_NAME = 255
+
+class Witness(Verifier):
+    """A witness's public key with its name; each of its signatures begins with a time."""
+    KEY_BYTES = {COSIGNER_ED25519: 32, MLDSA44: 1312}
+    KINDS = "Ed25519 (0x04) or ML-DSA-44 (0x06) of a witness"
+
+    def accepts(self, text, signature):
+        """Tell whether `signature`, with its time, is this witness's over a checkpoint's text."""
+        seconds, signed = time_of(signature), signature[TIME_BYTES:]
+        if seconds > LATEST:
+            return False
+        try:
+            message = _message(self.name, self.kind, text, seconds)
+        except Malformed:  # no checkpoint
+            return False
+        verify = mldsa44_holds if self.kind == MLDSA44 else verifies
+        if not verify(self.public, signed, message):
+            return False
+        if seconds == 0:
+            where, right = f"the time of the cosignature by {self.name}", f"1 to {LATEST}"
+            what = f"the cosignature by {self.name} has the time 0, which dates nothing"
+            raise Broken(what, where=where, expected=right, found=0)
+        return True
+
+def time_of(signature):
+    """Give the POSIX time, in seconds, of a cosignature."""
+    return int.from_bytes(signature[:TIME_BYTES], "big")
+
+def _message(name, kind, text, seconds):
+    if kind == COSIGNER_ED25519:
+        return f"cosignature/v1\ntime {seconds}\n".encode() + text
+    head = Checkpoint.parse(text.decode())
+    named = _LABEL + _vector(name) + seconds.to_bytes(TIME_BYTES, "big") + _vector(head.origin)
+    return named + bytes(8) + head.size.to_bytes(8, "big") + head.root
+
+def _vector(text):
+    """Write an `opaque<1..255>` (RFC 8446, section 3.4)."""
+    data = text.encode()
+    if not 0 < len(data) <= _LONGEST_NAME:
+        raise Malformed(f"a name under an ML-DSA-44 cosignature has 1 to {_LONGEST_NAME} bytes")
+    return bytes([len(data)]) + data
+
+# == Strict Ed25519 verification: one rule for the package `cryptography`, for what stands in for
+# it, and for browsers.
+
+ED25519_BYTES = 32
+_P = 2**255 - 19
+_ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER = {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}  # y of the points of order 1, 2, 4, 8 and 8
+
+def key_fault(point):
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if they are
+    not."""
+    y = int.from_bytes(point, "little") & ((1 << 255) - 1)
+    if len(point) != ED25519_BYTES:
+        return f"has {len(point)} bytes; an Ed25519 public key has {ED25519_BYTES}"
+    if y >= _P:
+        return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
+    if y in _SMALL_ORDER:
+        return "is a point of small order, under which everybody can sign"
+    return None
+
+def verifies(public, signature, message):
+    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+    strict = not (key_fault(public) or key_fault(signature[:ED25519_BYTES]))
+    return strict and ed25519_holds(public, signature, message)
+
+# == Pure-Python Ed25519 verification (RFC 8032, section 5.1.7), only for the audit as a single
+# file.
+
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+except ImportError:
+    MLDSA44PublicKey = None
+
+HAS_MLDSA44 = MLDSA44PublicKey is not None
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
+_ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
+
+def ed25519_holds(public, signature, message):
+    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+    point, scalar = _decoded(public), int.from_bytes(signature[32:], "little")
+    if point is None or len(signature) != 64 or scalar >= L:
+        return False
+    hashed = int.from_bytes(sha512(signature[:32] + public + message).digest(), "little")
+    x, y, z, t = point
+    negative = (-x % P, y, z, -t % P)
+    return _encoded(_sum(_times(scalar, BASE), _times(hashed % L, negative))) == signature[:32]
+
+def mldsa44_holds(public, signature, message):
+    """Tell whether an ML-DSA-44 signature (FIPS 204) is a public key's over a message."""
+    try:
+        MLDSA44PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+def _sum(a, b):
+    """Add two points (RFC 8032, section 5.1.4)."""
+    left, right = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
+    both, twice = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = right - left, twice - both, twice + both, right + left
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+def _times(scalar, point):
+    product = (0, 1, 1, 0)
+    while scalar:
+        if scalar & 1:
+            product = _sum(product, point)
+        point, scalar = _sum(point, point), scalar >> 1
+    return product
+
+def _encoded(point):
+    inverse = pow(point[2], -1, P)
+    x, y = point[0] * inverse % P, point[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+def _decoded(data):
+    """Decode a point (RFC 8032, section 5.1.3); None if these bytes are none."""
+    odd, y = divmod(int.from_bytes(data, "little"), 1 << 255)
+    if len(data) != 32 or y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * _ROOT % P
+    if (x * x - square) % P or (x == 0 and odd):
+        return None
+    x = P - x if x & 1 != odd else x
+    return x, y, 1, x * y % P
+
+BASE = (_decoded((4 * pow(5, -1, P) % P).to_bytes(32, "little"))) or (0, 1, 1, 0)
+
+# == Exception classes of the vault: each message names the thing, the reason and the next step.
 
 _SHOWN = 200  # characters of a value that a line of text shows
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Evidence of an error: the expected value, the value that was found, and the place of the
-    latter.
-    """
-
+    """Evidence of an error: a place, the value that was expected there, and the value that was
+    found."""
     where: str | None = None
     expected: Any = None
     found: Any = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self):
         """Give it as JSON values, whole; byte strings are in lower-case hex."""
-        return {
-            "where": self.where,
-            "expected": _as_json(self.expected),
-            "found": _as_json(self.found),
-        }
+        values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
+        return {"where": self.where, **values}
 
-    def lines(self) -> Iterator[str]:
+    def lines(self):
         """Write it as text, line by line; a long value is shortened, and its length is stated."""
         if self.expected is not None or self.found is not None:
             yield f"expected {_as_text(self.expected)}"
@@ -2991,68 +2568,84 @@ class Disagreement:
 
 class VaultError(Exception):
     """Base class of all errors of the vault."""
+    kind = "malformed"
 
-    kind: ClassVar[Kind] = "malformed"
-
-    def __init__(
-        self,
-        message: str = "",
-        *,
-        where: str | None = None,
-        expected: Any = None,
-        found: Any = None,
-        rule: str | None = None,
-    ) -> None:
+    def __init__(self, message="", *, where=None, expected=None, found=None, rule=None):
         super().__init__(message)
         self.rule = rule
         known = where is not None or expected is not None or found is not None
         self.evidence = Disagreement(where, expected, found) if known else None
 
-    def with_message(self, message: str, where: str | None = None) -> Self:
+    def with_message(self, message, where=None):
         """Give an error of the same class and evidence under another message."""
         inner = self.evidence or Disagreement()
-        places = [place for place in (where, inner.where) if place]
-        place, rule = ": ".join(places) or None, self.rule
-        return type(self)(
-            message, where=place, expected=inner.expected, found=inner.found, rule=rule
-        )
+        place = ": ".join(place for place in (where, inner.where) if place) or None
+        values = {"expected": inner.expected, "found": inner.found}
+        return type(self)(message, where=place, rule=self.rule, **values)
+
+@contextmanager
+def within(where):
+    """Put a place before the message, and before the place of the evidence, of an error of the
+    block."""
+    try:
+        yield
+    except VaultError as error:
+        raise error.with_message(f"{where}: {error}", where) from None
 
 class Malformed(VaultError):
     """A document or file that cannot be understood; the message says where."""
-
-    kind: ClassVar[Kind] = "malformed"
+    kind = "malformed"
 
 class NotFound(VaultError):
     """Nothing is stored under that name."""
-
-    kind: ClassVar[Kind] = "not-found"
+    kind = "not-found"
 
 class Broken(VaultError):
     """A signature, hash or chain does not verify."""
+    kind = "no"
 
-    kind: ClassVar[Kind] = "no"
+def _as_json(value):
+    return json.loads(json.dumps(value, default=bytes.hex))
 
-def _as_json(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
-    return value
-
-def _as_text(value: Any) -> str:
+def _as_text(value):
     """Write a value on one line; a release may be hostile, so control characters are escaped."""
     if value is None:
         return "nothing"
-    plain = _as_json(value)
-    text = (
-        plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, sort_keys=True)
-    )
-    shown = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN]
-    )
-    return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"
+    text = _as_json(value)
+    if not isinstance(text, str):
+        text = json.dumps(text, ensure_ascii=False, sort_keys=True)
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
+    return "".join(shown) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")
+
+# == Salted HMAC-SHA256 commitments: published now, opened later.
+
+SALT_SIZE = 32
+LABELS = (
+    "commit", "provenance", "run-open", "result", "transcript", "totals", "draw-seed", "access-log",
+    "spot-check",
+)
+
+def commitment(label, payload, salt):
+    """Commit to `payload`; gives 32 bytes."""
+    if label not in LABELS:
+        raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(LABELS)}.")
+    if len(salt) != SALT_SIZE:
+        raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
+    return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
+
+# == SSH signatures over files, as `ssh-keygen -Y verify` checks them (OpenSSH, PROTOCOL.sshsig),
+# Ed25519 only.
+
+MAGIC, VERSION = b"SSHSIG", 1
+KIND, HASH = b"ssh-ed25519", b"sha512"
+
+def signed_data(message, space):
+    """Give the bytes that are signed for a file in a namespace."""
+    return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
+
+def _string(data):
+    """Write a `string` (RFC 4251, section 5)."""
+    return struct.pack(">I", len(data)) + data
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -482,6 +482,7 @@ class Application:
         from rotation.turn.release_steps import ReleaseSteps
         from rotation.turn.spot_check import SpotChecks
         from rotation.turn.turn import Rotation
+        from sandbox.servers.definition import server_digest
 
         vault, ledger, months = self.vault, self.ledger, self.months
         planner = Planner(vault, months, self.spec, self._agreed)
@@ -496,17 +497,24 @@ class Application:
             evidence=self.evidence_writer,
             folder=self.places.releases,
         )
-        promises = Promises(vault, ledger, months, self.server_digest, self.entropy)
+        promises = Promises(
+            vault,
+            ledger,
+            months,
+            server_digest,
+            withdrawal_keys=self._withdrawal_keys(),
+            entropy=self.entropy,
+        )
         attester = Attester(self.month_key, self.public, ledger, months)
         activation = ActivationSteps(ledger, months, planner, promises, attester)
         return Rotation(months, planner, closing, release, activation, entropy=self.entropy)
 
-    @cached_property
-    def server_digest(self) -> Callable[[str], str]:
-        """What gives the digest of a server's definition by its name, for the log."""
-        from sandbox.servers.definition import server_digest
+    def _withdrawal_keys(self) -> list[str]:
+        from quarterturn.settings import public_key
+        from vault.ledger.signatures.note import Verifier
 
-        return server_digest
+        keys = self.settings.approvals.withdrawal_keys
+        return [Verifier(name, public_key(line)).vkey for name, line in keys.items()]
 
     def _judge_again(self) -> JudgeAgain:
         from sandbox.runs.rejudge import JudgeAgain

@@ -192,12 +192,19 @@ class ApprovalSettings(Section):
     maintainers: Mapping[Maintainer, str] = Field(
         default={}, description='Keys that may sign, as NAME = "ssh-ed25519 …", in `[approvals.maintainers]`.'
     )
+    withdrawal_keys: Mapping[Maintainer, str] = Field(
+        default={},
+        description="Keys of second persons, one of whom must sign each withdrawal in the public log, as NAME = "
+        '"ssh-ed25519 …", in `[approvals.withdrawal_keys]`. Empty: nobody must.',
+    )
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         keys = {public_key(line) for line in self.maintainers.values()}
         if len(keys) != len(self.maintainers):
             raise ValueError("two maintainers have one key: each signs with a key of their own")
+        for line in self.withdrawal_keys.values():
+            public_key(line)
         if self.actions and len(keys) < SIGNERS:
             raise ValueError("two maintainers sign, so name two at least in [approvals.maintainers]")
         if self.actions and "policy" not in self.actions:
@@ -275,8 +282,9 @@ def dump(settings: Settings) -> str:
     lines: list[str] = []
     document = settings.model_dump()
     nested = {f"models.{name}": table for name, table in document.pop("models").items()}
-    if maintainers := document["approvals"].pop("maintainers"):
-        nested["approvals.maintainers"] = {json.dumps(name): key for name, key in maintainers.items()}
+    for table in ("maintainers", "withdrawal_keys"):
+        if keys := document["approvals"].pop(table):
+            nested[f"approvals.{table}"] = {json.dumps(name): key for name, key in keys.items()}
     for name, table in (document | nested).items():
         lines.append(f"[{name}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in table.items()]  # TOML reads these as JSON does

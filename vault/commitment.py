@@ -22,9 +22,12 @@ from collections.abc import Callable
 from vault.errors import Malformed
 
 SALT_SIZE = 32
-LABELS = frozenset(
-    {"commit", "provenance", "run-open", "result", "transcript", "totals", "draw-seed", "access-log", "spot-check"}
+# fmt: off
+LABELS = (
+    "commit", "provenance", "run-open", "result", "transcript", "totals", "draw-seed", "access-log",
+    "spot-check",
 )
+# fmt: on
 
 
 def new_salt(entropy: Callable[[int], bytes] = os.urandom) -> bytes:
@@ -39,12 +42,14 @@ def commitment(label: str, payload: bytes, salt: bytes) -> bytes:
         Malformed: the label is not one of LABELS, or the salt is not SALT_SIZE bytes.
     """
     if label not in LABELS:
-        raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(sorted(LABELS))}.")
+        raise Malformed(f"There is no commitment label {label!r}; there are {', '.join(LABELS)}.")
     if len(salt) != SALT_SIZE:
         raise Malformed(f"A commitment's salt has {SALT_SIZE} bytes, this one {len(salt)}.")
     return hmac.digest(salt, b"quarterturn/" + label.encode() + b"/v1\n" + payload, hashlib.sha256)
 
 
 def opens(label: str, payload: bytes, salt: bytes, expected: bytes) -> bool:
-    """Say whether `(payload, salt)` opens the commitment `expected`; a salt of another length never does."""
-    return len(salt) == SALT_SIZE and hmac.compare_digest(commitment(label, payload, salt), expected)
+    """Say whether a payload and a salt open a commitment; a salt of another size never does."""
+    if len(salt) != SALT_SIZE:
+        return False
+    return hmac.compare_digest(commitment(label, payload, salt), expected)

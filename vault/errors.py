@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -29,7 +30,7 @@ def kind_of(error: BaseException) -> Kind | None:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Evidence of an error: the expected value, the value that was found, and the place of the latter.
+    """Evidence of an error: a place, the value that was expected there, and the value that was found.
 
     Values are JSON values that may hold byte strings; None stands for nothing. Both are whole, however long they are,
     and neither is ever a part of a private task.
@@ -46,7 +47,8 @@ class Disagreement:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values, whole; byte strings are in lower-case hex."""
-        return {"where": self.where, "expected": _as_json(self.expected), "found": _as_json(self.found)}
+        values = {"expected": _as_json(self.expected), "found": _as_json(self.found)}
+        return {"where": self.where, **values}
 
     def lines(self) -> Iterator[str]:
         """Write it as text, line by line; a long value is shortened, and its length is stated."""
@@ -95,9 +97,18 @@ class VaultError(Exception):
             where: the place that surrounds the one that the evidence names, if there is one.
         """
         inner = self.evidence or Disagreement()
-        places = [place for place in (where, inner.where) if place]
-        place, rule = ": ".join(places) or None, self.rule
-        return type(self)(message, where=place, expected=inner.expected, found=inner.found, rule=rule)
+        place = ": ".join(place for place in (where, inner.where) if place) or None
+        values = {"expected": inner.expected, "found": inner.found}
+        return type(self)(message, where=place, rule=self.rule, **values)
+
+
+@contextmanager
+def within(where: str) -> Iterator[None]:
+    """Put a place before the message, and before the place of the evidence, of an error of the block."""
+    try:
+        yield
+    except VaultError as error:
+        raise error.with_message(f"{where}: {error}", where) from None
 
 
 class Malformed(VaultError):
@@ -143,20 +154,15 @@ class Unavailable(VaultError):
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_as_json(item) for item in value]
-    return value
+    return json.loads(json.dumps(value, default=bytes.hex))
 
 
 def _as_text(value: Any) -> str:
     """Write a value on one line; a release may be hostile, so control characters are escaped."""
     if value is None:
         return "nothing"
-    plain = _as_json(value)
-    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False, sort_keys=True)
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
-    return shown if len(text) <= _SHOWN else f"{shown}\u2026 ({len(text)} characters)"
+    text = _as_json(value)
+    if not isinstance(text, str):
+        text = json.dumps(text, ensure_ascii=False, sort_keys=True)
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:_SHOWN])
+    return "".join(shown) + (f"\u2026 ({len(text)} characters)" if len(text) > _SHOWN else "")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,14 @@ class ApprovalRules:
         actions: the acts that need two maintainers.
         maintainers: the line of each one's public key, by name.
         witnesses: sha256 (hex) of the witnesses' policy, or None where nobody has to cosign.
+        withdrawal_keys: the line of the key of each second person who may sign withdrawals in the log, by name.
         number: counts the rules that were in force, from 1; 0 for what is only proposed.
     """
 
     actions: tuple[str, ...]
     maintainers: Mapping[str, str]
     witnesses: str | None
+    withdrawal_keys: Mapping[str, str] = field(default_factory=dict)
     number: int = 0
 
     def key(self, name: str) -> bytes:
@@ -43,8 +45,12 @@ class ApprovalRules:
 
     def document(self) -> dict[str, Any]:
         """Give them as JSON values."""
-        named = {name: " ".join(line.split()[:2]) for name, line in self.maintainers.items()}
-        return {"actions": sorted(set(self.actions)), "maintainers": named, "witnesses": self.witnesses}
+        document = {
+            "actions": sorted(set(self.actions)),
+            "maintainers": _lines(self.maintainers),
+            "witnesses": self.witnesses,
+        }
+        return document | ({"withdrawal_keys": _lines(self.withdrawal_keys)} if self.withdrawal_keys else {})
 
     def digest(self) -> str:
         """Give the SHA-256 of their canonical form, in hex."""
@@ -56,4 +62,9 @@ def proposed(home: Path) -> ApprovalRules:
     chosen = settings.load(home / settings.FILE)
     approvals, path = chosen.approvals, home / chosen.ledger.policy
     witnesses = hashlib.sha256(path.read_bytes()).hexdigest() if chosen.ledger.policy and path.is_file() else None
-    return ApprovalRules(approvals.actions, approvals.maintainers, witnesses)
+    return ApprovalRules(approvals.actions, approvals.maintainers, witnesses, approvals.withdrawal_keys)
+
+
+def _lines(keys: Mapping[str, str]) -> dict[str, str]:
+    """Give the lines of public keys without their comments."""
+    return {name: " ".join(line.split()[:2]) for name, line in keys.items()}

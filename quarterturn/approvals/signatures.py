@@ -21,8 +21,8 @@ from vault.ledger.signatures import sshsig
 NAMESPACE = "quarterturn-approval"
 
 
-def sign(body: bytes, key: Path) -> str:
-    """Sign a request's bytes with a key.
+def sign(body: bytes, key: Path, namespace: str = NAMESPACE) -> str:
+    """Sign a request's bytes with a key, or what belongs to another namespace.
 
     Raises:
         Locked: the key's file is missing, or open to others.
@@ -35,9 +35,9 @@ def sign(body: bytes, key: Path) -> str:
     if not isinstance(loaded, Ed25519PrivateKey):
         raise Malformed(
             f"{key} is no OpenSSH key of the kind ed25519 without a passphrase: sign with `ssh-keygen -Y sign "
-            f"-n {NAMESPACE}` what `approval show --out` wrote, and give --signature"
+            f"-n {namespace}` the file that is written for it, and give the signature"
         )
-    return sshsig.sign(body, NAMESPACE, loaded)
+    return sshsig.sign(body, namespace, loaded)
 
 
 def signer(rules: ApprovalRules, body: bytes, armored: str) -> str | None:

@@ -3,6 +3,9 @@
 It needs one maintainer, or two where the rules say so; they sign for the tasks, the cause and the reason. Tasks that
 are withdrawn already need no new approval: withdrawing them again finishes what was begun. What is withdrawn as broken
 is proven again first, so nobody is asked to sign for a task that works.
+
+Where a `set` statement named keys of second persons, one of them signs each leaf too (`second_signature`); that is
+asked for before a request is used up.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from quarterturn.choices import BoxName
+from quarterturn.month.second_signature import NOBODY, SecondPerson
 from rotation.runs.withdrawal import Cause, Withdrawals, Withdrawn, require_reason
 from vault.store.tasks import Vault
 from vault.task.lifecycle import TaskEvent, TaskState, advance
@@ -42,7 +46,14 @@ class ApprovedWithdrawals:
         self._prove, self._after = prove, after
 
     def withdraw(
-        self, tasks: Sequence[str], reason: str, *, cause: Cause, who: str, box: BoxName | None = None
+        self,
+        tasks: Sequence[str],
+        reason: str,
+        *,
+        cause: Cause,
+        who: str,
+        box: BoxName | None = None,
+        second: SecondPerson = NOBODY,
     ) -> Mapping[str, Withdrawn | None]:
         """Withdraw tasks, or finish withdrawing them; give what the log says of each, None for one never promised.
 
@@ -52,10 +63,11 @@ class ApprovedWithdrawals:
             cause: why; `broken` only if execution shows it, or nothing is done.
             who: the person who withdraws them.
             box: where broken tasks are proven again; by default where the settings say.
+            second: where the second signature comes from, if a set asks for one.
 
         Raises:
-            Unapproved: it takes two maintainers, and they have not signed.
-            NotAllowed: execution does not show that a task is broken.
+            Unapproved: it takes a second signature, or two maintainers, and they have not signed.
+            NotAllowed: execution does not show that a task is broken, or a second signature is not accepted.
             Malformed, NotFound, NotAllowed, Unavailable: see `rotation.runs.withdrawal.Withdrawals.withdraw`.
         """
         require_reason(reason)
@@ -64,12 +76,13 @@ class ApprovedWithdrawals:
         for task in left:
             advance(states[task], TaskEvent.WITHDRAW)  # two people are not asked about what cannot be
         evidence = {task: self._prove(task, who, box) for task in left} if cause == "broken" else {}
+        signatures = second.sign(self._withdrawals.to_sign(left, reason, cause=cause)) if left else {}
         if left:
             detail = {"tasks": left, "cause": cause, "reason": reason}
             self._require("withdraw", _subject(left), detail, who=who)
             for task in left:
                 self._vault.note(who=who, what=f"task/{task}", why=f"withdraw: {cause}: {reason}")
-        self._withdrawals.withdraw(tasks, reason, cause=cause, who=who, evidence=evidence)
+        self._withdrawals.withdraw(tasks, reason, cause=cause, who=who, evidence=evidence, signatures=signatures)
         self._after()
         entries = {entry.task: entry for entry in self._withdrawals.listed()}
         return {task: entries.get(task) for task in tasks}

@@ -14,6 +14,8 @@ The leaf says why. A task that leaked is served to no run that is opened later; 
 it, and their results count. A broken task counts in no run, and only what execution shows to be broken is withdrawn as
 such (`rotation.runs.broken`): otherwise the tasks that somebody failed could be made to count for nothing.
 
+Where a set of its cohort named keys of second persons, one of them signs the leaf beside the log (`to_sign`).
+
 A withdrawn task is published with its cohort, a broken one with its evidence; one withdrawn from a reserve, with the
 next cohort that retires. A task that was never committed to is withdrawn without a leaf.
 """
@@ -34,6 +36,7 @@ from rotation.month.sets import Stratum
 from rotation.month.store import MonthStore
 from vault.canonical import canonical
 from vault.ledger.statements import leaf
+from vault.ledger.statements.log_state import withdrawal_text
 from vault.ledger.statements.statement import Statement
 from vault.store.public_log import PublicLog
 from vault.store.tasks import TaskRecord, Vault
@@ -67,6 +70,41 @@ class Withdrawn:
     cohort: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class UnsignedWithdrawal:
+    """A withdrawal that takes a second signature.
+
+    Attributes:
+        task: the task's id.
+        text: what a second person signs.
+        keys: verifier keys, of which one signs it.
+    """
+
+    task: str
+    text: bytes
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedWithdrawal:
+    """A withdrawal of a committed task, with what replaces it."""
+
+    record: TaskRecord
+    refill: TaskRecord | None
+    month: Month
+
+    def leaf(self, cause: Cause, reason: str, signature: Mapping[str, str] | None = None) -> bytes:
+        return leaf.withdraw(
+            self.record.id,
+            self.record.commitment,
+            month=str(self.month),
+            cause=cause,
+            reason=reason,
+            replacement=self.refill.id if self.refill else None,
+            signature=signature,
+        )
+
+
 class Withdrawals:
     """Service that withdraws tasks, and tells which tasks were withdrawn."""
 
@@ -81,6 +119,7 @@ class Withdrawals:
         cause: Cause,
         who: str,
         evidence: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+        signatures: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
         on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Withdraw tasks, or complete their withdrawal; idempotent for tasks that are withdrawn already.
@@ -91,6 +130,7 @@ class Withdrawals:
             cause: why they are withdrawn; it decides what counts.
             who: the person who withdraws them.
             evidence: by task, what shows that it is broken (`rotation.runs.broken.evidence_of`).
+            signatures: by task, the second signature (`{"key", "signature"}`) of those that take one (`to_sign`).
             on_step: is called with the name of each step that is done.
 
         Raises:
@@ -98,11 +138,12 @@ class Withdrawals:
             NotFound: there is no such task; nothing was done.
             NotAllowed: a turn is under way, a task is neither live nor reviewed, or nothing shows that it is broken;
                 nothing was done.
+            Refused: a second signature is missing, or over something else; nothing was done.
             Unavailable: the log cannot be written, or too few witnesses cosigned; call again.
         """
         require_reason(reason)
         with self._months.transaction() as session:  # 1
-            left = self._withdraw(session, tasks, reason, cause=cause, who=who)
+            left = self._withdraw(session, tasks, reason, cause=cause, who=who, signatures=signatures)
             for record in left if cause == "broken" else ():
                 self._seal(session, record.id, evidence)
         on_step("withdraw")
@@ -110,6 +151,21 @@ class Withdrawals:
         on_step("publish")
         self.settle()  # 3
         on_step("refill")
+
+    def to_sign(self, tasks: Sequence[str], reason: str, *, cause: Cause) -> list[UnsignedWithdrawal]:
+        """Give what a second person signs of each of these tasks that would now be withdrawn, where a set asks for it.
+
+        Raises:
+            NotFound: there is no such task.
+            NotAllowed: a turn is under way.
+        """
+        homes = self._homes()
+        unsigned = []
+        for planned in self._planned(self._left(tasks, homes), homes):
+            if keys := self._ledger.withdrawal_keys(planned.record.id):
+                text = withdrawal_text(self._ledger.origin, Statement.parse(planned.leaf(cause, reason)))
+                unsigned.append(UnsignedWithdrawal(planned.record.id, text, tuple(keys)))
+        return unsigned
 
     def settle(self) -> None:
         """Complete every withdrawal that was begun (steps 2 and 3).
@@ -129,7 +185,7 @@ class Withdrawals:
         """List the withdrawals in the order of the ledger, including those not yet published."""
         gone = self._vault.records(TaskState.WITHDRAWN)
         leaf_of = {record.id: self._ledger.find(leaf_key(record.id)) for record in gone}
-        homes = {task: cohort for task, cohort, _ in self._months.everybody()} if leaf_of else {}
+        homes = self._homes() if leaf_of else {}
         withdrawals = [self._withdrawn(index, homes) for index in leaf_of.values() if index is not None]
         return sorted(withdrawals, key=lambda withdrawal: withdrawal.leaf)
 
@@ -152,42 +208,58 @@ class Withdrawals:
         }
 
     def _withdraw(
-        self, session: Session, tasks: Sequence[str], reason: str, *, cause: Cause, who: str
+        self,
+        session: Session,
+        tasks: Sequence[str],
+        reason: str,
+        *,
+        cause: Cause,
+        who: str,
+        signatures: Mapping[str, Mapping[str, str]],
     ) -> list[TaskRecord]:
         """Record the withdrawal of those that are not withdrawn yet, and give them."""
-        month = self._month()
-        homes = {task: cohort for task, cohort, _ in self._months.everybody()}
-        records = [self._vault.record(task) for task in dict.fromkeys(tasks)]
-        left = sorted(
-            (candidate for candidate in records if candidate.state is not TaskState.WITHDRAWN),
-            key=lambda candidate: candidate.id in homes,
-        )
-        reserve = self._reserve(month, homes) if month else {}
+        homes = self._homes()
+        left = self._left(tasks, homes)
+        planned_withdrawals = self._planned(left, homes)
         for record in left:
             self._vault.advance(record.id, "withdraw", session=session)
-            if month is None or self._ledger.find(f"commit/{record.id}") is None:
-                continue
-            spares = reserve.get(str(Stratum.of(record)), [])
-            refill = None
-            if record.id in homes:
-                refill = spares.pop(0) if spares else None
-            elif record in spares:
-                spares.remove(record)
-            statement = leaf.withdraw(
-                record.id,
-                record.commitment,
-                month=str(month),
-                cause=cause,
-                reason=reason,
-                replacement=refill.id if refill else None,
-            )
+        for planned in planned_withdrawals:
+            record, refill = planned.record, planned.refill
+            statement = planned.leaf(cause, reason, signatures.get(record.id))
             index = self._ledger.record(leaf_key(record.id), statement, session=session)
             if record.id in homes:
                 self._months.replace(session, record.id, index, (refill.id, refill.skeleton_tag) if refill else None)
             else:
-                self._months.see(session, [record.skeleton_tag], "withdrawn", month)
+                self._months.see(session, [record.skeleton_tag], "withdrawn", planned.month)
             self._findings.confirm(session, record.id, who=who, note=f"withdrawn at leaf {index}")
         return left
+
+    def _homes(self) -> dict[str, str]:
+        """Map each task that ever belonged to a cohort to that cohort."""
+        return {task: cohort for task, cohort, _ in self._months.everybody()}
+
+    def _left(self, tasks: Sequence[str], homes: Mapping[str, str]) -> list[TaskRecord]:
+        """Give those that are not withdrawn yet, those in a reserve first."""
+        records = [self._vault.record(task) for task in dict.fromkeys(tasks)]
+        left = [record for record in records if record.state is not TaskState.WITHDRAWN]
+        return sorted(left, key=lambda record: record.id in homes)
+
+    def _planned(self, left: Sequence[TaskRecord], homes: Mapping[str, str]) -> list[_PlannedWithdrawal]:
+        """Give what the ledger will say of each of those that it has a commitment to."""
+        month = self._month()
+        if month is None:
+            return []
+        reserve = self._reserve(month, homes)
+        planned = []
+        for record in left:
+            if self._ledger.find(f"commit/{record.id}") is None:
+                continue
+            spares = reserve.get(str(Stratum.of(record)), [])
+            if record in spares:
+                spares.remove(record)
+            refill = spares.pop(0) if record.id in homes and spares else None
+            planned.append(_PlannedWithdrawal(record, refill, month))
+        return planned
 
     def _seal(self, session: Session, task: str, evidence: Mapping[str, Mapping[str, Any]]) -> None:
         if task not in evidence:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlmodel import Session
@@ -29,6 +29,7 @@ class Promises:
         ledger: the public log.
         months: the store of cohorts.
         server_digest: gives the SHA-256 (hex) of a server's definition by its name.
+        withdrawal_keys: verifier keys of second persons, of whom one must sign each withdrawal; none: nobody must.
         entropy: random bytes.
     """
 
@@ -38,10 +39,12 @@ class Promises:
         ledger: PublicLog,
         months: MonthStore,
         server_digest: Callable[[str], str],
+        *,
+        withdrawal_keys: Sequence[str] = (),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._vault, self._ledger, self._months = vault, ledger, months
-        self._server_digest, self._entropy = server_digest, entropy
+        self._server_digest, self._withdrawal_keys, self._entropy = server_digest, withdrawal_keys, entropy
 
     def promise(self, session: Session, plan: Plan) -> None:
         """Record the cohorts that enter, and the `commit` leaf of each of their tasks and of each spare."""
@@ -95,6 +98,7 @@ class Promises:
             month_key=month_key,
             access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),
             spot_check=spot_check.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
+            withdrawal_keys=self._withdrawal_keys,
         )
         index = self._ledger.record(f"set/{month}", statement, session=session)
         return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}

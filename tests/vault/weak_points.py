@@ -6,12 +6,13 @@ look for a message whose hash k is a multiple of 8; then [S]B = R + [k]A, becaus
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterator
 from itertools import count
 
 from vault.ledger.signatures.ed25519 import BASE, L, P, _encoded, _times
-from vault.ledger.signatures.note import write_vkey
+from vault.ledger.signatures.note import key_id
 
 SIGN = 1 << 255
 ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
@@ -21,6 +22,11 @@ AGAIN = [1 | SIGN, P - 1 | SIGN, P, P | SIGN, P + 1, P + 1 | SIGN]
 """Other encodings of five of them: x = 0 with a sign, or a y that is not below the prime."""
 SECOND = [y | sign for y in range(P, 2**255) for sign in (0, SIGN)]
 """All encodings whose y is not below the prime, of points or of none."""
+
+
+def write_vkey(name: str, kind: bytes, public: bytes) -> str:
+    """Write a verifier key of any bytes, good or not."""
+    return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
 
 
 def encoded(number: int) -> bytes:

@@ -37,17 +37,31 @@ class LogGuard:
             Refused: it is no statement, or breaks a rule with those before it.
         """
         with self._lock:
-            self._compare(size, rows)
-            for row in rows(self._state.size, size):
-                self._take(row, "is recorded already, and")
+            self._follow(size, rows)
             self._take(leaf, "cannot be recorded, because")
             self._unsettled.append(leaf)
+
+    def withdrawal_keys(self, task: str, size: int, rows: Rows) -> list[str]:
+        """Give the keys of which one must sign the withdrawal of a task after so many leaves, if there are any.
+
+        Raises:
+            Refused: a recorded leaf breaks a rule.
+        """
+        with self._lock:
+            self._follow(size, rows)
+            return self._state.withdrawal_keys(task)
 
     def settle(self, size: int, rows: Rows) -> None:
         """Note that so many leaves are signed, and stay; what was rolled back meanwhile is forgotten."""
         with self._lock:
             self._compare(size, rows)
             self._unsettled = []
+
+    def _follow(self, size: int, rows: Rows) -> None:
+        """Read the recorded leaves that the state has not."""
+        self._compare(size, rows)
+        for row in rows(self._state.size, size):
+            self._take(row, "is recorded already, and")
 
     def _compare(self, size: int, rows: Rows) -> None:
         """Begin anew if a leaf that was taken is not the one that is recorded."""

@@ -109,6 +109,14 @@ class PublicLog:
                 raise Refused(f"Leaf {known.number}, {key!r}, is recorded already with other content.")
             return known.number
 
+    def withdrawal_keys(self, task: str) -> list[str]:
+        """Give the verifier keys of which one must sign the withdrawal of a task now, if there are any."""
+        if self._guard is None:
+            return []
+        with Session(self._engine) as session:
+            size = _size(session)
+            return self._guard.withdrawal_keys(task, size, lambda start, end: list(_leaves(session, start, end)))
+
     def record_next(self, key: str, leaf_at: Callable[[int], bytes]) -> int:
         """Record a leaf that states its own index, and give that index; no other leaf is recorded in between.
 

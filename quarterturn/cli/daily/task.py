@@ -129,6 +129,13 @@ def task_withdraw(
     ],
     reason: Annotated[str, typer.Option(help="The reason. It is public in the log at once: do not quote a task.")],
     who: Who,
+    to_sign: Annotated[
+        Path | None,
+        typer.Option(help="A folder for the texts that a second person signs, with their signatures (.sig)."),
+    ] = None,
+    second_key: Annotated[
+        Path | None, typer.Option(help="The second person's OpenSSH key (Ed25519, without a passphrase).")
+    ] = None,
     box: Box = None,
     home: Home = HOME,
     as_json: Json = False,
@@ -136,9 +143,13 @@ def task_withdraw(
     """Withdraw leaked or broken tasks, in the public log; the next of the reserve takes each place."""
     from quarterturn.cli.daily.task_text import withdrawal_line, withdrawal_row
     from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.month.second_signature import SecondPerson
 
+    if to_sign and second_key:
+        raise Malformed("give --to-sign, or the --second-key that signs, and not both")
     with open_app(home) as app:
-        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, cause=cause, who=who, box=box)
+        second = SecondPerson(to_sign, second_key)
+        withdrawn = app.approved_withdrawals.withdraw(task_ids, reason, cause=cause, who=who, box=box, second=second)
     rows = [withdrawal_row(*entry) for entry in withdrawn.items()]
     Output(as_json=as_json).result(rows, *(withdrawal_line(*entry) for entry in withdrawn.items()))
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -32,6 +33,7 @@ from sandbox.results.outcome import TaskRun
 from sandbox.results.score import score
 from sandbox.runs.store import RunState
 from sandbox.runs.submission import Submission
+from sandbox.servers import definition
 from sandbox.servers.registry import SERVERS
 from sandbox.transcript import CallRecord, Transcript
 from vault.keys import signing
@@ -166,7 +168,8 @@ class Played:
         self.streamed.vault = Vault(self.house.engine, ring, clock, Stream("vault"))
         self.streamed.entropy = Stream("public")
         self.streamed.spec = SPEC
-        self.streamed.server_digest = _server_digest
+        with mock.patch.object(definition, "server_digest", _server_digest):
+            assert self.streamed.rotation, "made here, so that it has this one"
 
     def stock(self) -> None:
         """Add reviewed tasks of each stratum, each of a skeleton of its own."""

@@ -48,7 +48,7 @@ def test_interrupted_after_any_step_it_is_resumed_and_changes_once(live: Path, s
     with opened(live) as house:
         note = house.writer.note()
         assert note is not None
-        assert open_note(note, house.writer.verifiers).verified == (said.data["vkey"],)
+        assert tuple(open_note(note, house.writer.verifiers).verified) == (said.data["vkey"],)
         house.ledger.verify()
         (entry,) = house.vault.access_log()[-1:]
         why = "going on" if done else "a new one"

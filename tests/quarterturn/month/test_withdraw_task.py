@@ -33,6 +33,7 @@ from sandbox.runs import submission as submissions
 from sandbox.transcript import Transcript
 from vault.ledger.audit.verify import audit
 from vault.ledger.signatures import sshsig
+from vault.ledger.statements.log_state import WITHDRAWAL
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
 from verifiers.language.verdict import Evidence, Verdict
@@ -364,6 +365,44 @@ def test_where_the_rules_ask_for_two_one_maintainer_withdraws_nothing(reserved):
         gone(house, task, reason="another reason than they signed for")
     assert gone(house, task)[task].leaf == size
     assert gone(house, task, reason="whatever")[task].leaf == size, "what is done needs nobody's word again"
+    house.close()
+
+
+def test_a_second_person_whose_key_the_set_names_signs_on_a_machine_of_their_own(reserved, say, tmp_path):
+    for name in ("dan", "eve"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
+    file, keys = reserved / "quarterturn.toml", {"dan": (tmp_path / "dan.pub").read_text()}
+    rules = ApprovalSettings.model_validate({"withdrawal_keys": keys})
+    file.write_text(dump(load(file).model_copy(update={"approvals": rules})))
+    house = Application(reserved, None, lambda: NOW)
+    house.rotation.run(FIRST)
+    task, size = house.months.cohorts("live")[0].tasks[0], house.ledger.size
+    asked, text = tmp_path / "asked", tmp_path / "asked" / f"{task}.json"
+    words = ("task", "withdraw", task, "--cause", "leak", "--reason", "it leaked", "--as", "ada", "--home", reserved)
+
+    def refused(*more):
+        said = say(*words, *more)
+        assert (said.code, house.ledger.size, house.vault.record(task).state) == (4, size, TaskState.LIVE)
+        return said.sentence
+
+    assert "the signature of dan as well" in refused()
+    assert "ssh-keygen -Y sign -n quarterturn-withdrawal" in refused("--to-sign", asked)
+    document = json.loads(text.read_bytes())
+    assert (document["task"], document["reason"], document["cause"]) == (task, "it leaked", "leak")
+    assert "is not by dan" in refused("--second-key", tmp_path / "eve")
+    sign = ["ssh-keygen", "-q", "-Y", "sign", "-f", tmp_path / "dan", "-n"]
+    subprocess.run([*sign, NAMESPACE, text], check=True, capture_output=True)
+    assert "not for the namespace quarterturn-withdrawal" in refused("--to-sign", asked)
+    text.with_name(f"{text.name}.sig").unlink()
+    subprocess.run([*sign, WITHDRAWAL, text], check=True, capture_output=True)
+    assert say(*words, "--to-sign", asked).code == 0
+    assert say(*words).code == 0, "what is done needs nobody's signature again"
+    statement = json.loads(house.ledger.leaf(size))["predicate"]
+    assert statement["signature"]["key"].startswith("dan+")
+    stocked_up(house, 3, first=50)
+    house.rotation.run(FIRST.plus(1))
+    key = house.places.log_vkey.read_text().strip()
+    assert not audit(house.places.releases / FIRST.plus(1).release, [key]).failed
     house.close()
 
 

@@ -4,6 +4,7 @@
 everything else signed and sealed as an operator who holds the key would do it; that is what an auditor is for.
 """
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +18,12 @@ from vault.commitment import commitment
 from vault.ledger.release import contents
 from vault.ledger.release.bundle import BundleContent, ResultOpening, RunOpening, TaskOpening, write_bundle
 from vault.ledger.release.openings import result_lines
+from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.log_state import month_number, month_text
+from vault.ledger.statements.log_state import WITHDRAWAL, month_number, month_text, withdrawal_text
 from vault.ledger.statements.results import in_order, results_root, totals_of
 from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.tree.merkle import set_root
@@ -56,10 +58,19 @@ def task_document(name: str, place: int) -> dict:
 
 JUDGE = {name: dice("judge", name).hex() for name in ("anchors", "parameters", "rubric")}
 JUDGE_DIGEST = leaf.sha256_hex(canonical(JUDGE))
-SPOT_SEED = dice("spot", 9)  # chooses one of the eight results
+SPOT_SEED = dice("spot", 3)  # chooses one of the eight results
 
 
+SECOND, OTHER_SECOND = (Signer(name, Ed25519PrivateKey.from_private_bytes(dice(name))) for name in ("cyd", "dan"))
 WITNESS = Cosigner("witness.example/w", Ed25519PrivateKey.from_private_bytes(dice("witness")))
+
+
+def second_signature(signer: Signer, withdrawal: bytes, origin: str = ORIGIN) -> dict[str, str]:
+    """Sign a `withdraw` leaf as a second person."""
+    text = withdrawal_text(origin, leaf.Statement.parse(withdrawal))
+    armored = sshsig.sign(text, WITHDRAWAL, signer.key)
+    signature = sshsig.verify(text, WITHDRAWAL, armored, signer.verifier.public)
+    return {"key": signer.verifier.vkey, "signature": base64.b64encode(signature).decode()}
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,7 @@ class Month:
         self.runs: list[PlayedRun] = []
         self.named: set[int] = set()
         self.retirement: dict[str, object] = {}
+        self.second: Signer | None = None  # whose key the sets name, and who signs withdrawals
         self.clock: Iterator[int] | None = None  # seconds at which the witness cosigns each head, if it does
 
     @property
@@ -183,6 +195,7 @@ class Month:
             "public_grammar": True,
             "plan": self.plan,
             "servers": {server: dice("server", server).hex() for server, *_ in STRATA},
+            "withdrawal_keys": [self.second.verifier.vkey] if self.second else [],
         }
         self.last_set = self.log(f"set/{self.month}", leaf.set_of_tasks(**(facts | other)))
         self.drawn[self.last_set] = (self.month, [])
@@ -324,11 +337,11 @@ class Month:
         self.runs.append(PlayedRun(number, self.index[f"open/{number}"], closing, opening, salt, *rest))
 
     def withdraw(self, gone: str, refill: str | None, **other: object) -> None:
-        facts = {"month": self.month, "cause": "leak", "reason": "it leaked", "replacement": refill}
-        self.log(
-            f"withdraw/{gone}",
-            leaf.withdraw(gone, self.promised(gone), **(facts | other)),
-        )
+        facts = {"month": self.month, "cause": "leak", "reason": "it leaked", "replacement": refill} | other
+        if self.second and "signature" not in other:
+            unsigned = leaf.withdraw(gone, self.promised(gone), **facts)
+            facts["signature"] = second_signature(self.second, unsigned)
+        self.log(f"withdraw/{gone}", leaf.withdraw(gone, self.promised(gone), **facts))
         self.gone[gone] = next((name for name, tasks in self.cohorts.items() if gone in tasks), None)
         self.left.add(gone)
         for name, tasks in self.cohorts.items():
@@ -414,8 +427,9 @@ class Month:
     def play_turns(self) -> "Month":
         """Play three months with two live cohorts, honestly, up to the last turn: every kind of leaf, and every field.
 
-        A task of the last cohort is withdrawn as a leak and one as broken, two from reserves; the key is changed; the
-        months promise spot checks; and the seed that drew the last cohort is due at the end.
+        A task of the last cohort is withdrawn as a leak and one as broken, two from reserves, all with a second
+        signature; the key is changed; the months promise spot checks; and the seed that drew the last cohort is due at
+        the end.
         """
         self.plan = {"cohorts": 2, "lifetime": "P2M"}
         self.cohorts = {name: self.cohorts[name] for name in COHORTS[:2]}
@@ -434,6 +448,7 @@ class Month:
         self.abort(3)
         self.score(2)
         self.check_month()
+        self.second = SECOND
         self.turn(**self.promises(5))
 
         first, second = self.cohorts["cohort-2027-02"]

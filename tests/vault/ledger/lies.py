@@ -20,7 +20,20 @@ from vault.ledger.signatures.note import Signer
 from vault.ledger.statements import leaf
 from vault.ledger.statements.jcs import canonical
 
-from .conftest import JUDGE, JUDGE_DIGEST, ORIGIN, RETIRED, SPOT_SEED, STRATA, WITNESS, Month, dice
+from .conftest import (
+    JUDGE,
+    JUDGE_DIGEST,
+    ORIGIN,
+    OTHER_SECOND,
+    RETIRED,
+    SECOND,
+    SPOT_SEED,
+    STRATA,
+    WITNESS,
+    Month,
+    dice,
+    second_signature,
+)
 
 Play = Callable[[Month], Path]
 WITNESSED = f"witness W {WITNESS.witness.vkey}\nquorum W\n"
@@ -249,6 +262,36 @@ def _withdrawn_not_opened(operator: Month) -> Path:
     _play(_without_reserve(operator), 1)
     operator.withdraw(operator.cohorts[RETIRED][0], None)
     return operator.retire(lambda content: replace(content, withdrawn=[]))
+
+
+def _second(signer: Signer | None, *, named: Signer | None = SECOND, origin: str = ORIGIN, **signed: object) -> Play:
+    """Withdraw a task with the signature of `signer`, over these facts, where the set names the key of `named`."""
+
+    def play(operator: Month) -> Path:
+        operator.second = named
+        _play(_without_reserve(operator), 1)
+        gone = operator.cohorts[RETIRED][0]
+        facts = {"month": operator.month, "cause": "leak", "reason": "it leaked", "replacement": None} | signed
+        task = str(facts.pop("task", gone))
+        unsigned = leaf.withdraw(task, operator.promised(gone), **facts)
+        operator.withdraw(gone, None, signature=signer and second_signature(signer, unsigned, origin))
+        return operator.retire()
+
+    return play
+
+
+def _exchanged_keys(second: Signer | None) -> Play:
+    """Let the next set name other keys, or none, before a task of an older cohort is withdrawn."""
+
+    def play(operator: Month) -> Path:
+        operator.second = SECOND
+        _play(_without_reserve(operator), 1)
+        operator.second = second
+        operator.turn()
+        operator.withdraw(operator.cohorts["cohort-2027-01"][0], None)
+        return operator.retire()
+
+    return play
 
 
 # -- cohorts and reserves
@@ -745,6 +788,21 @@ LIES: dict[str, Lie] = {
     "a withdrawal in another month": Lie(
         _after(lambda o: o.withdraw(o.spares[0], None, month="2027-01")), "run.month", "2027-01"
     ),
+    "a withdrawal that the operator signs alone": Lie(_second(None), "withdraw.signature", "found nothing"),
+    "a withdrawal with a second key of nobody": Lie(_second(OTHER_SECOND), "withdraw.signature", "dan+"),
+    "a second signature over another reason": Lie(_second(SECOND, reason="it was read"), "withdraw.signature"),
+    "a second signature over another cause": Lie(_second(SECOND, cause="broken"), "withdraw.signature"),
+    "a second signature over another task": Lie(_second(SECOND, task="t-" + "a" * 16), "withdraw.signature"),
+    "a second signature over another month": Lie(_second(SECOND, month="2027-01"), "withdraw.signature"),
+    "a second signature for another log": Lie(_second(SECOND, origin="other.example/log"), "withdraw.signature"),
+    "a second signature that nobody asked for": Lie(
+        _second(SECOND, named=None), "withdraw.signature", "expected nothing"
+    ),
+    "second keys that are exchanged before a withdrawal": Lie(
+        _exchanged_keys(OTHER_SECOND), "withdraw.signature", 'expected ["cyd+'
+    ),
+    "second keys that are dropped before a withdrawal": Lie(_exchanged_keys(None), "withdraw.signature", "cyd+"),
+    "a second key that is named twice": Lie(_first_set(withdrawal_keys=[SECOND.verifier.vkey] * 2), "set.keys"),
     "a refill out of its order": Lie(_withdrawn(lambda o: o.spares[1]), "withdraw.refill"),
     "a refill from nowhere": Lie(_withdrawn(lambda o: o.cohorts["cohort-2027-02"][0]), "withdraw.refill"),
     "a refill from another stratum": Lie(_other_stratum, "task.refill"),

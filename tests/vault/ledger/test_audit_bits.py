@@ -13,6 +13,7 @@ from vault.ledger.release import contents
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
 from vault.ledger.signatures.note import take_apart
+from vault.ledger.signatures.policy import Policy
 from vault.ledger.statements.leaf import sha256_hex
 
 from ...sampling import sample
@@ -36,9 +37,9 @@ def folder(tmp_path):
 
 def case_before(folder, step):
     """Give an audit that has reached a step."""
-    case = AuditState(folder, [KEY], None)
+    case = AuditState(folder, [KEY], None, Policy())
     for name in ON_STEPS[: ON_STEPS.index(step)]:
-        STEPS[name][0](case)
+        STEPS[name](case)
     return case
 
 
@@ -47,7 +48,7 @@ def refusal(case, *steps):
     case = copy(case)
     try:
         for step in steps:
-            STEPS[step][0](case)
+            STEPS[step](case)
     except VaultError as error:
         return error
     return None
@@ -102,7 +103,7 @@ def test_lines_by_keys_that_nobody_named_are_the_exception_and_are_listed(folder
 @pytest.mark.parametrize("name", BAD)
 def test_each_structural_change_of_a_release_carries_evidence(name, tmp_path):
     folder, keys = bad_release(name, tmp_path / "bundle")
-    error = refusal(AuditState(folder, keys.read_text().split(), None), *ON_STEPS)
+    error = refusal(AuditState(folder, keys.read_text().split(), None, Policy()), *ON_STEPS)
     assert carries_evidence(error), (error, error.evidence)
 
 

@@ -58,7 +58,7 @@ def test_a_head_that_the_quorum_cosigned_is_proved_and_the_witnesses_are_named(b
         (
             "AB",
             f"log {ELSEWHERE.verifier.vkey}\n{TWO_OF_THREE}",
-            "is signed by no log of the policy",
+            "is signed by no given key of that name",
         ),
     ],
 )

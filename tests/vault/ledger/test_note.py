@@ -41,7 +41,7 @@ def checkpoint():
 
 def test_a_note_that_go_signed():
     note = open_note(GO_NOTE, [Verifier.parse(GO_KEY)])
-    assert note.verified == (GO_KEY,)
+    assert tuple(note.verified) == (GO_KEY,)
     assert note.text.endswith("problem is.\n")
     assert Verifier.parse(GO_KEY).vkey == GO_KEY
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from vault.errors import Broken, Disagreement
-from vault.ledger.statements.rules import RULES, agree, disagreement
+from vault.ledger.statements.rules import RULES, agree, disagreement, require
 
 LEDGER = Path(__file__).resolve().parents[3] / "vault" / "ledger"
-ASKING = {"agree", "disagreement", "doubt", "require_opens"}
+ASKING = {"agree", "disagreement", "doubt", "require", "require_opens"}
 
 
 def calls():
@@ -40,6 +40,13 @@ def test_values_that_agree_pass_and_others_are_shown():
         agree("set.root", "leaf 3", b"\1", b"\2")
     assert (caught.value.rule, str(caught.value)) == ("set.root", RULES["set.root"])
     assert caught.value.evidence == Disagreement("leaf 3", b"\1", b"\2")
+
+
+def test_what_holds_passes_and_what_does_not_is_shown():
+    require("set.plan", True, "leaf 3", 2, 3)
+    with pytest.raises(Broken) as caught:
+        require("set.plan", False, "leaf 3", 2, 3)
+    assert (caught.value.rule, caught.value.evidence) == ("set.plan", Disagreement("leaf 3", 2, 3))
 
 
 def test_another_message_keeps_the_rule():

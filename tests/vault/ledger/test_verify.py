@@ -14,6 +14,7 @@ from vault.ledger.signatures.note import Signer
 
 from ..builders import refused, signer, turned
 from .bad_releases import edited
+from .conftest import OTHER_SECOND, SECOND
 
 pytestmark = pytest.mark.slow
 
@@ -194,6 +195,21 @@ def test_tasks_that_left_the_reserve_are_opened_with_the_next_cohort_and_skipped
     report = audit(live.retire(), live.keys)
     assert not report.failed, report.failed
     assert "2 of them were withdrawn; 1 of cohort-2026-12 were" in report.steps[6].proved
+
+
+def test_a_second_person_signs_for_the_cohorts_whose_first_set_with_keys_named_them(month):
+    month.begin().turn()
+    month.second = SECOND  # from here on, also for cohorts that were live without
+    month.turn()
+    month.withdraw(month.cohorts["cohort-2027-03"][1], None)
+    month.second = OTHER_SECOND
+    month.turn()
+    month.withdraw(month.spares[0], None)
+    month.withdraw(month.cohorts["cohort-2027-06"][1], None)
+    month.second = SECOND
+    month.withdraw(month.cohorts["cohort-2027-04"][1], None)
+    report = audit(month.retire(), month.keys)
+    assert not report.failed, report.failed
 
 
 def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(live):

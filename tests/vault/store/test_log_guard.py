@@ -9,7 +9,7 @@ from vault.errors import Refused
 from vault.ledger.statements import leaf
 from vault.store.log_guard import LogGuard, Rows
 
-from ..ledger.conftest import COHORTS, ORIGIN, Month
+from ..ledger.conftest import COHORTS, ORIGIN, SECOND, Month, second_signature
 
 
 @pytest.fixture
@@ -59,6 +59,21 @@ def test_nothing_is_opened_or_withdrawn_between_a_retirement_and_the_next_set(mo
     for data in (late, leaf.withdraw(gone, month.promised(gone), **facts)):
         with pytest.raises(Refused, match="before its retirement"):
             LogGuard(ORIGIN).require(data, len(month.leaves), rows_of(month.leaves))
+
+
+def test_a_withdrawal_is_not_recorded_without_the_second_signature_that_its_set_asks_for(tmp_path):
+    operator = Month(tmp_path, "two persons")
+    operator.second = SECOND
+    gone = operator.begin().cohorts[COHORTS[1]][0]
+    facts = {"month": "2026-12", "cause": "leak", "reason": "it leaked", "replacement": None}
+    unsigned = leaf.withdraw(gone, operator.promised(gone), **facts)
+    guard, size, rows = taken(operator.leaves), len(operator.leaves), rows_of(operator.leaves)
+    assert guard.withdrawal_keys(gone, size, rows) == [SECOND.verifier.vkey]
+    with pytest.raises(Refused, match="a second key signs a withdrawal") as caught:
+        guard.require(unsigned, size, rows)
+    assert caught.value.rule == "withdraw.signature"
+    signature = second_signature(SECOND, unsigned)
+    guard.require(leaf.withdraw(gone, operator.promised(gone), **facts, signature=signature), size, rows)
 
 
 def test_a_recorded_leaf_that_breaks_a_rule_is_named_as_such(month):

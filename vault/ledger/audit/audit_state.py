@@ -45,7 +45,7 @@ class AuditState:
     folder: Path
     keys: list[str]
     previous: str | None
-    policy: Policy | None = None
+    policy: Policy  # with its logs: checkpoint
     doubts: list[Doubt] = field(default_factory=list)
     bundle: Bundle = field(init=False)  # files
     verifiers: list[Verifier] = field(init=False)  # checkpoint

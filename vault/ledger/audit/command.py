@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from vault.errors import Malformed, NotFound, VaultError
@@ -20,6 +21,19 @@ from vault.ledger.signatures.policy import Policy
 CODES = {"malformed": 2, "not-found": 3}
 
 
+@contextmanager
+def _using(path: Path, what: str = "cannot be used") -> Iterator[None]:
+    """Say of which file an error is."""
+    try:
+        yield
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}") from error
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{path} is not text") from error
+    except Malformed as error:
+        raise error.with_message(f"{path} {what}: {error}", str(path)) from None
+
+
 def read_text(path: Path) -> str:
     """Read a text file.
 
@@ -27,12 +41,8 @@ def read_text(path: Path) -> str:
         NotFound: there is no such file.
         Malformed: it is no text.
     """
-    try:
+    with _using(path):
         return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except UnicodeDecodeError as error:
-        raise Malformed(f"{path} is not text") from error
 
 
 def require_release(folder: Path) -> None:
@@ -43,9 +53,9 @@ def require_release(folder: Path) -> None:
     """
     if not folder.is_dir():
         raise NotFound(f"there is no release folder {folder}")
-    if not (folder / "manifest.json").exists() and not (folder / "log").exists():
-        what = "there is no manifest.json in it; name one Historical-YYYY-MM"
-        raise NotFound(f"{folder} is no release folder: {what}")
+    if not any((folder / name).exists() for name in ("manifest.json", "log")):
+        what = "is no release folder: there is no manifest.json in it; name one Historical-YYYY-MM"
+        raise NotFound(f"{folder} {what}")
 
 
 def read_keys(path: Path) -> list[str]:
@@ -55,10 +65,8 @@ def read_keys(path: Path) -> list[str]:
         NotFound: there is no such file.
         Malformed: it holds no such key.
     """
-    try:
+    with _using(path):
         return [Verifier.parse(line).vkey for line in read_text(path).strip().split("\n")]
-    except Malformed as error:
-        raise error.with_message(f"the key file {path} cannot be used: {error}", str(path)) from None
 
 
 def read_checkpoint(path: Path) -> str:
@@ -69,10 +77,8 @@ def read_checkpoint(path: Path) -> str:
         Malformed: it holds no checkpoint.
     """
     text = read_text(path)
-    try:
+    with _using(path, "holds no checkpoint"):
         Checkpoint.parse(take_apart(text)[0])
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no checkpoint: {error}", str(path)) from None
     return text
 
 
@@ -83,25 +89,21 @@ def read_policy(path: Path) -> Policy:
         NotFound: there is no such file.
         Malformed: it holds no policy.
     """
-    try:
+    with _using(path, "holds no policy"):
         return Policy.parse(path.read_bytes())
-    except (FileNotFoundError, IsADirectoryError) as error:
-        raise NotFound(f"there is no file {path}") from error
-    except Malformed as error:
-        raise error.with_message(f"{path} holds no policy: {error}", str(path)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the audit with command line arguments; gives the exit code."""
-    parser = argparse.ArgumentParser(prog="audit.py", description="Check a release without trusting anybody.")
-    parser.add_argument("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
-    parser.add_argument("--key", type=Path, action="append", required=True, help="a file with the log's verifier keys")
-    parser.add_argument(
-        "--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned the log's heads"
-    )
-    parser.add_argument("--previous", type=Path, help="a file with an older checkpoint that you kept")
-    parser.add_argument("--accept", type=int, action="append", default=[], help="the number of a doubt that you accept")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    about = "Check a release without trusting anybody."
+    parser = argparse.ArgumentParser(prog="audit.py", description=about)
+    add = parser.add_argument
+    add("bundle", type=Path, help="a release folder, Historical-YYYY-MM")
+    add("--key", type=Path, action="append", required=True, help="a file with the log's keys")
+    add("--policy", type=Path, help="a tlog-policy file: the witnesses that must have cosigned")
+    add("--previous", type=Path, help="a file with an older checkpoint that you kept")
+    add("--accept", type=int, action="append", default=[], help="the number of a doubt")
+    add("--json", action="store_true", help="print one JSON object")
     given = parser.parse_args(arguments)
     try:
         require_release(given.bundle)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import time
 from calendar import timegm
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
+from itertools import zip_longest
 
-from vault.errors import Broken, Malformed, VaultError
+from vault.errors import Broken, Malformed, VaultError, within
 from vault.ledger.audit.audit_state import AuditState, Outcome
 from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.release.contents import LOG, MANIFEST
 from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
-from vault.ledger.signatures.note import Note, Verifier, open_note, take_apart
-from vault.ledger.signatures.policy import Policy, PolicyMember
-from vault.ledger.statements.log_state import LogState, introduced, month_number
-from vault.ledger.statements.rules import agree, disagreement
-from vault.ledger.tree.merkle import leaf_hash
+from vault.ledger.signatures.note import Verifier, open_note, take_apart
+from vault.ledger.statements.log_state import LogState, month_number
+from vault.ledger.statements.rules import agree, disagreement, require
+from vault.ledger.statements.statement import LoggedStatement
+from vault.ledger.tree.merkle import HASH_BYTES, leaf_hash
 from vault.ledger.tree.tiles import (
     HEAD,
     KEPT,
@@ -51,15 +52,12 @@ def check_head(case: AuditState) -> Outcome:
         raise Malformed("no key was given; an audit trusts only the log keys that its caller names")
     case.verifiers = [Verifier.parse(key) for key in case.keys]
     note = case.bundle.log_file(HEAD)
-    try:
+    with within(f"{LOG}/{HEAD}"):
         case.head, case.signed = open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = f"; {found}" if (found := _introduced(case, note)) else ""
-        raise error.with_message(f"{error}{hint}", f"{LOG}/{HEAD}") from None
-    where = f"{MANIFEST}: $.origin"
-    agree("head.origin", where, case.head.origin, case.bundle.manifest["origin"])
-    case.times[case.head.size] = _cosigned(case, note, f"{LOG}/{HEAD}")
-    case.unchecked = open_note(note, [*case.verifiers, *_policy(case).verifiable().values()]).ignored
+        case.policy = case.policy.with_logs(case.verifiers)
+        case.times[case.head.size] = case.policy.open(note).witnesses
+    agree("head.origin", f"{MANIFEST}: $.origin", case.head.origin, case.bundle.manifest["origin"])
+    case.unchecked = open_note(note, [*case.verifiers, *case.policy.verifiable().values()]).ignored
     summary = f"{case.head.origin} signed a tree of {case.head.size} leaves"
     if times := case.times[case.head.size]:
         summary += f", cosigned by {_seen(times)}"
@@ -69,12 +67,11 @@ def check_head(case: AuditState) -> Outcome:
 
 
 def check_leaves(case: AuditState) -> Outcome:
-    """Check that the leaves give the tiles and the root that was signed; read them in the same pass."""
+    """Check that the leaves give the tiles and the signed root; read them in the same pass."""
     size, present = case.head.size, case.bundle.log_files
     agree("log.whole", f"{MANIFEST}: $.first", 0, case.bundle.manifest["first"])
-    if size > WIDTH * len(present):
-        found = f"{len(present)} files"
-        raise disagreement("log.tiles", f"{LOG}/", f"the tiles of {size} leaves", found)
+    expected, found = f"the tiles of {size} leaves", f"{len(present)} files"
+    require("log.tiles", size <= WIDTH * len(present), f"{LOG}/", expected, found)
     wanted = {HEAD, *(tile_path(*tile) for tile in tiles_of(size))}
     wanted |= {entries_path(*item) for item in bundles_of(size)}
     kept = {name for name in present if name.startswith(f"{KEPT}/")}
@@ -115,29 +112,28 @@ def check_statements(case: AuditState) -> Outcome:
 def check_checkpoints(case: AuditState) -> Outcome:
     """Check each checkpoint beside the head: signed, of this log, and cosigned in time."""
     runs = sorted(case.log.runs.values(), key=lambda run: case.cohort in run.served)
-    named = {run.open.says["checkpoint"]["size"]: run for run in runs}  # by a run of this cohort, if one does
-    prefix = f"{KEPT}/"
-    names = {name for name in case.bundle.log_files if name.startswith(prefix)}
+    # by a run of this cohort, if one names it
+    named = {run.open.says["checkpoint"]["size"]: run for run in runs}
+    names = {name for name in case.bundle.log_files if name.startswith(f"{KEPT}/")}
     for size in sorted(named):
-        if f"{prefix}{size}" not in names:
-            where = f"{LOG}/{prefix}{size}"
-            raise disagreement("checkpoint.named", where, f"checkpoint of {named[size].open.name}")
+        name, by = f"{KEPT}/{size}", named[size].open.name
+        require("checkpoint.named", name in names, f"{LOG}/{name}", f"checkpoint of {by}")
     for name in sorted(names, key=lambda name: (len(name), name)):
         where, note = f"{LOG}/{name}", case.bundle.log_file(name)
-        older, signed = _open_older(case, note, where)
+        older = _open_older(case, note, where)
         agree("head.origin", f"{where}: the origin", case.head.origin, older.origin)
-        agree("checkpoint.root", f"{where}: the size", name[len(prefix) :], str(older.size))
+        agree("checkpoint.root", f"{where}: the size", name, f"{KEPT}/{older.size}")
         _require_root(case, older, where)
-        case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
         is_own = older.size in named and case.cohort in named[older.size].served
-        with nullcontext() if is_own else suppress(VaultError):  # the witnesses may have changed since
-            case.times[older.size] = _cosigned(case, note, where)
+        # of others, the witnesses may have changed since
+        with within(where) if is_own else suppress(VaultError):
+            case.times[older.size] = case.policy.open(note).witnesses
     with suppress(VaultError):  # what is no checkpoint is refused where it is compared
-        kept = Checkpoint.parse(take_apart(case.previous or "")[0])
-        case.times.setdefault(kept.size, _policy(case).open(case.previous or "").witnesses)
+        kept = case.policy.open(case.previous or "")
+        case.times.setdefault(kept.checkpoint.size, kept.witnesses)
     for run in case.log.runs.values():
         says = run.open.says["checkpoint"]
-        where = f"leaf {run.open.index}: $.predicate.checkpoint.root"
+        where = run.open.at("checkpoint.root")
         agree("checkpoint.root", where, case.roots[says["size"]].hex(), says["root"])
     shown = [f"{size} ({_seen(times)})" for size, times in sorted(case.times.items()) if times]
     seen = f"; cosigned: {', '.join(shown)}" if shown else ""
@@ -147,16 +143,14 @@ def check_checkpoints(case: AuditState) -> Outcome:
 def check_retirement(case: AuditState) -> Outcome:
     """Check that the log retires this cohort, in this month, with this manifest."""
     wanted = [case.month, case.cohort, case.bundle.manifest_digest]
-    found = [[r.leaf.says["month"], r.leaf.says["cohort"], r.leaf.digest] for r in case.log.retirements]
-    if wanted not in found:
-        same = [row for row in found if case.month in row or case.cohort in row]
-        raise disagreement("retirement.one", f"{MANIFEST}: month, cohort and sha256", same, wanted)
+    leaves = [item.leaf for item in case.log.retirements]
+    found = [[leaf.says["month"], leaf.says["cohort"], leaf.digest] for leaf in leaves]
+    same = [row for row in found if case.month in row or case.cohort in row]
+    where = f"{MANIFEST}: month, cohort and sha256"
+    require("retirement.one", wanted in found, where, same, wanted)
     case.retired = case.log.retirements[found.index(wanted)]
     _doubt_times(case)
-    return (
-        "proved",
-        f"leaf {case.retired.leaf.index} retires {case.cohort} with exactly this manifest",
-    )
+    return "proved", f"{case.retired.leaf.where} retires {case.cohort} with exactly this manifest"
 
 
 def check_consistency(case: AuditState) -> Outcome:
@@ -164,19 +158,17 @@ def check_consistency(case: AuditState) -> Outcome:
     if case.previous is None:
         return "not asked", "no older checkpoint was given to compare with"
     where = "the older checkpoint"
-    older, signed = _open_older(case, case.previous, where)
+    older = _open_older(case, case.previous, where)
     agree("previous.origin", f"{where}: the origin", case.head.origin, older.origin)
-    if older.size > case.head.size:
-        sizes = f"0 to {case.head.size}"
-        raise disagreement("previous.size", f"{where}: the size", sizes, older.size)
-    case.log.require_key(older.size, signed.verified, f"{where}: the signatures")
+    size = case.head.size
+    require("previous.size", older.size <= size, f"{where}: the size", f"0 to {size}", older.size)
     if older.size:
         _require_root(case, older, where)
-    return "proved", f"the tree of {case.head.size} leaves extends the older one of {older.size}"
+    return "proved", f"the tree of {size} leaves extends the older one of {older.size}"
 
 
 def _take(case: AuditState, leaf: bytes) -> bool:
-    """Read a leaf; tell whether the root after it is needed. A contradiction is for the next step."""
+    """Read a leaf; tell whether the root after it is needed. The next step says what is wrong."""
     if case.contradiction is None:
         try:
             return case.log.take(leaf).statement.kind == "score"
@@ -186,54 +178,23 @@ def _take(case: AuditState, leaf: bytes) -> bool:
 
 
 def _require_tile(case: AuditState, level: int, index: int, hashes: Sequence[bytes]) -> None:
-    path = tile_path(level, index, len(hashes))
-    stated = case.bundle.log_file(path)
-    if stated != b"".join(hashes):
-        rows = [stated[at : at + 32] for at in range(0, len(stated), 32)]
-        place = next((n for n, (a, b) in enumerate(zip(hashes, rows, strict=False)) if a != b), len(rows))
-        where, found = f"{LOG}/{path}: hash {place}", rows[place] if place < len(rows) else None
-        raise disagreement("log.tiles", where, hashes[place] if place < len(hashes) else None, found)
+    name = f"{LOG}/{tile_path(level, index, len(hashes))}"
+    tile = case.bundle.log_file(name.removeprefix(f"{LOG}/"))
+    stated = [tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES)]
+    for place, (computed, found) in enumerate(zip_longest(hashes, stated)):
+        agree("log.tiles", f"{name}: hash {place}", computed, found)
 
 
-def _open_older(case: AuditState, note: str | bytes, what: str) -> tuple[Checkpoint, Note]:
-    """Open a checkpoint that is older than the head; name the key of its size if it was not given."""
-    try:
-        return open_checkpoint(note, case.verifiers)
-    except VaultError as error:
-        hint = ""
-        if isinstance(error, Broken):
-            wanted = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
-            if wanted not in case.keys:
-                hint = f"; at its size the log's key was {wanted}: give it too (--key)"
-        raise error.with_message(f"{error}{hint}", what) from None
-
-
-def _introduced(case: AuditState, note: bytes) -> str | None:
-    """Say which leaf hands the log over to an unknown key that signed the head, proven or not."""
-    try:
-        head = Checkpoint.parse(take_apart(note)[0])
-        paths = [(entries_path(*item), item[1]) for item in bundles_of(head.size)]
-        if len(paths) > len(case.bundle.log_files):
-            return None
-        leaves = (leaf for path, width in paths for leaf in unpack_entries(case.bundle.log_file(path), width))
-        return introduced(head.origin, leaves, [verifier.vkey for verifier in case.verifiers])
-    except VaultError:
-        return None
-
-
-def _policy(case: AuditState) -> Policy:
-    """Give the caller's policy; the caller's keys stand for the log if it names none."""
-    given = case.policy or Policy()
-    logs = given.logs or [PolicyMember(verifier) for verifier in case.verifiers]
-    return Policy(logs, given.witnesses, given.groups, given.quorum)
-
-
-def _cosigned(case: AuditState, note: bytes, what: str) -> Mapping[str, int]:
-    """Check the quorum under a checkpoint; give the time that each witness of the policy states."""
-    try:
-        return _policy(case).open(note).witnesses
-    except VaultError as error:
-        raise error.with_message(f"{what}: {error}", what) from None
+def _open_older(case: AuditState, note: str | bytes, what: str) -> Checkpoint:
+    """Open a checkpoint older than the head, signed by the log's key of that time alone."""
+    with within(what):
+        key = case.log.key_at(Checkpoint.parse(take_apart(note)[0]).size)
+        if key not in [verifier.vkey for verifier in case.verifiers]:
+            what = f"at its size the log's key was {key}: give it too (--key)"
+            raise Broken(what, where="the signatures", rule="head.key")
+        older, signed = open_checkpoint(note, case.verifiers)
+    case.log.require_key(older.size, signed.verified, f"{what}: the signatures")
+    return older
 
 
 def _require_root(case: AuditState, older: Checkpoint, where: str) -> None:
@@ -252,49 +213,51 @@ def _moment(seconds: int) -> str:
 
 
 def _doubt_times(case: AuditState) -> None:
-    """Compare the months that leaves state with the times at which witnesses saw them.
-
-    A cosigned checkpoint proves that each leaf before its size was there at its time. So a month that
-    was made up afterwards shows: its leaves were first seen too late. Times are compared within one
-    witness; between witnesses five minutes are tolerated.
-    """
-    seen = [(size, case.times[size]) for size in sorted(case.times) if case.times[size]]
-    if not _policy(case).witnesses:
+    """Compare the months that leaves state with the times at which witnesses saw them."""
+    if not case.policy.witnesses:
         return
-    newest: dict[str, int] = {}
-    for size, times in seen:
-        for name, seconds in times.items():
-            others = max((t for other, t in newest.items() if other != name), default=0)
-            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
-                where = f"the cosignature of {name} at size {size}"
-                case.doubt(
-                    "doubt.clock",
-                    where,
-                    f"{_moment(max(newest.values()))} or later",
-                    _moment(seconds),
-                )
-        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+    _doubt_clocks(case)
     runs = [run for run in case.log.runs.values() if case.cohort in run.served]
     leaves = [entry for run in runs for entry in (run.set, run.open, run.close)]
     leaves += [case.retired.leaf, *(item.leaf for item in case.retired.withdrawals)]
     for entry in {entry.index: entry for entry in leaves if entry}.values():
-        first = next((max(times.values()) for size, times in seen if size > entry.index), None)
-        month = month_number(entry.says["month"])
-        start, end = (_begin(month + more) for more in (0, 1))
-        # a turn may be late, and runs go on until it is made; a set promised early harms nobody
-        begin, late = (_DAY, 0) if entry.statement.kind == "set" else (start, _LATE_TURN * _DAY)
-        if first is None or not begin - _DAY <= first <= end + _DAY + late:
-            where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
-            between = f"{_moment(begin - _DAY)} to {_moment(end + _DAY + late)}"
-            case.doubt("doubt.time", where, between, _moment(first) if first is not None else None)
+        _doubt_month(case, entry)
+    sizes = [size for size in sorted(case.times) if case.times[size]]
     for run in runs:
-        if run.close and run.scored and not any(run.open.index < s <= run.close.index for s, _ in seen):
-            where = f"leaf {run.open.index}: {run.open.name}"
-            sizes = f"a cosigned checkpoint of {run.open.index + 1} to {run.close.index} leaves"
-            case.doubt("doubt.before", where, sizes, [size for size, _ in seen])
+        first, last = run.open.index + 1, run.close.index if run.close else 0
+        if run.scored and not any(first <= size <= last for size in sizes):
+            expected = f"a cosigned checkpoint of {first} to {last} leaves"
+            case.doubt("doubt.before", f"{run.open.where}: {run.open.name}", expected, sizes)
+
+
+def _doubt_clocks(case: AuditState) -> None:
+    newest: dict[str, int] = {}
+    for size, times in sorted(case.times.items()):
+        for name, seconds in times.items():
+            others = max((time for other, time in newest.items() if other != name), default=0)
+            if seconds < max(newest.get(name, 0), others - _BETWEEN_WITNESSES):
+                where, latest = f"the cosignature of {name} at size {size}", max(newest.values())
+                case.doubt("doubt.clock", where, f"{_moment(latest)} or later", _moment(seconds))
+        newest |= {name: max(seconds, newest.get(name, 0)) for name, seconds in times.items()}
+
+
+def _doubt_month(case: AuditState, entry: LoggedStatement) -> None:
+    """Doubt a leaf that came early or late, says the slowest witness of the first cosigned tree."""
+    later = [times for size, times in sorted(case.times.items()) if size > entry.index]
+    seen = [max(times.values()) for times in later if times]
+    month = month_number(entry.says["month"])
+    begin, end = _begin(month) - _DAY, _begin(month + 1) + _DAY
+    if entry.statement.kind == "set":
+        begin = 0  # a set promised early harms nobody
+    else:
+        end += _LATE_TURN * _DAY  # a turn may be late, and runs go on until it is made
+    if not seen or not begin <= seen[0] <= end:
+        where = f"{entry.where}: the first cosignature over {entry.statement.kind} {entry.name}"
+        found = _moment(seen[0]) if seen else None
+        case.doubt("doubt.time", where, f"{_moment(begin)} to {_moment(end)}", found)
 
 
 def _begin(number: int) -> int:
-    """Give the first second of a counted month, in UTC; where no clock has its year, of the nearest."""
+    """Give the first second of a counted month in UTC, in the nearest year that clocks have."""
     year, month = divmod(number, 12)
     return timegm((min(max(year, 1971), 9998), month + 1, 1, 0, 0, 0))

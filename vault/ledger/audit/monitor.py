@@ -85,7 +85,7 @@ def check_log(read: Read, verifiers: Sequence[Verifier], previous: MonitorState 
         alarm = f"{fork}\n--- kept\n{previous.head}--- shown now\n{note}"
         return MonitorReport(previous, head.size, [alarm], [], fork.evidence)
     log = _replayed(read, head)
-    log.keys = log.keys or [(0, signed.verified[0])]
+    log.keys = log.keys or [(0, next(iter(signed.verified)))]
     log.require_key(head.size, signed.verified, "the head")
     if before and signed_before:
         log.require_key(before.size, signed_before.verified, "the head that was kept")

@@ -18,7 +18,6 @@ _MEASURED = (
     "that several pseudonyms are several submitters",
     "that a run made outside the log never happened",
 )
-_KEPT = "compare them with a checkpoint that you or others kept (--previous)"
 
 
 def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) -> tuple[str, ...]:
@@ -29,19 +28,18 @@ def caveats(witnesses: Collection[str] = (), unchecked: Collection[str] = ()) ->
         unchecked: who else signed it, whom the caller did not name.
     """
     order = "order and time against the operator"
+    word = "so when they were made is the operator's word"
+    kept = "compare them with a checkpoint that you or others kept (--previous)"
     if witnesses:
         order += (
             f" and these witnesses together: {', '.join(witnesses)}. A witness says only that the "
             "log grew and when; an operator who takes a month to forge one is not found out by it"
         )
     elif unchecked:
-        order += (
-            ": who else signed these checkpoints was not checked, because no policy names them "
-            f"(--policy), so when they were made is the operator's word; {_KEPT}"
-        )
+        order += ": who else signed these checkpoints was not checked, because no policy names "
+        order += f"them (--policy), {word}; {kept}"
     else:
-        order += ": no witness cosigned these checkpoints, so when they were made is the "
-        order += f"operator's word; {_KEPT}"
+        order += f": no witness cosigned these checkpoints, {word}; {kept}"
     return (*_MEASURED, order)
 
 
@@ -75,9 +73,10 @@ class Step:
     def as_json(self) -> dict[str, Any]:
         """Give it as JSON values; a step that failed, and no other, has its evidence there."""
         names = ("number", "name", "ok", "state", "proved", "detail")
-        failure = {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
         data = {name: getattr(self, name) for name in names}
-        return data | (failure if self.state == "failed" else {})
+        if self.state == "failed":
+            data |= {"rule": self.rule, "evidence": self.evidence and self.evidence.as_json()}
+        return data
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from vault.commitment import commitment
@@ -23,9 +23,9 @@ from vault.ledger.release.contents import (
     attestation,
     readme,
 )
-from vault.ledger.statements.jcs import canonical
+from vault.ledger.statements.jcs import canonical, first_difference
 from vault.ledger.statements.results import figures, totals_of
-from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.statements.rules import agree, disagreement, require
 from vault.ledger.statements.spot_check import is_chosen
 from vault.ledger.tree.merkle import leaf_hash, verify_inclusion
 
@@ -63,8 +63,8 @@ def check_results(case: AuditState) -> Outcome:
         case.runs[place] = replace(opened, counted=totals)
         count += len(rows)
         _doubt_withdrawn(case, opened, totals)
-    if stranger := next(groups, None):
-        raise disagreement("result.lines", f"{RESULTS}: $.run", scored, stranger[0])
+    stranger, _ = next(groups, (None, ()))
+    require("result.lines", stranger is None, f"{RESULTS}: $.run", scored, stranger)
     return "proved", f"{count} results of {len(scored)} runs were bound in time, and are all there"
 
 
@@ -79,10 +79,8 @@ def check_figures(case: AuditState) -> Outcome:
     evidence = sum(1 for _ in documents)
     shown = f"; {evidence} lines of evidence are of their form (--evidence)" if evidence else ""
     without = f", without {len(case.broken)} broken tasks" if case.broken else ""
-    return (
-        "proved",
-        f"the figures of {len(rows)} runs on {case.cohort} follow from the results{without}{shown}",
-    )
+    figured = f"the figures of {len(rows)} runs on {case.cohort}"
+    return "proved", f"{figured} follow from the results{without}{shown}"
 
 
 def check_spot_check(case: AuditState) -> Outcome:
@@ -94,16 +92,13 @@ def check_spot_check(case: AuditState) -> Outcome:
     bound = [run for run in bound if run.close and run.close.index < at]
     last = max((run.close.index for run in bound if run.close), default=0)
     seed, log_root = bytes.fromhex(says["seed"]), case.roots.get(last + 1, b"")
-    marks = [
-        is_chosen(seed, log_root, run.open.says["run"], task)
-        for run in bound
-        for tasks in run.served.values()
-        for task in tasks
-    ]
-    agree("spot_check.chosen", f"leaf {at}: $.predicate.spot_check.chosen", sum(marks), says["chosen"])
-    chosen, judged, differed = says["chosen"], says["judged"], says["differed"]
+    served = {run.open.says["run"]: chain(*run.served.values()) for run in bound}
+    marks = [is_chosen(seed, log_root, run, task) for run, tasks in served.items() for task in tasks]
+    where, chosen = case.retired.leaf.at("spot_check"), says["chosen"]
+    agree("spot_check.chosen", f"{where}.chosen", sum(marks), chosen)
+    judged, differed = says["judged"], says["differed"]
     if differed:
-        case.doubt("doubt.differed", f"leaf {at}: $.predicate.spot_check.differed", 0, differed)
+        case.doubt("doubt.differed", f"{where}.differed", 0, differed)
     left = f" and {chosen - judged} could not be" if judged < chosen else ""
     return "proved", (
         f"the promised seed chooses {chosen} of the month's {len(marks)} results; the operator "
@@ -164,9 +159,8 @@ def _require_results(case: AuditState, opened: OpenedRun, rows: Sequence[Line]) 
     last = -1
     for where, data, line in rows:
         _require_result(case, where, line)
-        if line["position"] <= last:
-            raise disagreement("result.lines", f"{where}: $.position", f"above {last}", line["position"])
-        last = line["position"]
+        place, last = last, line["position"]
+        require("result.lines", last > place, f"{where}: $.position", f"above {place}", last)
         # the result's own bytes stand between two names of the line that are no part of it
         result = data[data.index(b'"result":') + 9 : data.rindex(b',"run":')]
         bound = leaf_hash(commitment("result", result, bytes.fromhex(line["salt"])))
@@ -190,23 +184,23 @@ def _require_result(case: AuditState, where: str, line: Mapping[str, Any]) -> No
         wanted = [task.category, task.max_steps]
         found = [result["category"], result["max_steps"]]
         agree("result.of", f"{where}: $.result.category and $.result.max_steps", wanted, found)
+    calls, unlisted = result["calls"], result["unlisted"]
     if result["passed"]:
         agree("result.passed", f"{where}: $.result.verdict", "true", result["verdict"])
-        if result["calls"] > result["max_steps"]:
-            most = f"0 to {result['max_steps']}"
-            raise disagreement("result.passed", f"{where}: $.result.calls", most, result["calls"])
-    if result["unlisted"] > result["calls"]:
-        most = f"0 to {result['calls']}"
-        raise disagreement("result.calls", f"{where}: $.result.unlisted", most, result["unlisted"])
+        most = result["max_steps"]
+        require("result.passed", calls <= most, f"{where}: $.result.calls", f"0 to {most}", calls)
+    where, most = f"{where}: $.result.unlisted", f"0 to {calls}"
+    require("result.calls", unlisted <= calls, where, most, unlisted)
 
 
 def _doubt_withdrawn(case: AuditState, opened: OpenedRun, counted: Mapping[str, Any]) -> None:
-    """Show the figures of a run with and without what was withdrawn as broken after it was opened."""
+    """Show a run's figures with and without what was withdrawn as broken after it was opened."""
     if case.broken.isdisjoint(opened.run.served[case.cohort]):
         return
     where = f"the figures of run {opened.line['run']}; the effect on ranks is pending until "
     where += max(opened.run.served).removeprefix("cohort-")
-    case.doubt("doubt.withdrawn", where, {"with": figures(opened.line["totals"])}, {"without": figures(counted)})
+    stated = {"with": figures(opened.line["totals"])}
+    case.doubt("doubt.withdrawn", where, stated, {"without": figures(counted)})
 
 
 def _require_same(case: AuditState, name: str, expected: bytes) -> None:
@@ -214,7 +208,6 @@ def _require_same(case: AuditState, name: str, expected: bytes) -> None:
     found = b"".join(case.bundle.pieces(name))
     if found == expected:
         return
-    pairs = zip(expected, found, strict=False)
-    at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(expected), len(found)))
+    at = first_difference(expected, found)
     texts = [piece[at:].decode(errors="replace") for piece in (expected, found)]
     raise disagreement("figures.files", f"{name}: from byte {at} on", *texts)

@@ -4,8 +4,9 @@
 
 The file has every definition that the audit's command reaches, and no other, from the steps down to the bytes. All
 names are used as they stand, so no two modules on the way may share one. Of docstrings only the first
-paragraph is kept. In place of the package `cryptography` stands the verifier of `ed25519.py`, which asks it
-for ML-DSA-44 alone.
+paragraph is kept, of types those of attributes: what a function takes and gives is checked in the modules.
+In place of `library.py`, which calls the package `cryptography`, stands `ed25519.py`, which asks it for
+ML-DSA-44 alone.
 """
 
 from __future__ import annotations
@@ -15,24 +16,36 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vault.ledger.audit.verify import STEPS
+from vault.ledger.audit.verify import LIES
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "vault.ledger.audit.command"
-PACKAGE, FALLBACK = "cryptography", "vault.ledger.signatures.ed25519"
+PACKAGE, LIBRARY, FALLBACK = "cryptography", "vault.ledger.signatures.library", "vault.ledger.signatures.ed25519"
 COLUMNS = 100
-READING = [f"vault.ledger.audit.{name}" for name in ("command", "verify", "log_steps", "task_steps", "result_steps")]
-"""The modules that come first, as an auditor reads them; the others follow, each before those that it needs."""
+READING = tuple(
+    f"vault.ledger.{name}"
+    for name in (
+        *("audit.command", "audit.verify", "audit.log_steps", "audit.task_steps", "audit.result_steps"),
+        *("audit.audit_state", "audit.report", "statements.rules", "statements.log_state", "statements.spot_check"),
+        *("statements.results", "release.contents", "release.bundle_reader", "statements.statement"),
+        *("statements.forms", "statements.jcs", "tree.merkle", "tree.tiles", "signatures.policy"),
+        *("signatures.checkpoint", "signatures.note", "signatures.cosignature", "signatures.strict_ed25519"),
+        "signatures.ed25519",
+    )
+)
+"""The modules as an auditor reads them: the steps, what they rest on, then formats and signatures."""
 UNFORMATTED, FORMATTED = "# fmt: off", "# fmt: on"  # around tables, for the formatter
 _SECTION = re.compile(r"\n\s*(?:Args|Attributes|Raises|Returns|Yields):\n")
-_CONSTANTS = re.compile(
-    r"^(_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = [^\n]*\n)\n(?=_?[A-Z][A-Z0-9_]*(?:: [^\n]+?)? = )", re.MULTILINE
-)
-"""A constant on one line, before another one."""
+_MARKER = re.compile(r"(?<=#) (?:noqa|type): [A-Z0-9a-z\[\], -]*? -(?= )|  # (?:noqa|type): [^\n]*$", re.MULTILINE)
+"""What a comment says to another program, without the reason beside it."""
+_QUIET = re.compile(r" = field\(repr=False\)|field\(default=(?=None, repr=False\))|(?<=None), repr=False\)")
+"""What keeps an attribute out of a text for people, which the audit never makes of an object."""
+_CLASS = re.compile(r'^(class [^\n]+:\n    """(?:[^"]|"(?!""))+"""\n)\n(?!    (?:def|@))', re.MULTILINE)
+"""The beginning of a class, up to the empty line after its docstring."""
 HEAD = '''#!/usr/bin/env python3
 """Audit a release of a Quarterturn benchmark: `python3 audit.py Historical-YYYY-MM --key log.vkey`.
 
@@ -47,8 +60,8 @@ the first failure ends the argument. A doubt does not: it is what an honest oper
 reason for, and you accept it by its number (--accept). docs/reference/ledger-formats.md describes
 the formats.
 
-Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`,
-from the steps down to the bytes.
+Made by vault/ledger/audit/single_file.py from the functions of the command `quarterturn audit`:
+first the steps, then what they rest on. The types of what functions take and give stand there.
 """
 
 from __future__ import annotations
@@ -68,6 +81,7 @@ class Definition:
         attributes: the names after a dot in it.
         first: the names that must be defined before it.
         methods: of a class, by name; their lines are in `lines` too.
+        is_constant: whether it is an assignment; no empty line sets it apart from the one before it.
     """
 
     lines: dict[int, str]
@@ -75,6 +89,7 @@ class Definition:
     attributes: frozenset[str]
     first: frozenset[str]
     methods: Mapping[str, Definition]
+    is_constant: bool = False
 
     def source(self, attributes: Collection[str]) -> str:
         """Give its text without the methods that nobody calls."""
@@ -105,7 +120,7 @@ def write() -> str:
             if defined in needed and home.setdefault(defined, name) != name:
                 raise ValueError(f"{name} and {home[defined]} both define {defined}")
     imports = _imports({line for module in modules.values() for name, line in module.foreign.items() if name in needed})
-    steps = "\n".join(f"{n:3}. {name:12} {lie}" for n, (name, (_, lie)) in enumerate(STEPS.items(), 1))
+    steps = "\n".join(f"{number:3}. {name:12} {lie}" for number, (name, lie) in enumerate(LIES.items(), 1))
     body = "".join(_emitted(modules, needed, attributes))
     return _formatted(HEAD.format(steps=steps, imports=imports) + body + FOOT)
 
@@ -123,12 +138,14 @@ def _imports(lines: set[str]) -> str:
 def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[str]) -> Iterator[str]:
     """Give each definition that is needed, and one that must wait for another right after that."""
     waiting: list[tuple[str, Definition]] = []
+    after_constant = False
     done = {name for module in modules.values() for name in module.foreign}
-    for module in map(modules.__getitem__, dict.fromkeys([*READING, *reversed(list(modules))])):
+    for module in (modules[name] for name in dict.fromkeys([*READING, *modules])):
         wanted = {name: item for name, item in module.definitions.items() if name in needed}
         if wanted:
-            about = "".join(f"# {line}\n" for line in textwrap.wrap(module.about, COLUMNS - 2))
-            yield f"\n\n# {'-' * (COLUMNS - 2)}\n{about}"
+            title = textwrap.wrap(module.about, COLUMNS, initial_indent="# == ", subsequent_indent="# ")
+            yield "\n\n" + "".join(f"{line}\n" for line in title)
+            after_constant = False
         for name, definition in wanted.items():
             waiting.append((name, definition))
             while ready := next((item for item in waiting if item[1].first & needed <= done | {item[0]}), None):
@@ -136,7 +153,8 @@ def _emitted(modules: Mapping[str, Module], needed: set[str], attributes: set[st
                 done.add(ready[0])
                 if ready[1].lines:
                     source = ready[1].source(attributes)
-                    yield f"\n{source}\n"
+                    yield f"{source}\n" if after_constant and ready[1].is_constant else f"\n{source}\n"
+                    after_constant = ready[1].is_constant
     if waiting:
         raise ValueError(f"{waiting[0][0]} needs what is defined nowhere")
 
@@ -163,12 +181,14 @@ def _in_order(name: str, seen: list[str]) -> Iterator[str]:
     seen.append(name)
     for node in _tree(name).body:
         if isinstance(node, ast.ImportFrom):
-            yield from _in_order(FALLBACK if _is_package(node) else str(node.module), seen) if _is_ours(node) else ()
+            module = FALLBACK if node.module == LIBRARY else str(node.module)
+            yield from _in_order(module, seen) if _is_ours(node) else ()
     yield name
 
 
 def _module(name: str) -> Module:
-    text, tree = _path(name).read_text(encoding="utf-8"), _tree(name)
+    text = _untyped(_path(name).read_text(encoding="utf-8"))
+    tree = ast.parse(text)
     definitions: dict[str, Definition] = {}
     foreign: dict[str, str] = {}
     for node in tree.body:
@@ -180,6 +200,35 @@ def _module(name: str) -> Module:
             for other in names[1:]:  # of one assignment
                 definitions[other] = Definition({}, frozenset(names[:1]), frozenset(), frozenset(names[:1]), {})
     return Module(_sentences(ast.get_docstring(tree) or ""), definitions, foreign)
+
+
+def _untyped(text: str) -> str:
+    """Leave out all types but those of a data class's attributes."""
+    tree, data = ast.parse(text), text.encode()
+    starts = [0, *(match.end() for match in re.finditer(rb"\n", data))]
+    spans: list[tuple[int, int]] = []
+    attributes = {id(item) for node in ast.walk(tree) if _is_data_class(node) for item in ast.iter_child_nodes(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.annotation:
+            spans.append((starts[node.lineno - 1] + node.col_offset + len(node.arg.encode()), _end(starts, node)))
+        elif isinstance(node, ast.FunctionDef) and node.returns:
+            arrow = data.rindex(b"->", 0, starts[node.returns.lineno - 1] + node.returns.col_offset)
+            spans.append((arrow, _end(starts, node.returns)))
+        elif isinstance(node, ast.AnnAssign) and not node.value and id(node) not in attributes:
+            spans.append((starts[node.lineno - 1], starts[node.end_lineno or 0]))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and id(node) not in attributes:
+            spans.append((_end(starts, node.target), _end(starts, node.annotation)))
+    for begin, end in sorted(spans, reverse=True):
+        data = data[:begin] + data[end:]
+    return _QUIET.sub("", _MARKER.sub("", data.decode()))
+
+
+def _is_data_class(node: ast.AST) -> bool:
+    return isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list)
+
+
+def _end(starts: Sequence[int], node: ast.expr | ast.arg) -> int:
+    return starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
 
 
 def _names(node: ast.stmt) -> list[str]:
@@ -211,7 +260,7 @@ def _definition(text: str, node: ast.stmt) -> Definition:
     methods = {item.name: _method(body, item) for item in members if isinstance(item, ast.FunctionDef)}
     own = [item for item in ast.iter_child_nodes(node) if not isinstance(item, ast.FunctionDef)] if methods else [node]
     uses, attributes = (frozenset().union(*(take(item) for item in own)) for take in (_used, _attributes))
-    return Definition(body, uses, attributes, _first(node), methods)
+    return Definition(body, uses, attributes, _first(node), methods, isinstance(node, ast.Assign))
 
 
 def _method(body: Mapping[int, str], node: ast.FunctionDef) -> Definition:
@@ -227,11 +276,8 @@ def _sentences(docstring: str) -> str:
 
 
 def _docstring(text: str, indent: str) -> str:
-    quoted = f'{indent}"""{text}"""'
-    if len(quoted) <= COLUMNS:
-        return quoted
-    lines = textwrap.wrap(f'"""{text}', COLUMNS - 3, initial_indent=indent, subsequent_indent=indent)
-    return "\n".join([*lines, f'{indent}"""'])
+    lines = textwrap.wrap(f'"""{text}"""', COLUMNS, initial_indent=indent, subsequent_indent=indent)
+    return "\n".join(lines)
 
 
 def _used(node: ast.AST) -> frozenset[str]:
@@ -264,7 +310,9 @@ def _first(node: ast.stmt) -> frozenset[str]:
 
 def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """Give the imports from the standard library: the name and the line."""
-    if isinstance(node, ast.ImportFrom) and (_is_ours(node) or node.module == "__future__"):
+    if isinstance(node, ast.ImportFrom) and (
+        _is_ours(node) or str(node.module).split(".")[0] in {"__future__", PACKAGE}
+    ):
         return
     for alias in node.names:
         inner = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], 0)
@@ -272,11 +320,7 @@ def _foreign(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 
 def _is_ours(node: ast.ImportFrom) -> bool:
-    return str(node.module).split(".")[0] == "vault" or _is_package(node)
-
-
-def _is_package(node: ast.ImportFrom) -> bool:
-    return str(node.module).split(".")[0] == PACKAGE
+    return str(node.module).split(".")[0] == "vault"
 
 
 def _tree(name: str) -> ast.Module:
@@ -292,7 +336,7 @@ def _formatted(text: str) -> str:
     command = (sys.executable, "-m", "ruff", "format", "--isolated", *options, "-")
     formatted = subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
     plain = formatted.replace(f"{UNFORMATTED}\n", "").replace(f"{FORMATTED}\n", "")
-    return _CONSTANTS.sub(r"\1", re.sub(r"\n{3,}", "\n\n", plain))
+    return _CLASS.sub(r"\1", re.sub(r"\n{3,}", "\n\n", plain))
 
 
 if __name__ == "__main__":

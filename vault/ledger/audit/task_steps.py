@@ -7,12 +7,12 @@ from hashlib import sha256
 from itertools import zip_longest
 from typing import Any
 
-from vault.commitment import commitment, opens
+from vault.commitment import commitment
 from vault.ledger.audit.audit_state import AuditedTask, AuditState, Outcome
 from vault.ledger.release.contents import BROKEN, OPENINGS, TASK, TASKS, WITHDRAWN
 from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.statements.rules import agree, disagreement, require
 
 _REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
@@ -33,7 +33,8 @@ def check_tasks(case: AuditState) -> Outcome:
             opening = next(openings, None)
             if says is None or line is None or opening is None:
                 found = {"line": line and line[0], "opening": opening and opening[0]}
-                raise disagreement("task.lines", f"{name} and {OPENINGS}", says and says["id"], found)
+                where, wanted_id = f"{name} and {OPENINGS}", says and says["id"]
+                raise disagreement("task.lines", where, wanted_id, found)
             opened[says["id"]] = _open(case, says, line, opening)
     if extra := next(openings, None):
         raise disagreement("task.lines", extra[0], None, extra[2]["id"])
@@ -82,17 +83,14 @@ def _open(
 
 def require_opens(rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str) -> None:
     """Check that a payload and its salt (hex) open a commitment (hex)."""
-    payload, salt = opening[0], bytes.fromhex(opening[1])
-    if not opens(label, payload, salt, bytes.fromhex(stated)):
-        computed = commitment(label, payload, salt)
-        raise disagreement(rule, f"{where}: the commitment", stated, computed)
+    computed = commitment(label, opening[0], bytes.fromhex(opening[1]))
+    agree(rule, f"{where}: the commitment", stated, computed.hex())
 
 
 def _require_file(case: AuditState, name: str, wanted: list[str]) -> None:
     """Check that a file is there if and only if it has something to open."""
-    found = name in case.bundle.manifest["files"]
-    if found != bool(wanted):
-        raise disagreement("task.lines", name, wanted, name if found else None)
+    found = name if name in case.bundle.manifest["files"] else None
+    require("task.lines", bool(found) == bool(wanted), name, wanted, found)
 
 
 def _require_reserves(case: AuditState) -> None:
@@ -104,21 +102,20 @@ def _require_reserves(case: AuditState) -> None:
     for entry in case.log.sets:
         live = {task for item in entry.says["cohorts"] for task in item["tasks"]}
         for server in sorted({strata[task].split("/")[0] for task in live & strata.keys()}):
-            if server not in entry.says["servers"]:
-                raise disagreement("set.servers", f"leaf {entry.index}: $.predicate.servers", server)
+            require("set.servers", server in entry.says["servers"], entry.at("servers"), server)
         for stratum, digests in entry.says["reserve"].items():
             for digest in digests:
                 found = strata.get(case.log.task_of[digest], stratum)
-                agree("task.reserve", f"leaf {entry.index}: $.predicate.reserve", stratum, found)
+                agree("task.reserve", entry.at("reserve"), stratum, found)
     for item in case.retired.withdrawals:
         refill = item.leaf.says["replacement"]
         found = case.log.commits[refill].digest if refill else None
         wanted = item.reserve.get(strata[item.leaf.name])
-        agree("task.refill", f"leaf {item.leaf.index}: $.predicate.replacement", wanted, found)
+        agree("task.refill", item.leaf.at("replacement"), wanted, found)
 
 
 def _require_broken(case: AuditState) -> None:
-    """Check that each task that was withdrawn as broken is shown to be, by a replayable end state."""
+    """Check that each task withdrawn as broken is shown to be, by an end state to replay."""
     wanted = [i.leaf.name for i in case.retired.withdrawals if i.leaf.says["cause"] == "broken"]
     _require_file(case, BROKEN, wanted)
     shown = []

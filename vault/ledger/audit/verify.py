@@ -32,25 +32,38 @@ from vault.ledger.audit.result_steps import (
 from vault.ledger.audit.task_steps import check_tasks
 from vault.ledger.signatures.policy import Policy
 
-STEPS: Mapping[str, tuple[Callable[[AuditState], Outcome], str]] = {
-    "files": (check_files, "a file was edited, added or left out"),
-    "checkpoint": (check_head, "a log of somebody else's, or one shown to you alone"),
-    "root": (check_leaves, "a leaf was changed, moved or left out"),
-    "statements": (
-        check_statements,
-        "promises were changed, runs dropped or counted as later ones",
-    ),
-    "checkpoints": (check_checkpoints, "a history made up afterwards"),
-    "retirement": (check_retirement, "another opening than the one that was logged"),
-    "tasks": (check_tasks, "a task was swapped or chosen after the scores"),
-    "runs": (check_runs, "bad runs were left out, or are somebody else's"),
-    "results": (check_results, "results were edited or left out"),
-    "figures": (check_figures, "figures that nobody measured"),
-    "spot check": (check_spot_check, "results picked for being right"),
-    "consistency": (check_consistency, "history was rewritten since you kept a checkpoint"),
-    "full score": (check_full_score, "a part of a score is taken for the whole"),
+STEPS: Mapping[str, Callable[[AuditState], Outcome]] = {
+    "files": check_files,
+    "checkpoint": check_head,
+    "root": check_leaves,
+    "statements": check_statements,
+    "checkpoints": check_checkpoints,
+    "retirement": check_retirement,
+    "tasks": check_tasks,
+    "runs": check_runs,
+    "results": check_results,
+    "figures": check_figures,
+    "spot check": check_spot_check,
+    "consistency": check_consistency,
+    "full score": check_full_score,
 }
-"""The steps in their order, each with the attack that it stops."""
+"""The steps in their order."""
+LIES: Mapping[str, str] = {
+    "files": "a file was edited, added or left out",
+    "checkpoint": "a log of somebody else's, or one shown to you alone",
+    "root": "a leaf was changed, moved or left out",
+    "statements": "promises were changed, runs dropped or counted as later ones",
+    "checkpoints": "a history made up afterwards",
+    "retirement": "another opening than the one that was logged",
+    "tasks": "a task was swapped or chosen after the scores",
+    "runs": "bad runs were left out, or are somebody else's",
+    "results": "results were edited or left out",
+    "figures": "figures that nobody measured",
+    "spot check": "results picked for being right",
+    "consistency": "history was rewritten since you kept a checkpoint",
+    "full score": "a part of a score is taken for the whole",
+}
+"""The attack that each step stops."""
 
 
 def audit(
@@ -69,8 +82,9 @@ def audit(
         policy: which witnesses must have cosigned the log's heads, from anywhere but the release.
         accepted: the numbers of the doubts that the caller accepts.
     """
-    case, steps = AuditState(folder, list(keys), previous, policy), list[Step]()
-    for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
+    case = AuditState(folder, list(keys), previous, policy or Policy())
+    steps: list[Step] = []
+    for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
             continue

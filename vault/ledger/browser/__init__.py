@@ -22,7 +22,7 @@ from pathlib import Path
 from vault.ledger.release import contents
 from vault.ledger.release.bundle_reader import CAPS
 from vault.ledger.statements.forms import BASIC, PATTERNS, TEXT_LIMIT
-from vault.ledger.statements.log_state import ALL_COHORTS, NEXT_COHORT, SPECS
+from vault.ledger.statements.log_state import ALL_COHORTS, NEXT_COHORT, SPECS, WITHDRAWAL
 from vault.ledger.statements.rules import RULES
 from vault.ledger.statements.statement import STATEMENTS, TYPE, URN
 
@@ -83,6 +83,7 @@ def tables() -> str:
         "specs": SPECS,
         "allCohorts": ALL_COHORTS,
         "nextCohort": NEXT_COHORT,
+        "withdrawal": WITHDRAWAL,
         "readme": {
             "text": contents.README_TEXT,
             "rows": contents.README_ROWS,

@@ -30,6 +30,7 @@ class LogState {
     this._past = new Set(); // cohorts that retired
     this._gaps = new Map(); // empty places of a cohort
     this._seeds = new Set(); // commitments to seeds
+    this._second = new Map(); // the keys that sign withdrawals of each live cohort
     this._drawn = new Map(); // by set: private tasks of a draw seed not opened yet
     this._opened = 0; // withdrawals that a retirement had the chance to open
   }
@@ -96,7 +97,11 @@ class LogState {
     }
     const [before, entries] = [last?.says, says].map((facts) => facts?.access_log?.entries ?? 0);
     if (entries < before) throw disagreement("set.access_log", entry.at("access_log"), `${before} or more`, entries);
+    const keys = await Promise.all(says.withdrawal_keys.map(parseKey));
+    agree("set.keys", entry.at("withdrawal_keys"), [...new Set(keys.map((key) => key.vkey))], says.withdrawal_keys);
     this.sets.push(entry);
+    const own = (id) => (this._second.get(id)?.length ? this._second.get(id) : says.withdrawal_keys);
+    this._second = new Map(says.cohorts.map(({ id }) => [id, own(id)])); // those of the first set that named any
     this.live = new Map(says.cohorts.map((item) => [item.id, [...item.tasks]]));
     tasks.forEach((task) => this._served.add(task));
     this._drawn.set(entry.index, new Set());
@@ -158,7 +163,7 @@ class LogState {
       throw disagreement("run.month", entry.at("month"), `a leaf before ${retirement.leaf.where}`, entry.where);
   }
 
-  _withdraw(entry, says, last) {
+  async _withdraw(entry, says, last) {
     const [task, refill] = [entry.name, says.replacement];
     const commit = this.commits.get(task);
     if (!commit || this._left.has(task)) {
@@ -168,6 +173,7 @@ class LogState {
     agree("withdraw.task", `${entry.where}: the digest`, commit.digest, entry.digest);
     this._requireMonth(entry, last);
     const cohort = [...this.live.keys()].find((name) => this.live.get(name).includes(task)) ?? null;
+    await this._requireSecond(entry, says, cohort ? this._second.get(cohort) : last.says.withdrawal_keys);
     this._left.add(task);
     const reserve = cohort ? this._nextInReserve() : new Map();
     const digests = [...reserve.values()].sort();
@@ -213,7 +219,20 @@ class LogState {
     this.keys.push([entry.index, next]);
   }
 
-  // -- parts of a set and of a retirement
+  // -- parts of a set, of a withdrawal and of a retirement
+
+  /** Check the second signature of a withdrawal, which takes one by one of these keys, or by none. */
+  async _requireSecond({ at, name, digest }, { signature: second, ...facts }, keys) {
+    const where = at("signature");
+    if (!keys.includes(second?.key)) {
+      agree("withdraw.signature", where, keys.length ? keys : null, second);
+      return;
+    }
+    const text = canonical({ log: this.origin, task: name, commitment: digest, ...facts });
+    const signature = fromBase64(second.signature, where);
+    if (!(await accepts(await parseKey(second.key), await sshSigned(utf8(text), TABLES.withdrawal), signature)))
+      throw disagreement("withdraw.signature", where, { key: second.key, text }, signature);
+  }
 
   /** Check the tasks of each cohort; give all of them. */
   _requireTasks(entry, says) {

@@ -143,6 +143,19 @@ async function accepts(verifier, text, signature) {
   }
 }
 
+/**
+ * Give the bytes that OpenSSH signs for a file in a namespace (PROTOCOL.sshsig, with SHA-512).
+ * @param {Uint8Array} message
+ * @param {string} namespace
+ * @returns {Promise<Uint8Array>}
+ */
+async function sshSigned(message, namespace) {
+  const string = (data) => joined(new Uint8Array([0, 0, 0, data.length]), data); // all are shorter than 256 bytes
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-512", message));
+  const parts = [utf8(namespace), new Uint8Array(), utf8("sha512"), digest];
+  return joined(utf8("SSHSIG"), ...parts.map(string));
+}
+
 const NO_ED25519 =
   "This browser has no Ed25519 in its WebCrypto, so it cannot check who signed the log, and without that nothing is " +
   "proven: use a newer browser, or `quarterturn audit` on a release.";

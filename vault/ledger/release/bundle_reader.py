@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -82,15 +83,12 @@ class Bundle:
         return _read(self.folder / LOG / path, f"{LOG}/{path}")
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Read a content file, a mebibyte at a time; one that grew meanwhile not much beyond its size."""
+        """Read a content file by mebibytes; one that grew meanwhile not much beyond its size."""
         left = self.manifest["files"][name]["bytes"]
-        try:
-            with (self.folder / name).open("rb") as file:
-                while left >= 0 and (piece := file.read(MAX_LINE)):
-                    left -= len(piece)
-                    yield piece
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+        with _reading(name), (self.folder / name).open("rb") as file:
+            while left >= 0 and (piece := file.read(MAX_LINE)):
+                left -= len(piece)
+                yield piece
 
     def lines(self, name: str) -> Iterator[tuple[str, bytes, Any]]:
         """Read the lines of a content file: where each stands, its bytes, and its value.
@@ -98,39 +96,39 @@ class Bundle:
         Raises:
             Malformed: a line is longer than 1 MiB, has no end, or is not canonical JSON of its form.
         """
-        try:
-            with (self.folder / name).open("rb") as file:
-                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
-                    where = f"line {number} of {name}"
-                    if not line.endswith(b"\n"):
-                        what = f"{where} is cut short or longer than {MAX_LINE} bytes"
-                        raise Malformed(what, where=where)
-                    value = parse_canonical(line[:-1], where)
-                    require_form(FORMS[name], value, where)
-                    yield where, line[:-1], value
-        except OSError as error:
-            raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error
+        with _reading(name), (self.folder / name).open("rb") as file:
+            for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+                where = f"line {number} of {name}"
+                if not line.endswith(b"\n"):
+                    what = f"{where} is cut short or longer than {MAX_LINE} bytes"
+                    raise Malformed(what, where=where)
+                value = parse_canonical(line[:-1], where)
+                require_form(FORMS[name], value, where)
+                yield where, line[:-1], value
 
 
 def _walk(folder: Path, prefix: str) -> Iterator[tuple[str, int]]:
     """List the files with their sizes in bytes."""
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
-                name = f"{prefix}{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _walk(folder / entry.name, f"{name}/")
-                elif entry.is_file(follow_symlinks=False):
-                    yield name, entry.stat(follow_symlinks=False).st_size
-                else:
-                    raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
-    except OSError as error:
-        what = f"the release {prefix or folder} cannot be read: {error.strerror}"
-        raise Malformed(what, where=prefix or str(folder)) from error
+    with _reading(prefix or str(folder)), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda item: item.name):
+            name = f"{prefix}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(folder / entry.name, f"{name}/")
+            elif entry.is_file(follow_symlinks=False):
+                yield name, entry.stat(follow_symlinks=False).st_size
+            else:
+                raise Malformed(f"{name!r} is neither a file nor a folder", where=name)
 
 
 def _read(path: Path, name: str) -> bytes:
-    try:
+    with _reading(name):
         return path.read_bytes()
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Refuse a release of which something cannot be read."""
+    try:
+        yield
     except OSError as error:
         raise Broken(f"{name} cannot be read: {error.strerror}", where=name) from error

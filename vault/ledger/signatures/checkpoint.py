@@ -46,19 +46,20 @@ class Checkpoint:
         if len(lines) <= _LINES or lines.pop() or not all(lines):
             what = "a checkpoint has at least three lines, ends in a newline, and has no empty line"
             raise Malformed(what, where="the lines of the checkpoint")
-        if not _DECIMAL.fullmatch(lines[1]) or int(lines[1]) > _MAX_SIZE:
+        origin, size, encoded, *extensions = lines
+        if not _DECIMAL.fullmatch(size) or int(size) > _MAX_SIZE:
             what = "line 2 of a checkpoint is its size in decimal, without leading zeros"
             raise Malformed(what, where="line 2 of the checkpoint")
-        root, where = decode_base64(lines[2], "line 3 of the checkpoint"), "line 3 of the checkpoint"
-        if len(root) != HASH_BYTES or (lines[1] == "0" and root != EMPTY_ROOT):
+        root = decode_base64(encoded, where := "line 3 of the checkpoint")
+        if len(root) != HASH_BYTES or (size == "0" and root != EMPTY_ROOT):
             what = f"line 3 of a checkpoint is a root of {HASH_BYTES} bytes; the empty one of none"
             raise Malformed(what, where=where, found=root)
-        return cls(lines[0], int(lines[1]), root, tuple(lines[3:]))
+        return cls(origin, int(size), root, tuple(extensions))
 
     def format(self) -> str:
         """Write the note's text."""
-        lines = [self.origin, str(self.size), base64.b64encode(self.root).decode(), *self.extensions]
-        return "\n".join(lines) + "\n"
+        root = base64.b64encode(self.root).decode()
+        return "".join(f"{line}\n" for line in (self.origin, self.size, root, *self.extensions))
 
     def sign(self, signer: Signer) -> str:
         """Sign it; the signer's name must be the origin."""
@@ -67,16 +68,23 @@ class Checkpoint:
         return signer.sign(self.format())
 
 
-def open_checkpoint(note: str | bytes, verifiers: Sequence[Verifier]) -> tuple[Checkpoint, Note]:
+def open_checkpoint(
+    note: str | bytes, verifiers: Sequence[Verifier], witnesses: Sequence[Verifier] = ()
+) -> tuple[Checkpoint, Note]:
     """Verify a signed checkpoint: at least one given key that bears the origin's name signed it.
+
+    Args:
+        note: the checkpoint with its signatures.
+        verifiers: the keys of logs.
+        witnesses: other keys of which each signature must verify.
 
     Raises:
         Malformed: it is no signed checkpoint.
         Broken: no such signature, or one that does not verify.
     """
-    opened = open_note(note, verifiers)
+    opened = open_note(note, [*verifiers, *witnesses])
     checkpoint = Checkpoint.parse(opened.text)
-    names = [vkey.partition("+")[0] for vkey in opened.verified]
+    names = [key.name for key in verifiers if key.vkey in opened.verified]
     if checkpoint.origin not in names:
         what = f"the checkpoint of {checkpoint.origin} is signed by no given key of that name"
         where = "line 1 of the checkpoint"

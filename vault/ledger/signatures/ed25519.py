@@ -8,7 +8,7 @@ ML-DSA-44 has no verifier here: where the package `cryptography` is installed, i
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import sha512
 
 try:
     from cryptography.exceptions import InvalidSignature
@@ -16,49 +16,33 @@ try:
 except ImportError:
     MLDSA44PublicKey = None  # type: ignore[assignment,misc]
 
-    class InvalidSignature(Exception):  # type: ignore[no-redef]
-        """The signature is not this key's over this message."""
-
-
+HAS_MLDSA44 = MLDSA44PublicKey is not None
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 D = -121665 * pow(121666, -1, P) % P
 _ROOT = pow(2, (P - 1) // 4, P)  # a square root of -1
-_BITS, _SIZE, _SIGNATURE = 255, 32, 64
 
 Point = tuple[int, int, int, int]  # extended coordinates X, Y, Z, T: x = X/Z, y = Y/Z, xy = T/Z
 
 
-class Ed25519PublicKey:
-    """A public key, with the two methods of `cryptography`'s that verifying needs."""
+def ed25519_holds(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
+    point, scalar = _decoded(public), int.from_bytes(signature[32:], "little")
+    if point is None or len(signature) != 64 or scalar >= L:  # noqa: PLR2004 - bytes, as RFC 8032 counts them
+        return False
+    hashed = int.from_bytes(sha512(signature[:32] + public + message).digest(), "little")
+    x, y, z, t = point
+    negative = (-x % P, y, z, -t % P)
+    return _encoded(_sum(_times(scalar, BASE), _times(hashed % L, negative))) == signature[:32]
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self._point = data, _decoded(data)
 
-    @classmethod
-    def from_public_bytes(cls, data: bytes) -> Ed25519PublicKey:
-        """Read 32 bytes.
-
-        Raises:
-            ValueError: they are no public key.
-        """
-        return cls(data)
-
-    def verify(self, signature: bytes, message: bytes) -> None:
-        """Verify a signature.
-
-        Raises:
-            InvalidSignature: it does not hold.
-        """
-        scalar = int.from_bytes(signature[_SIZE:], "little")
-        if len(signature) != _SIGNATURE or scalar >= L:
-            raise InvalidSignature
-        hashed = hashlib.sha512(signature[:_SIZE] + self._data + message).digest()
-        x, y, z, t = self._point
-        negative = (-x % P, y, z, -t % P)
-        point = _sum(_times(scalar, BASE), _times(int.from_bytes(hashed, "little") % L, negative))
-        if _encoded(point) != signature[:_SIZE]:
-            raise InvalidSignature
+def mldsa44_holds(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Tell whether an ML-DSA-44 signature (FIPS 204) is a public key's over a message."""
+    try:
+        MLDSA44PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
 
 
 def _sum(a: Point, b: Point) -> Point:
@@ -81,23 +65,22 @@ def _times(scalar: int, point: Point) -> Point:
 def _encoded(point: Point) -> bytes:
     inverse = pow(point[2], -1, P)
     x, y = point[0] * inverse % P, point[1] * inverse % P
-    return (y | (x & 1) << _BITS).to_bytes(_SIZE, "little")
+    return (y | (x & 1) << 255).to_bytes(32, "little")
 
 
-def _decoded(data: bytes) -> Point:
-    """Decode a point (RFC 8032, section 5.1.3)."""
-    number = int.from_bytes(data, "little")
-    y, odd = number & ((1 << _BITS) - 1), number >> _BITS
-    if len(data) != _SIZE or y >= P:
-        raise ValueError("an Ed25519 public key is 32 bytes of a point")
+def _decoded(data: bytes) -> Point | None:
+    """Decode a point (RFC 8032, section 5.1.3); None if these bytes are none."""
+    odd, y = divmod(int.from_bytes(data, "little"), 1 << 255)
+    if len(data) != 32 or y >= P:  # noqa: PLR2004
+        return None
     square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
     x = pow(square, (P + 3) // 8, P)
     if (x * x - square) % P:
         x = x * _ROOT % P
     if (x * x - square) % P or (x == 0 and odd):
-        raise ValueError("these 32 bytes are no point of the curve")
+        return None
     x = P - x if x & 1 != odd else x
     return x, y, 1, x * y % P
 
 
-BASE = _decoded((4 * pow(5, -1, P) % P).to_bytes(_SIZE, "little"))
+BASE: Point = (_decoded((4 * pow(5, -1, P) % P).to_bytes(32, "little"))) or (0, 1, 1, 0)

@@ -11,40 +11,21 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from vault.errors import Broken, Malformed
-from vault.ledger.signatures.strict_ed25519 import key_fault, verifies
+from vault.ledger.signatures.strict_ed25519 import ED25519_BYTES, key_fault, verifies
 
 LOG_ED25519 = b"\x01"
 ID_BYTES = 4
 MAX_NOTE = 1 << 20
 MAX_SIGNATURES = 100
 _DASH = "\u2014 "
-_FIRST_PRINTABLE = 0x20
-
-
-class Key(Protocol):
-    """Protocol of a public key of any type, as far as notes need it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the key."""
-
-    @property
-    def key_id(self) -> bytes:
-        """The four bytes that stand before its signatures."""
-
-    @property
-    def vkey(self) -> str:
-        """The key as text."""
-
-    def accepts(self, text: bytes, signature: bytes) -> bool:
-        """Tell whether `signature` is this key's over `text`; a witness's raises Broken where its time is 0."""
+_FIRST_PRINTABLE = " "
 
 
 @dataclass(frozen=True)
@@ -53,38 +34,47 @@ class Verifier:
 
     Attributes:
         name: the key's name; a log's is its origin.
-        public: the 32 bytes of the Ed25519 public key.
+        public: its bytes.
+        kind: its type, one byte.
     """
+
+    KEY_BYTES: ClassVar[Mapping[bytes, int]] = {LOG_ED25519: 32}
+    KINDS: ClassVar[str] = "Ed25519 (0x01)"
 
     name: str
     public: bytes
+    kind: bytes = LOG_ED25519
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        if why := key_fault(self.public):
-            raise Malformed(f"the public key of {self.name} {why}", where=f"the public key of {self.name}")
+        where, size = f"the public key of {self.name}", len(self.public)
+        if self.kind not in self.KEY_BYTES:
+            raise Malformed(f"the verifier key of {self.name} is not of type {self.KINDS}")
+        if size != (right := self.KEY_BYTES[self.kind]):
+            raise Malformed(f"{where} has {size} bytes; one of its type has {right}", where=where)
+        if size == ED25519_BYTES and (why := key_fault(self.public)):
+            raise Malformed(f"{where} {why}", where=where)
 
     @classmethod
-    def parse(cls, vkey: str) -> Verifier:
-        """Read a verifier key `<name>+<key id in hex>+<base64(0x01 || public key)>`.
+    def parse(cls, vkey: str) -> Self:
+        """Read a verifier key `<name>+<key id in hex>+<base64(type || public key)>`.
 
         Raises:
-            Malformed: it is no such text, names another algorithm, or its key id is not that of its key.
+            Malformed: it is no such text, is of another type, or its key id is not that of its key.
         """
         name, kind, public = read_vkey(vkey)
-        if kind != LOG_ED25519:
-            raise Malformed(f"the verifier key of {name} is not of type Ed25519 (0x01)")
-        return cls(name, public)
+        return cls(name, public, kind)
 
     @property
     def key_id(self) -> bytes:
         """The four bytes that stand before its signatures."""
-        return key_id(self.name, LOG_ED25519, self.public)
+        return key_id(self.name, self.kind, self.public)
 
     @property
     def vkey(self) -> str:
         """The key as text, to be handed to others."""
-        return write_vkey(self.name, LOG_ED25519, self.public)
+        encoded = base64.b64encode(self.kind + self.public).decode()
+        return f"{self.name}+{self.key_id.hex()}+{encoded}"
 
     def accepts(self, text: bytes, signature: bytes) -> bool:
         """Tell whether `signature` is this key's over `text`."""
@@ -115,16 +105,16 @@ class Note:
 
     Attributes:
         text: what was signed, with its final newline.
-        verified: verifier keys (as text) whose signatures verified.
+        verified: the signatures that verified, by the verifier key as text.
         ignored: names of keys that signed it too and that the caller did not name: proof of nothing.
     """
 
     text: str
-    verified: tuple[str, ...]
+    verified: Mapping[str, bytes]
     ignored: tuple[str, ...]
 
 
-def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
+def open_note(note: str | bytes, keys: Sequence[Verifier]) -> Note:
     """Verify a note.
 
     Raises:
@@ -133,14 +123,14 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
     """
     text, lines = take_apart(note)
     by_id = {(key.name, key.key_id): key for key in keys}
-    verified: list[str] = []
+    verified: dict[str, bytes] = {}
     ignored: list[str] = []
     for name, identity, signature in map(read_line, lines):
         key, where = by_id.get((name, identity)), f"the signature by {name}"
         if key is None:
             ignored.append(name)
         elif key.accepts(text.encode(), signature):
-            verified.append(key.vkey)
+            verified[key.vkey] = signature
         else:
             what = f"{where}+{identity.hex()} does not verify over the text of the note"
             expected = {"key": key.vkey, "text": text}
@@ -148,19 +138,15 @@ def open_note(note: str | bytes, keys: Sequence[Key]) -> Note:
     if not verified:
         signers = [f"{name}+{identity.hex()}" for name, identity, _ in map(read_line, lines)]
         what = f"no given key signed the note; it is signed by {', '.join(sorted(signers))}"
+        what += ". A log that changed its key has several: give each"
         known = [key.vkey for key in keys]
         raise Broken(what, where="the signatures", expected=known, found=signers)
-    return Note(text, tuple(verified), tuple(ignored))
+    return Note(text, verified, tuple(ignored))
 
 
 def key_id(name: str, kind: bytes, public: bytes) -> bytes:
     """Give a key's id: the first four bytes of SHA-256(name || newline || type || key)."""
     return hashlib.sha256(name.encode() + b"\n" + kind + public).digest()[:ID_BYTES]
-
-
-def write_vkey(name: str, kind: bytes, public: bytes) -> str:
-    """Write a verifier key `<name>+<key id in hex>+<base64(type || public key)>`."""
-    return f"{name}+{key_id(name, kind, public).hex()}+{base64.b64encode(kind + public).decode()}"
 
 
 def read_vkey(vkey: str) -> tuple[str, bytes, bytes]:
@@ -244,12 +230,12 @@ def require_name(name: str) -> None:
     Raises:
         Malformed: it is empty, has a space, a plus sign or a control character, or is no UTF-8.
     """
-    if not name or "+" in name or any(letter.isspace() or ord(letter) < _FIRST_PRINTABLE for letter in name):
+    if not name or "+" in name or any(map(str.isspace, name)) or min(name) < _FIRST_PRINTABLE:
         raise Malformed("a key's name is not empty and has neither spaces nor a plus sign")
     if any("\ud800" <= letter <= "\udfff" for letter in name):
         raise Malformed("a key's name is UTF-8; this one is not")
 
 
 def _require_text(text: str) -> None:
-    if not text.endswith("\n") or any(ord(letter) < _FIRST_PRINTABLE and letter != "\n" for letter in text):
+    if not text.endswith("\n") or min(text.replace("\n", ""), default=" ") < _FIRST_PRINTABLE:
         raise Malformed("a note's text ends in a newline and has no other control characters")

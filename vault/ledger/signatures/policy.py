@@ -11,17 +11,21 @@ is used and is the member of one group at most, so that a witness counts once. O
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
-from vault.errors import Broken, Malformed
-from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.cosignature import Witness, times, verifiable
-from vault.ledger.signatures.note import Verifier, open_note
+from vault.errors import Broken, Malformed, within
+from vault.ledger.signatures.checkpoint import Checkpoint, open_checkpoint
+from vault.ledger.signatures.cosignature import MLDSA44, Witness, time_of
+from vault.ledger.signatures.library import HAS_MLDSA44
+from vault.ledger.signatures.note import Verifier
 
 NONE = "none"
 MOST_LINES = 4096
-_TAB, _SPACE, _DELETE = 0x09, 0x20, 0x7F
+_CONTROLS = frozenset((*range(0x20), 0x7F)) - {0x09}
+_UNSTATED = ""  # the quorum of a policy, until its line is read
 _POLICY_LINES = (
     "a line is `log VKEY [URL]`, `witness NAME VKEY [URL]`, `group NAME all|any|NUMBER MEMBER...`, "
     "`quorum NAME|none`, or begins with #"
@@ -32,7 +36,7 @@ _POLICY_LINES = (
 class PolicyMember:
     """A log or a witness that a policy names: its key and its URL."""
 
-    key: Verifier | Witness
+    key: Verifier
     url: str | None = None
 
 
@@ -42,12 +46,10 @@ class Cosigned:
 
     Attributes:
         checkpoint: the head.
-        log: the vkey of the log that signed it.
         witnesses: the policy's names of those that cosigned it, with the POSIX time (seconds) that each says.
     """
 
     checkpoint: Checkpoint
-    log: str
     witnesses: dict[str, int]
 
 
@@ -74,16 +76,29 @@ class Policy:
         Raises:
             Malformed: the message names the line.
         """
-        return _Reader().read(data if isinstance(data, bytes) else data.encode())
+        *lines, rest = (data if isinstance(data, bytes) else data.encode()).split(b"\n")
+        if rest or len(lines) > MOST_LINES:
+            raise Malformed(f"a policy has at most {MOST_LINES} lines, and each ends in a newline")
+        policy = cls(quorum=_UNSTATED)
+        for number, line in enumerate(lines, 1):
+            with within(f"line {number} of the policy"):
+                policy._read(line)
+        if policy.quorum == _UNSTATED:
+            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
+        return policy
+
+    def with_logs(self, keys: Sequence[Verifier]) -> Policy:
+        """Give a policy that knows the logs of these keys, unless this one names logs itself."""
+        return self if self.logs else replace(self, logs=[PolicyMember(key) for key in keys])
 
     def satisfied(self, cosigned: Collection[str]) -> bool:
         """Tell whether these witnesses, by name, make the quorum."""
         return self.quorum is None or self._witnessed(self.quorum, cosigned)
 
-    def verifiable(self) -> dict[str, Witness]:
+    def verifiable(self) -> dict[str, Verifier]:
         """Give the witnesses whose cosignatures can be verified here, by name."""
         named = {name: member.key for name, member in self.witnesses.items()}
-        return {n: key for n, key in named.items() if isinstance(key, Witness) and verifiable(key)}
+        return {name: key for name, key in named.items() if key.kind != MLDSA44 or HAS_MLDSA44}
 
     def open(self, note: str | bytes) -> Cosigned:
         """Verify a checkpoint against the policy.
@@ -92,26 +107,18 @@ class Policy:
             Malformed: it is no signed checkpoint.
             Broken: no log of the policy signed it, a known key's signature does not verify, or too few cosigned.
         """
-        able = self.verifiable()
-        opened = open_note(note, [*(member.key for member in self.logs), *able.values()])
-        checkpoint = Checkpoint.parse(opened.text)
-        signed = [member.key.vkey for member in self.logs if member.key.name == checkpoint.origin]
-        log = next((vkey for vkey in signed if vkey in opened.verified), None)
-        if log is None:
-            what = f"the checkpoint of {checkpoint.origin} is signed by no log of the policy"
-            known, found = [member.key.vkey for member in self.logs], list(opened.verified)
-            raise Broken(what, where="the signatures", expected=known, found=found)
-        timestamps = times(note, able.values())
-        seen = {n: timestamps[key.vkey] for n, key in able.items() if key.vkey in opened.verified}
+        able, logs = self.verifiable(), [member.key for member in self.logs]
+        checkpoint, opened = open_checkpoint(note, logs, [*able.values()])
+        signed = {name: opened.verified.get(key.vkey) for name, key in able.items()}
+        seen = {name: time_of(signature) for name, signature in signed.items() if signature}
         if not self.satisfied(seen):
-            unread = ", ".join(name for name in self.witnesses if name not in able)
-            lacks = f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             by = ", ".join(seen) or "no witness of the policy"
             what = f"the checkpoint is cosigned by {by}; the quorum {self.quorum!r} needs more"
+            if unread := ", ".join(name for name in self.witnesses if name not in able):
+                what += f" ({unread}: ML-DSA-44 is verified with the package cryptography only)"
             quorum = {"quorum": self.quorum, "groups": self.groups}
-            where = "the cosignatures"
-            raise Broken(what + lacks * bool(unread), where=where, expected=quorum, found=list(seen))
-        return Cosigned(checkpoint, log, seen)
+            raise Broken(what, where="the cosignatures", expected=quorum, found=[*seen])
+        return Cosigned(checkpoint, seen)
 
     def _witnessed(self, name: str, cosigned: Collection[str]) -> bool:
         if name in self.witnesses:
@@ -119,74 +126,50 @@ class Policy:
         least, members = self.groups[name]
         return sum(self._witnessed(member, cosigned) for member in members) >= least
 
-
-class _Reader:
-    """Reads a policy file line by line."""
-
-    def __init__(self) -> None:
-        self._policy = Policy()
-        self._publics: set[bytes] = set()
-        self._members: set[str] = set()
-        self._quorum: str | None = None
-
-    def read(self, data: bytes) -> Policy:
-        *lines, rest = data.split(b"\n")
-        if rest or len(lines) > MOST_LINES:
-            raise Malformed(f"a policy has at most {MOST_LINES} lines, each of which ends in a newline")
-        for number, line in enumerate(lines, 1):
-            try:
-                self._line(line)
-            except Malformed as error:
-                where = f"line {number} of the policy"
-                raise error.with_message(f"{where}: {error}", where) from error
-        if self._quorum is None:
-            raise Malformed("a policy has a line `quorum NAME`, or `quorum none`; this one has not")
-        self._policy.quorum = None if self._quorum == NONE else self._quorum
-        return self._policy
-
-    def _line(self, line: bytes) -> None:
-        if any((byte < _SPACE and byte != _TAB) or byte == _DELETE for byte in line):
+    def _read(self, line: bytes) -> None:
+        """Read one line, into the attributes."""
+        if not _CONTROLS.isdisjoint(line):
             raise Malformed("it has a control character")
         text = line.decode("utf-8", "surrogateescape").replace("\t", " ")
         match [part for part in text.split(" ") if part]:
             case ["log", vkey, *url] if len(url) <= 1:
-                self._policy.logs.append(self._named(Verifier.parse(vkey), url))
+                self.logs.append(self._member(Verifier.parse(vkey), url))
             case ["witness", name, vkey, *url] if len(url) <= 1:
-                self._new(name)
-                self._policy.witnesses[name] = self._named(Witness.parse(vkey), url)
-            case ["group", name, least, _, *_] as parts:
-                self._group(name, least, parts[3:])
+                self._require_new(name)
+                self.witnesses[name] = self._member(Witness.parse(vkey), url)
+            case ["group", name, least, *members] if members:
+                self._require_new(name)
+                self._require_members(members)
+                count = {"any": "1", "all": str(len(members))}.get(least, least)
+                if count not in map(str, range(1, len(members) + 1)):
+                    right = f"`all`, nor `any`, nor a number from 1 to {len(members)}"
+                    raise Malformed(f"{least[:20]!r} is neither {right}")
+                self.groups[name] = (int(count), tuple(members))
             case ["quorum", name]:
-                if self._quorum is not None:
+                if self.quorum != _UNSTATED:
                     raise Malformed("there is a quorum already")
-                self._require_known(name if name != NONE else None)
-                self._quorum = name
+                self._require_known([] if name == NONE else [name])
+                self.quorum = None if name == NONE else name
             case [word, *_] if not word.startswith("#"):
                 raise Malformed(_POLICY_LINES)
 
-    def _group(self, name: str, least: str, members: list[str]) -> None:
-        self._new(name)
-        for member in members:
-            self._require_known(member)
-            if member in self._members:
-                raise Malformed(f"{member[:40]!r} is a member already, and counts once")
-            self._members.add(member)
-        words = {"any": "1", "all": str(len(members))}
-        count = words.get(least, least)
-        if count not in map(str, range(1, len(members) + 1)):
-            raise Malformed(f"{least[:20]!r} is neither `all`, nor `any`, nor a number from 1 to {len(members)}")
-        self._policy.groups[name] = (int(count), tuple(members))
-
-    def _require_known(self, name: str | None) -> None:
-        if name is not None and name not in {*self._policy.witnesses, *self._policy.groups}:
-            raise Malformed(f"no line before defines {name[:40]!r}")
-
-    def _new(self, name: str) -> None:
-        if name in {NONE, *self._policy.witnesses, *self._policy.groups}:
+    def _require_new(self, name: str) -> None:
+        if name in {NONE, *self.witnesses, *self.groups}:
             raise Malformed(f"{name[:40]!r} is taken")
 
-    def _named(self, key: Verifier | Witness, url: list[str]) -> PolicyMember:
-        if key.public in self._publics:
+    def _require_known(self, names: Sequence[str]) -> None:
+        known = self.witnesses.keys() | self.groups.keys()
+        if unknown := [name for name in names if name not in known]:
+            raise Malformed(f"no line before defines {unknown[0][:40]!r}")
+
+    def _require_members(self, names: Sequence[str]) -> None:
+        self._require_known(names)
+        counts = Counter(chain(names, *(members for _, members in self.groups.values())))
+        if again := [name for name in names if counts[name] > 1]:
+            raise Malformed(f"{again[0][:40]!r} is a member already, and counts once")
+
+    def _member(self, key: Verifier, url: Sequence[str]) -> PolicyMember:
+        members = (*self.logs, *self.witnesses.values())
+        if any(member.key.public == key.public for member in members):
             raise Malformed(f"the public key of {key.name} stands in the policy already")
-        self._publics.add(key.public)
         return PolicyMember(key, *url)

@@ -20,21 +20,21 @@ from vault.ledger.signatures.strict_ed25519 import verifies
 BEGIN, END = "-----BEGIN SSH SIGNATURE-----", "-----END SSH SIGNATURE-----"
 MAGIC, VERSION = b"SSHSIG", 1
 KIND, HASH = b"ssh-ed25519", b"sha512"
-WIDTH = 70
+ARMOR_WIDTH = 70
 
 
 def sign(message: bytes, namespace: str, key: Ed25519PrivateKey) -> str:
     """Sign a file's bytes for a namespace; gives the armored text."""
     space = namespace.encode()
-    signature = _string(KIND) + _string(key.sign(_signed(message, space)))
+    signature = _string(KIND) + _string(key.sign(signed_data(message, space)))
     public = _public(key.public_key().public_bytes_raw())
     blob = MAGIC + struct.pack(">I", VERSION) + b"".join(map(_string, (public, space, b"", HASH, signature)))
     text = base64.b64encode(blob).decode()
-    return "\n".join([BEGIN, *(text[at : at + WIDTH] for at in range(0, len(text), WIDTH)), END, ""])
+    return "\n".join([BEGIN, *(text[at : at + ARMOR_WIDTH] for at in range(0, len(text), ARMOR_WIDTH)), END, ""])
 
 
-def verify(message: bytes, namespace: str, armored: str, public: bytes) -> None:
-    """Verify a signature over a file's bytes.
+def verify(message: bytes, namespace: str, armored: str, public: bytes) -> bytes:
+    """Verify a signature over a file's bytes; gives the 64 bytes of Ed25519's own.
 
     Args:
         message: the file.
@@ -61,13 +61,14 @@ def verify(message: bytes, namespace: str, armored: str, public: bytes) -> None:
     kind, signed = _strings(signature, 2, "its signature")
     if kind != KIND:
         raise Malformed("the SSH signature is of another type than ssh-ed25519")
-    if not verifies(public, signed, _signed(message, space)):
+    if not verifies(public, signed, signed_data(message, space)):
         raise Broken(
             "the SSH signature does not verify over the file",
             where="the signature",
             expected={"key": public, "sha512": hashlib.sha512(message).hexdigest()},
             found={"signature": signed},
         )
+    return signed
 
 
 def public_line(public: bytes) -> str:
@@ -79,7 +80,8 @@ def _public(public: bytes) -> bytes:
     return _string(KIND) + _string(public)
 
 
-def _signed(message: bytes, space: bytes) -> bytes:
+def signed_data(message: bytes, space: bytes) -> bytes:
+    """Give the bytes that are signed for a file in a namespace."""
     return MAGIC + b"".join(map(_string, (space, b"", HASH, hashlib.sha512(message).digest())))
 
 
@@ -88,8 +90,8 @@ def _take_apart(armored: str) -> list[bytes]:
     inside = lines[1:-2]
     if lines[0] != BEGIN or lines[-2:] != [END, ""] or not inside:
         raise Malformed(f"an SSH signature stands between {BEGIN} and {END}; this one does not")
-    if any(len(line) != WIDTH for line in inside[:-1]) or not 0 < len(inside[-1]) <= WIDTH:
-        raise Malformed(f"an SSH signature has {WIDTH} characters a line")
+    if any(len(line) != ARMOR_WIDTH for line in inside[:-1]) or not 0 < len(inside[-1]) <= ARMOR_WIDTH:
+        raise Malformed(f"an SSH signature has {ARMOR_WIDTH} characters a line")
     blob = decode_base64("".join(inside), "the SSH signature")
     head = MAGIC + struct.pack(">I", VERSION)
     if not blob.startswith(head):

@@ -14,23 +14,22 @@ same rule.
 
 from __future__ import annotations
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from vault.ledger.signatures.library import ed25519_holds
 
-POINT_BYTES = 32
+ED25519_BYTES = 32
 _P = 2**255 - 19
 _ORDER_8 = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
-_SMALL_ORDER = frozenset({1, _P - 1, 0, _ORDER_8, _P - _ORDER_8})  # y of the points of order 1, 2, 4, 8 and 8
+_SMALL_ORDER = {1, _P - 1, 0, _ORDER_8, _P - _ORDER_8}  # y of the points of order 1, 2, 4, 8 and 8
 
 
 def key_fault(point: bytes) -> str | None:
-    """Say why these bytes are refused as a public key, as the end of a sentence; None if nothing is wrong with them.
+    """Say why these bytes are refused as a public key, as the end of a sentence; None if they are not.
 
     Whether they are a point of the curve at all is found out where they verify something.
     """
     y = int.from_bytes(point, "little") & ((1 << 255) - 1)
-    if len(point) != POINT_BYTES:
-        return f"has {len(point)} bytes; an Ed25519 public key has {POINT_BYTES}"
+    if len(point) != ED25519_BYTES:
+        return f"has {len(point)} bytes; an Ed25519 public key has {ED25519_BYTES}"
     if y >= _P:
         return "is not the one encoding of its point (RFC 8032, section 5.1.3)"
     if y in _SMALL_ORDER:
@@ -40,10 +39,5 @@ def key_fault(point: bytes) -> str | None:
 
 def verifies(public: bytes, signature: bytes, message: bytes) -> bool:
     """Tell whether a signature (64 bytes) is a public key's (32 bytes) over a message."""
-    if key_fault(public) or key_fault(signature[:POINT_BYTES]):
-        return False
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
+    strict = not (key_fault(public) or key_fault(signature[:ED25519_BYTES]))
+    return strict and ed25519_holds(public, signature, message)

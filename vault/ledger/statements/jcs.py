@@ -16,7 +16,7 @@ from vault.errors import Malformed
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
-_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def canonical(value: Any) -> bytes:
@@ -26,7 +26,7 @@ def canonical(value: Any) -> bytes:
         Malformed: it holds something that canonical JSON has no form for.
     """
     try:
-        return (_encode(value) if _is_plain(value, 0) else _write(value)).encode()
+        return _write(value, 0).encode()
     except UnicodeEncodeError as error:
         raise Malformed("canonical JSON has no form for a lone surrogate") from error
 
@@ -37,18 +37,7 @@ def parse(data: bytes, what: str = "the document") -> Any:
     Raises:
         Malformed: it is not JSON, or two readers could read it differently.
     """
-    try:
-        text = data.decode()
-        value = json.loads(text, object_pairs_hook=_members, parse_int=_whole, parse_constant=_none)
-        if not _is_plain(value, 0) or "\\u" in text:
-            canonical(value)  # only an escape can smuggle a lone surrogate in
-    except Malformed as error:
-        raise Malformed(f"{what} is refused: {error}", where=what) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
-    except RecursionError:
-        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
-    return value
+    return _parse(data, what)[0]
 
 
 def parse_canonical(data: bytes, what: str = "the document") -> Any:
@@ -57,19 +46,24 @@ def parse_canonical(data: bytes, what: str = "the document") -> Any:
     Raises:
         Malformed: as `parse`, or the bytes differ from the canonical ones; the message says where.
     """
-    value = parse(data, what)
-    if (expected := canonical(value)) != data:
-        pairs = zip(data, expected, strict=False)
-        at = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(data), len(expected)))
-        raise Malformed(
-            f"{what} is not canonical JSON (RFC 8785): it differs from byte {at} on",
-            where=f"{what}: byte {at}",
-        )
+    value, expected = _parse(data, what)
+    if expected != data:
+        at = first_difference(data, expected)
+        wrong = "is not canonical JSON (RFC 8785): it differs from"
+        raise Malformed(f"{what} {wrong} byte {at} on", where=f"{what}: byte {at}")
     return value
 
 
+def first_difference(one: bytes, other: bytes) -> int:
+    """Give the index of the first byte in which two texts differ."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
 def number(value: float) -> str:
-    """Write a finite double as ECMAScript's Number::toString: the shortest digits that come back."""
+    """Write a double as ECMAScript's Number::toString: the shortest digits that come back."""
+    if not math.isfinite(value):
+        raise Malformed("a number is not finite")
     if value == 0:
         return "0"
     mantissa, _, exponent = repr(abs(value)).partition("e")  # the same digits, set differently
@@ -89,45 +83,40 @@ def number(value: float) -> str:
     return "-" * (value < 0) + text
 
 
-def _is_plain(value: Any, depth: int) -> bool:
-    """Refuse what has no canonical form; tell whether Python's encoder writes the rest canonically.
+def _parse(data: bytes, what: str) -> tuple[Any, bytes]:
+    """Read one JSON value; give it and its canonical form."""
+    try:
+        value = _decode(data.decode())
+        return value, canonical(value)
+    except Malformed as error:
+        raise Malformed(f"{what} is refused: {error}", where=what) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise Malformed(f"{what} is not JSON: {error}", where=what) from None
+    except RecursionError:
+        raise Malformed(f"{what} is nested deeper than {MAX_DEPTH} levels", where=what) from None
 
-    It does where there is no float, and no key above U+FFFF, which UTF-16 sorts elsewhere.
-    """
+
+def _write(value: Any, depth: int) -> str:
     kind = type(value)
-    if kind is str or kind is bool or value is None:
-        return True
+    if kind is str:
+        return encode_basestring(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
+    if kind is int and abs(value) > MAX_INTEGER:
+        raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
     if kind is int or kind is float:
-        if kind is int and abs(value) > MAX_INTEGER:
-            raise Malformed("a whole number is beyond 2^53 - 1; write it as text")
-        if not math.isfinite(value):
-            raise Malformed("a number is not finite")
-        return kind is int
+        return number(value) if kind is float else str(value)
     if depth >= MAX_DEPTH:
         raise Malformed(f"it is nested deeper than {MAX_DEPTH} levels")
-    plain = True
-    if kind is dict:
-        if strange := [key for key in value if type(key) is not str]:
-            raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
-        plain = max("".join(value), default="") <= "\uffff"
-        value = value.values()
-    elif kind is not list and kind is not tuple:
+    if kind is list or kind is tuple:
+        return f"[{','.join([_write(item, depth + 1) for item in value])}]"
+    if kind is not dict:
         raise Malformed(f"JSON has no form for {kind.__name__}")
-    for item in value:
-        if type(item) is not str:  # a call for each text would take most of the time
-            plain &= _is_plain(item, depth + 1)
-    return plain
-
-
-def _write(value: Any) -> str:
-    if type(value) is float:
-        return number(value)
-    if type(value) is dict:
-        keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-        return f"{{{','.join(f'{encode_basestring(key)}:{_write(value[key])}' for key in keys)}}}"
-    if type(value) is list or type(value) is tuple:
-        return f"[{','.join(map(_write, value))}]"
-    return _encode(value)
+    if strange := [key for key in value if type(key) is not str]:
+        raise Malformed(f"a key is {type(strange[0]).__name__} and not text")
+    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    members = [f"{encode_basestring(key)}:{_write(value[key], depth + 1)}" for key in keys]
+    return f"{{{','.join(members)}}}"
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -145,3 +134,6 @@ def _whole(digits: str) -> int:
 
 def _none(name: str) -> Any:
     raise Malformed(f"{name} is no JSON number")
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_members, parse_int=_whole, parse_constant=_none).decode

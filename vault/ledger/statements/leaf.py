@@ -84,6 +84,7 @@ def set_of_tasks(
     month_key: bytes | None = None,
     access_log: tuple[int, bytes] | None = None,
     spot_check: bytes | None = None,
+    withdrawal_keys: Sequence[str] = (),
 ) -> bytes:
     """State which tasks are live, what will retire when, and the order of the reserve.
 
@@ -103,6 +104,7 @@ def set_of_tasks(
         month_key: the Ed25519 key (32 bytes) that signs the head over this statement, if one does.
         access_log: how many entries the operator's access log had, and a commitment to how it ended.
         spot_check: commitment to the seed that chooses which of the month's results are judged again.
+        withdrawal_keys: verifier keys, one of which must sign each withdrawal beside the log; none: nobody must.
     """
     predicate = {
         "month": month,
@@ -119,6 +121,7 @@ def set_of_tasks(
         **({} if month_key is None else {"month_key": month_key.hex()}),
         **({} if access_log is None else {"access_log": _access_log(*access_log)}),
         **({} if spot_check is None else {"spot_check": spot_check.hex()}),
+        "withdrawal_keys": sorted(withdrawal_keys),
     }
     return statement("set", f"set/{month}", root.hex(), predicate)
 
@@ -222,7 +225,16 @@ def retire(
     return statement("retire", f"Historical-{month}", manifest, predicate)
 
 
-def withdraw(task: str, commitment: bytes, *, month: str, cause: str, reason: str, replacement: str | None) -> bytes:
+def withdraw(
+    task: str,
+    commitment: bytes,
+    *,
+    month: str,
+    cause: str,
+    reason: str,
+    replacement: str | None,
+    signature: Mapping[str, str] | None = None,
+) -> bytes:
     """Withdraw a task in an emergency.
 
     Args:
@@ -232,8 +244,15 @@ def withdraw(task: str, commitment: bytes, *, month: str, cause: str, reason: st
         cause: `leak` or `broken`.
         reason: in words, which are public.
         replacement: the id of the next of its stratum's reserve, or None.
+        signature: `{"key", "signature"}` of a second person over `log_state.withdrawal_text`; None where none is asked.
     """
-    predicate = {"month": month, "cause": cause, "reason": reason, "replacement": replacement}
+    predicate = {
+        "month": month,
+        "cause": cause,
+        "reason": reason,
+        "replacement": replacement,
+        "signature": None if signature is None else dict(signature),
+    }
     return statement("withdraw", task, commitment.hex(), predicate)
 
 

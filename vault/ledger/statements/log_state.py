@@ -12,22 +12,24 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from vault.commitment import opens
+from vault.commitment import commitment
 from vault.errors import Malformed
 from vault.ledger.signatures.note import Verifier, decode_base64
+from vault.ledger.signatures.sshsig import signed_data
 from vault.ledger.statements.jcs import canonical
-from vault.ledger.statements.rules import agree, disagreement
+from vault.ledger.statements.rules import agree, disagreement, require
 from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.merkle import set_root
 
 SPECS = ("1.0.0",)
 ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
+WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
 
 @dataclass(slots=True)
 class LoggedRun:
-    """A run: the leaf that opened it, its set, the tasks it was served, and the leaf that closed it."""
+    """A run: the leaf that opened it, its set, the tasks it was served, the leaf that closed it."""
 
     open: LoggedStatement
     set: LoggedStatement
@@ -93,6 +95,7 @@ class LogState:
         self._past: set[str] = set()  # cohorts that retired
         self._gaps: dict[str, int] = {}  # empty places of a cohort
         self._seeds: set[str] = set()  # commitments to seeds
+        self._second: dict[str, list[str]] = {}  # keys that sign withdrawals, by live cohort
         self._drawn: dict[int, set[str]] = {}  # by set: tasks of a draw seed that is not opened yet
         self._opened = 0  # withdrawals that a retirement had the chance to open
 
@@ -106,15 +109,14 @@ class LogState:
         what = f"leaf {self.size}"
         entry = LoggedStatement(self.size, Statement.parse(leaf, what))
         kind = entry.statement.kind
-        if kind not in {"commit", "set", "key"} and not self.sets:
-            raise disagreement("run.set", what, "set", kind)
+        require("run.set", bool(self.sets) or kind in {"commit", "set", "key"}, what, "set", kind)
         takes: dict[str, Callable[[LoggedStatement, Mapping[str, Any]], object]]
         takes = {"commit": self._commit, "set": self._set, "run-open": self._run_open}
         takes |= {"score": self._score, "abort": self._abort, "withdraw": self._withdraw}
         takes |= {"retire": self._retire, "key": self._key}
         try:
             takes[kind](entry, entry.says)
-        except Malformed as error:
+        except Malformed as error:  # a broken rule names its place itself
             raise error.with_message(f"{what}: {error}", what) from None
         self.size += 1
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
@@ -129,6 +131,15 @@ class LogState:
         found = [key for _, key in self.keys if key in signed]
         agree("head.key", where, [self.key_at(size)], found)
 
+    def withdrawal_keys(self, task: str) -> list[str]:
+        """Give the keys of which one must sign the withdrawal of a task, if there are any.
+
+        They are those of the first set with keys in which its cohort was live, whatever later sets name; of a task in
+        reserve, those of the last set.
+        """
+        cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        return self._second[cohort] if cohort else list(self.sets[-1].says["withdrawal_keys"])
+
     # -- one method for each kind of statement
 
     def _commit(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
@@ -136,8 +147,7 @@ class LogState:
         agree("commit.once", f"{entry.where}: {entry.name}", None, first and first.where)
         other = self.task_of.get(entry.digest)
         agree("commit.digest", f"{entry.where}: {entry.digest}", None, other)
-        if says["spec"] not in SPECS:
-            raise disagreement("commit.spec", entry.at("spec"), SPECS, says["spec"])
+        require("commit.spec", says["spec"] in SPECS, entry.at("spec"), SPECS, says["spec"])
         self.commits[entry.name] = entry
         self.task_of[entry.digest] = entry.name
         if self.sets:
@@ -158,35 +168,38 @@ class LogState:
         self._require_reserve(entry, says, set(tasks))
         public = any(self.commits[task].says["public_grammar"] for task in tasks)
         agree("set.public", entry.at("public_grammar"), public, says["public_grammar"])
-        for name in ("next_draw", "spot_check"):
-            if says.get(name) in self._seeds:
-                raise disagreement("set.seeds", entry.at(name), None, says[name])
-            self._seeds.update([says[name]] if name in says else [])
-        before, entries = (facts.get("access_log", {}).get("entries", 0) for facts in (last.says if last else {}, says))
-        if entries < before:
-            raise disagreement("set.access_log", entry.at("access_log"), f"{before} or more", entries)
+        for name in [name for name in ("next_draw", "spot_check") if name in says]:
+            require("set.seeds", says[name] not in self._seeds, entry.at(name), None, says[name])
+            self._seeds.add(says[name])
+        statements = (last.says if last else {}, says)
+        least, entries = (item.get("access_log", {}).get("entries", 0) for item in statements)
+        where = entry.at("access_log")
+        require("set.access_log", entries >= least, where, f"{least} or more", entries)
+        keys, where = says["withdrawal_keys"], entry.at("withdrawal_keys")
+        vkeys = dict.fromkeys(Verifier.parse(key).vkey for key in keys)
+        agree("set.keys", where, list(vkeys), keys)
         self.sets.append(entry)
         self.live = {item["id"]: list(item["tasks"]) for item in says["cohorts"]}
+        self._second = {cohort: self._second.get(cohort) or keys for cohort in self.live}
         self._served.update(tasks)
         self._drawn[entry.index] = set()
 
     def _run_open(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
         last, number = self.sets[-1], says["run"]
         agree("statement.subject", entry.where, f"run/{number}", entry.name)
-        if number in self.runs:
-            raise disagreement("run.once", entry.at("run"), None, self.runs[number].open.where)
-        if number < (newest := next(reversed(self.runs), 0)):
-            raise disagreement("run.number", entry.at("run"), f"{newest + 1} or more", number)
+        where, known = entry.at("run"), self.runs.get(number)
+        agree("run.once", where, None, known and known.open.where)
+        least = next(reversed(self.runs), 0) + 1
+        require("run.number", number >= least, where, f"{least} or more", number)
         self._require_month(entry)
         agree("run.root", entry.at("set"), last.digest, says["set"])
-        if says["track"] not in ALL_COHORTS + NEXT_COHORT:
-            raise disagreement("run.track", entry.at("track"), ALL_COHORTS + NEXT_COHORT, says["track"])
-        names = sorted(self.live) if says["track"] in ALL_COHORTS else sorted(self.live)[:1]
+        track, tracks = says["track"], ALL_COHORTS + NEXT_COHORT
+        require("run.track", track in tracks, entry.at("track"), tracks, track)
+        names = sorted(self.live) if track in ALL_COHORTS else sorted(self.live)[:1]
         agree("run.cohorts", entry.at("cohorts"), names, sorted(says["cohorts"]))
         size = says["checkpoint"]["size"]
-        if not last.index < size <= entry.index:
-            sizes = f"{last.index + 1} to {entry.index}"
-            raise disagreement("run.checkpoint", entry.at("checkpoint.size"), sizes, size)
+        where, sizes = entry.at("checkpoint.size"), f"{last.index + 1} to {entry.index}"
+        require("run.checkpoint", last.index < size <= entry.index, where, sizes, size)
         if "judge" in says:
             judge = last.says.get("judge")
             digest = sha256(canonical(judge)).hexdigest() if judge else None
@@ -227,11 +240,12 @@ class LogState:
         agree("withdraw.task", f"{entry.where}: the digest", commit.digest, entry.digest)
         self._require_month(entry)
         cohort = next((name for name, tasks in self.live.items() if task in tasks), None)
+        self._require_second(entry, says, self.withdrawal_keys(task))
         self._left.add(task)
         reserve = self._next_in_reserve() if cohort else {}
-        if refill and refill not in {self.task_of[digest] for digest in reserve.values()}:
-            digests = sorted(reserve.values())
-            raise disagreement("withdraw.refill", entry.at("replacement"), digests, refill)
+        digests, where = sorted(reserve.values()), entry.at("replacement")
+        nexts = [None, *(self.task_of[digest] for digest in digests)]
+        require("withdraw.refill", refill in nexts, where, digests, refill)
         if cohort:
             place, filled = self.live[cohort].index(task), [refill] if refill else []
             self.live[cohort][place : place + 1] = filled
@@ -245,8 +259,8 @@ class LogState:
         agree("statement.subject", entry.where, f"Historical-{says['month']}", entry.name)
         agree("retire.cohort", entry.at("month"), month, says["month"])
         agree("retire.cohort", entry.at("cohort"), f"cohort-{month}", cohort)
-        if cohort not in self.live:
-            raise disagreement("retire.cohort", entry.at("cohort"), sorted(self.live), cohort)
+        live = sorted(self.live)
+        require("retire.cohort", cohort in live, entry.at("cohort"), live, cohort)
         tasks = [[task, self.commits[task].digest] for task in self.live[cohort]]
         stated = [[task["id"], task["commitment"]] for task in says["tasks"]]
         agree("retire.tasks", entry.at("tasks"), tasks, stated)
@@ -265,11 +279,11 @@ class LogState:
         old, new = handover(self.origin, entry)
         self.keys = self.keys or [(0, old)]
         agree("key.order", entry.at("old"), self.keys[-1][1], says["old"])
-        if new in {key for _, key in self.keys}:
-            raise disagreement("key.order", entry.at("new"), "a new key", new)
+        is_new = new not in [key for _, key in self.keys]
+        require("key.order", is_new, entry.at("new"), "a new key", new)
         self.keys.append((entry.index, new))
 
-    # -- parts of a run, a set and a retirement
+    # -- parts of a run, a set, a withdrawal and a retirement
 
     def _require_month(self, entry: LoggedStatement) -> None:
         last, where = self.sets[-1], entry.at("month")
@@ -278,6 +292,18 @@ class LogState:
             ended = self.retirements[-1].leaf.where
             raise disagreement("run.month", where, f"a leaf before {ended}", entry.where)
 
+    def _require_second(self, entry: LoggedStatement, says: Mapping[str, Any], keys: Sequence[str]) -> None:
+        """Check that one of these keys signed a withdrawal, or nobody where there are none."""
+        second, where = says["signature"], entry.at("signature")
+        if second is None or second["key"] not in keys:
+            agree("withdraw.signature", where, list(keys) or None, second)
+            return
+        key, text = second["key"], withdrawal_text(self.origin, entry.statement)
+        signature = decode_base64(second["signature"], where)
+        holds = Verifier.parse(key).accepts(signed_data(text, WITHDRAWAL.encode()), signature)
+        expected = {"key": key, "text": text.decode()}
+        require("withdraw.signature", holds, where, expected, signature)
+
     def _require_tasks(self, entry: LoggedStatement, says: Mapping[str, Any]) -> list[str]:
         """Check the tasks of each cohort; give all of them."""
         listed = {item["id"]: item["tasks"] for item in says["cohorts"]}
@@ -285,11 +311,10 @@ class LogState:
         for name, tasks in self.live.items():
             agree("set.live", f"{where}: {name}", tasks, listed.get(name))
         for name, tasks in listed.items():
-            if name in self._past:
-                raise disagreement("set.live", where, "no cohort that retired", name)
+            require("set.live", name not in self._past, where, "no cohort that retired", name)
             for task in tasks if name not in self.live else ():
-                if task not in self.commits or task in self._served | self._left:
-                    raise disagreement("set.tasks", f"{where}: {name}", "a new task", task)
+                is_new = task in self.commits and task not in self._served | self._left
+                require("set.tasks", is_new, f"{where}: {name}", "a new task", task)
         return [task for tasks in listed.values() for task in tasks]
 
     def _require_roots(self, entry: LoggedStatement, says: Mapping[str, Any]) -> None:
@@ -297,29 +322,29 @@ class LogState:
         sizes: dict[str, int] = {}
         for item in says["cohorts"]:
             own = [bytes.fromhex(self.commits[task].digest) for task in item["tasks"]]
-            agree("set.root", f"{entry.at('cohorts')}: {item['id']}", set_root(own).hex(), item["root"])
+            where = f"{entry.at('cohorts')}: {item['id']}"
+            agree("set.root", where, set_root(own).hex(), item["root"])
             sizes[item["id"]] = len(own) + self._gaps.get(item["id"], 0)
             digests += own
         agree("set.root", f"{entry.where}: the digest", set_root(digests).hex(), entry.digest)
-        if max(sizes.values()) - min(sizes.values()) > 1:
-            raise disagreement("set.share", entry.at("cohorts"), "equal numbers, within one", sizes)
+        is_even = max(sizes.values()) - min(sizes.values()) <= 1
+        require("set.share", is_even, entry.at("cohorts"), "equal numbers, within one", sizes)
 
     def _require_reserve(self, entry: LoggedStatement, says: Mapping[str, Any], live: set[str]) -> None:
         used = live | self._served | self._left
         for stratum, digests in says["reserve"].items():
-            server = stratum.split("/")[0]
-            if digests and server not in says["servers"]:
-                raise disagreement("set.servers", entry.at("servers"), server)
+            where, server = f"{entry.at('reserve')}: {stratum}", stratum.split("/")[0]
+            is_named = not digests or server in says["servers"]
+            require("set.servers", is_named, entry.at("servers"), server)
             for digest in digests:
-                if self.task_of.get(digest) in used | {None}:
-                    where = f"{entry.at('reserve')}: {stratum}"
-                    raise disagreement("set.reserve", where, "a task of the reserve", digest)
+                is_free = self.task_of.get(digest) not in used | {None}
+                require("set.reserve", is_free, where, "a task of the reserve", digest)
                 used.add(self.task_of[digest])
-            agree("set.reserve", f"{entry.at('reserve')}: {stratum}", sorted(digests), digests)
+            agree("set.reserve", where, sorted(digests), digests)
 
     def _next_in_reserve(self) -> dict[str, str]:
         used, reserve = self._served | self._left, self.sets[-1].says["reserve"]
-        left = {key: [d for d in row if self.task_of[d] not in used] for key, row in reserve.items()}
+        left = {key: [d for d in reserve[key] if self.task_of[d] not in used] for key in reserve}
         return {stratum: digests[0] for stratum, digests in left.items() if digests}
 
     def _require_seeds(self, entry: LoggedStatement, opened: Sequence[Mapping[str, Any]] | None) -> None:
@@ -329,9 +354,8 @@ class LogState:
         agree("retire.draw_seeds", where, due or None, opened and [item["set"] for item in opened])
         promised = {item.index: item.says["next_draw"] for item in self.sets}
         for item in opened or ():
-            seed, salt = bytes.fromhex(item["seed"]), bytes.fromhex(item["salt"])
-            if not opens("draw-seed", seed, salt, bytes.fromhex(promised[item["set"]])):
-                raise disagreement("retire.draw_seeds", where, promised[item["set"]], item)
+            stated = promised[item["set"]]
+            require("retire.draw_seeds", _opens("draw-seed", item, stated), where, stated, item)
             del self._drawn[item["set"]]
 
 
@@ -350,15 +374,22 @@ def handover(origin: str, entry: LoggedStatement) -> tuple[str, str]:
     text = handover_text(old.vkey, new.vkey, says["size"])
     for word, key in (("old", old), ("new", new)):
         where = entry.at(f"signatures.{word}")
-        if not key.accepts(text, signature := decode_base64(says["signatures"][word], where)):
-            signed = {"key": key.vkey, "text": text.decode()}
-            raise disagreement("key.signatures", where, signed, signature)
+        signature = decode_base64(says["signatures"][word], where)
+        signed = {"key": key.vkey, "text": text.decode()}
+        require("key.signatures", key.accepts(text, signature), where, signed, signature)
     return old.vkey, new.vkey
 
 
 def handover_text(old: str, new: str, size: int) -> bytes:
     """Give the text that both keys sign; it is no checkpoint, whose second line is a number."""
     return f"quarterturn/log-key/v1\n{old}\n{new}\n{size}\n".encode()
+
+
+def withdrawal_text(origin: str, statement: Statement) -> bytes:
+    """Give the text that a second person signs: the log, and all that a `withdraw` statement says."""
+    says = {name: value for name, value in statement.predicate.items() if name != "signature"}
+    says |= {"log": origin, "task": statement.name, "commitment": statement.digest}
+    return canonical(says)
 
 
 def month_number(month: str) -> int:
@@ -372,13 +403,12 @@ def month_text(number: int) -> str:
 
 
 def _require_plan(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
-    """As many cohorts as planned retire at equal distances; the first of them before the next would."""
+    """Check that the planned cohorts retire at equal distances, the first before the next would."""
     count, lifetime = says["plan"]["cohorts"], says["plan"]["lifetime"]
     months = int(lifetime[1:-1]) * {"M": 1, "Y": 12}.get(lifetime[-1], 0)
     step, rest = divmod(months, count)
-    if rest or not step:
-        wanted = f"a multiple of {count} months"
-        raise disagreement("set.plan", entry.at("plan.lifetime"), wanted, lifetime)
+    wanted = f"a multiple of {count} months"
+    require("set.plan", step > 0 and not rest, entry.at("plan.lifetime"), wanted, lifetime)
     retire = sorted(month_number(item["retires"]) for item in says["cohorts"])
     start = month_number(says["month"])
     first = retire[0] if retire and start <= retire[0] < start + step else start
@@ -397,14 +427,18 @@ def _require_counts(entry: LoggedStatement, says: Mapping[str, Any]) -> None:
     agree("set.counts", entry.at("counts"), total, sum(says["counts"].values()))
 
 
+def _opens(label: str, opening: Mapping[str, Any], promised: str) -> bool:
+    """Tell whether a seed and its salt open a commitment (all in hex)."""
+    seed, salt = bytes.fromhex(opening["seed"]), bytes.fromhex(opening["salt"])
+    return commitment(label, seed, salt).hex() == promised
+
+
 def _require_spot_check(entry: LoggedStatement, promised: str | None, opened: Mapping[str, Any] | None) -> None:
     where = entry.at("spot_check")
     if promised is None or opened is None:
         agree("retire.spot_check", where, promised, opened)
         return
-    seed, salt = bytes.fromhex(opened["seed"]), bytes.fromhex(opened["salt"])
-    if not opens("spot-check", seed, salt, bytes.fromhex(promised)):
-        raise disagreement("retire.spot_check", where, promised, opened)
+    require("retire.spot_check", _opens("spot-check", opened, promised), where, promised, opened)
     counts = [opened[name] for name in ("differed", "judged", "chosen")]
     agree("retire.counts", where, sorted(counts), counts)
 

@@ -32,6 +32,7 @@ RULES: Mapping[str, str] = {
     "set.public": "a set says whether a live task is of a public grammar, as their commits say",
     "set.seeds": "a set commits to seeds of its own",
     "set.access_log": "the access log of a set has no fewer entries than that of the set before",
+    "set.keys": "a set names each Ed25519 key that signs withdrawals once",
     "run.set": "nothing is opened, withdrawn or retired before the first set",
     "run.once": "a run is opened once",
     "run.number": "runs are numbered in the order in which they are opened",
@@ -47,6 +48,7 @@ RULES: Mapping[str, str] = {
     "score.totals": "a score has one commitment to totals for each cohort of its run, in order",
     "withdraw.task": "a task that is withdrawn was committed to, and has not left before",
     "withdraw.refill": "a withdrawn live task is replaced by the next of a reserve, or by none",
+    "withdraw.signature": "a second key signs a withdrawal, if a set of its cohort named any",
     "retire.cohort": "the cohort that retires is live, and named after the month of the last set",
     "retire.tasks": "a cohort retires with the tasks that it has, in their order",
     "retire.runs": "every run is closed before a cohort retires",
@@ -114,6 +116,16 @@ def agree(rule: str, where: str, expected: Any, found: Any) -> None:
         Broken: they differ.
     """
     if expected != found:
+        raise disagreement(rule, where, expected, found)
+
+
+def require(rule: str, holds: bool, where: str, expected: Any = None, found: Any = None) -> None:  # noqa: FBT001
+    """Refuse what does not hold.
+
+    Raises:
+        Broken: with the rule's sentence.
+    """
+    if not holds:
         raise disagreement(rule, where, expected, found)
 
 

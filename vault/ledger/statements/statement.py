@@ -43,6 +43,7 @@ STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
         "month_key?": "hash",
         "access_log?": {"entries": "natural", "commitment": "hash"},
         "spot_check?": "hash",
+        "withdrawal_keys": ["vkey"],
     }),
     "run-open": ("run", HMAC, {
         "run": "positive", "month": "month", "track": "word", "set": "hash",
@@ -65,6 +66,7 @@ STATEMENTS: Mapping[str, tuple[str, str, Mapping[str, Form]]] = {
     }),
     "withdraw": ("task", HMAC, {
         "month": "month", "cause": "=leak,broken", "reason": "text", "replacement": "task|null",
+        "signature": [{"key": "vkey", "signature": "signature"}, None],
     }),
     "key": ("text", SHA, {
         "old": "vkey", "new": "vkey", "size": "natural",

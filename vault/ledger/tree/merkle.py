@@ -145,11 +145,15 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
     _require_hashes([leaf, expected, *proof])
     inner = (index ^ (size - 1)).bit_length()
     length = inner + (index >> inner).bit_count()
-    where = f"the inclusion proof of leaf {index} of {size}"
-    if not 0 <= index < size or len(proof) != length:
-        what = f"{where} has {length} hashes, not {len(proof)}, and there are leaves 0 to {size - 1}"
-        raise Broken(what, where=f"{where}: the number of hashes", expected=length, found=len(proof))
-    computed = _chain_border(_chain_inner(leaf, proof[:inner], index), proof[inner:])
+    where, count = f"the inclusion proof of leaf {index} of {size}", len(proof)
+    if not 0 <= index < size or count != length:
+        what = f"{where} has {length} hashes, not {count}, and there are leaves 0 to {size - 1}"
+        where = f"{where}: the number of hashes"
+        raise Broken(what, where=where, expected=length, found=count)
+    computed = leaf
+    for level, sibling in enumerate(proof):
+        is_right = level >= inner or index >> level & 1
+        computed = node_hash(sibling, computed) if is_right else node_hash(computed, sibling)
     if computed != expected:
         what = f"{where} gives the root {computed.hex()}, so the leaf is not in the tree"
         raise Broken(what, where=where, expected=expected, found=computed)
@@ -211,7 +215,7 @@ def verify_consistency(size1: int, size2: int, root1: bytes, root2: bytes, proof
 
 
 def set_root(commitments: Iterable[bytes]) -> bytes:
-    """Give the root over commitments sorted by their bytes: of a cohort's, or of all live tasks'.
+    """Give the root over commitments, sorted by their bytes: of a cohort, or of all live tasks.
 
     Raises:
         Malformed: two commitments are the same, or one has not 32 bytes.
@@ -268,7 +272,7 @@ def _chain_border(seed: bytes, proof: Sequence[bytes]) -> bytes:
 
 def _require_hashes(hashes: Iterable[bytes]) -> None:
     if wrong := set(map(len, hashes)) - {HASH_BYTES}:
-        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the number of bytes of a hash"
+        what, where = f"a hash in a proof has exactly {HASH_BYTES} bytes", "the size of a hash"
         raise Broken(what, where=where, expected=HASH_BYTES, found=min(wrong))
 
 

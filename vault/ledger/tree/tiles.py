@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from vault.errors import Broken, Malformed, Unavailable
-from vault.ledger.tree.merkle import HASH_BYTES, level_up, peaks_of, root_over
+from vault.ledger.tree.merkle import HASH_BYTES, level_up, peaks_of, root, root_over
 
 HEAD = "checkpoint"
 KEPT = "checkpoints"  # every checkpoint that was ever published, by its size: ours, not C2SP's
@@ -41,7 +41,7 @@ def tiles_of(size: int) -> Iterator[tuple[int, int, int]]:
     """List the hash tiles of a tree of `size` leaves as `(level, index, width)`."""
     level = 0
     while count := size >> HEIGHT * level:
-        yield from ((level, index, min(WIDTH, count - index * WIDTH)) for index in range(-(-count // WIDTH)))
+        yield from ((level, index, width) for index, width in bundles_of(count))
         level += 1
 
 
@@ -77,7 +77,8 @@ def unpack_entries(data: bytes, width: int, what: str = "the entry bundle") -> l
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(data[at:start], "big")
         if at > len(data) or start > len(data):
-            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=f"{what}: entry {number}")
+            where = f"{what}: entry {number}"
+            raise Malformed(f"{what} is cut short in entry {number} of {width}", where=where)
         leaves.append(data[start:at])
     if at != len(data):
         raise Malformed(f"{what} goes on after its {width} entries", where=f"{what}: byte {at}")
@@ -127,20 +128,17 @@ class Frontier:
 
     def extend(self, hashes: Sequence[bytes], level: int = 0) -> Iterator[tuple[int, int, list[bytes]]]:
         """Append leaf hashes; gives each tile that became full as `(level, index, hashes)`."""
-        if level == len(self._edge) and hashes:
+        if level == len(self._edge):
             self._edge.append([])
             self._full.append(0)
-        at = 0
-        while at < len(hashes):
+        for digest in hashes:
             row = self._edge[level]
-            fresh = hashes[at : at + WIDTH - len(row)]
-            row += fresh
-            at += len(fresh)
+            row.append(digest)
             if len(row) == WIDTH:
                 yield level, self._full[level], row
                 self._edge[level] = []
                 self._full[level] += 1
-                yield from self.extend(_rows(row)[-1], level + 1)
+                yield from self.extend([root(row)], level + 1)
 
     def partial_tiles(self) -> Iterator[tuple[int, int, list[bytes]]]:
         """Give the tiles that are not full, as `(level, index, hashes)`."""
@@ -213,10 +211,10 @@ def folder_reader(folder: Path) -> Read:
 
 
 def _numbered(index: int, width: int) -> str:
-    groups = [f"{index % _GROUP:03d}"]
+    path = f"{index % _GROUP:03d}" + ("" if width == WIDTH else f".p/{width}")
     while index := index // _GROUP:
-        groups.append(f"x{index % _GROUP:03d}")
-    return "/".join(reversed(groups)) + ("" if width == WIDTH else f".p/{width}")
+        path = f"x{index % _GROUP:03d}/{path}"
+    return path
 
 
 def _rows(hashes: list[bytes]) -> list[list[bytes]]:

@@ -273,7 +273,7 @@ class LogWriter:
     def _require_epoch(self, head: Checkpoint, fresh: Sequence[bytes]) -> None:
         """Refuse to sign before the log was handed over to this key, and after it was handed over to another."""
         handed, note = _handed_over(self.origin, fresh, head.size), self.note()
-        signed = open_checkpoint(note, self.verifiers)[1].verified if note else (self.verifier.vkey,)
+        signed = [*open_checkpoint(note, self.verifiers)[1].verified] if note else [self.verifier.vkey]
         if fresh and (handed or signed)[-1] != self.verifier.vkey:
             raise Refused(
                 f"beyond {head.size} leaves the log's key is {(handed or signed)[-1]}, and this process holds "

@@ -35,7 +35,7 @@ from vault.file_lock import locked
 from vault.files import write_atomically
 from vault.ledger.signatures.checkpoint import Checkpoint
 from vault.ledger.signatures.cosignature import Cosigner
-from vault.ledger.signatures.note import Key, Verifier, decode_base64, open_note, read_line, take_apart
+from vault.ledger.signatures.note import Verifier, decode_base64, open_note, read_line, take_apart
 from vault.ledger.tree.merkle import HASH_BYTES, verify_consistency
 
 MAX_BODY = 128 * 1024
@@ -154,7 +154,7 @@ class LocalWitness:
         path = self._path(origin)
         if not path.exists():
             return Checkpoint.empty(origin)
-        keys: list[Key] = [*self._logs, *(cosigner.witness for cosigner in self._cosigners)]
+        keys: list[Verifier] = [*self._logs, *(cosigner.witness for cosigner in self._cosigners)]
         checkpoint = Checkpoint.parse(open_note(path.read_bytes(), keys).text)
         if checkpoint.origin != origin:
             raise Broken(
@@ -195,7 +195,7 @@ def _astray(last: Checkpoint, asked: Checkpoint, proof: Sequence[bytes]) -> str:
     return ""
 
 
-def _without_strangers(note: str, keys: Sequence[Key]) -> str:
+def _without_strangers(note: str, keys: Sequence[Verifier]) -> str:
     """Drop the signature lines of unknown keys, so that a requester does not decide how long a file of ours is."""
     text, lines = take_apart(note)
     known = {(key.name, key.key_id) for key in keys}
