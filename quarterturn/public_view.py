@@ -40,7 +40,8 @@ from rotation.leaderboard import changelog
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.month import draw
-from rotation.month.sets import COHORTS, SetSpec
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec
 from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
 from vault.file_lock import locked

@@ -10,7 +10,8 @@ from rotation.calendar import Month
 from rotation.generation.generate import TaskGenerator
 from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.yield_stats import YieldStats
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from rotation.turn.draw_seeds import draw_seed
 from rotation.turn.plan import committed
@@ -55,7 +56,8 @@ class Replenishment:
             if record.may_enter(month) or record.id in promised
         }
         ready = Counter(stratum for stratum, tag in usable if tag not in barred)
-        needed = {stratum: cohorts * count + self._spec.reserve for stratum, count in self._spec.per_cohort.items()}
+        spec = self._spec
+        needed = {s: cohorts * count + spec.reserve.get(s, 0) for s, count in spec.per_cohort.items()}
         return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
 
     def fill(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Self
 
 from rotation.errors import NotFound
+from rotation.month.set_file import COHORTS, SetFile, parse
 from vault.store.tasks import TaskRecord
-
-COHORTS = 4
-"""How many cohorts are live at once: one enters and one retires with each month."""
 
 LIFETIME = f"P{COHORTS}M"
 """How long a cohort is live, as an ISO 8601 duration; the very first ones are live for one month to COHORTS months."""
@@ -45,16 +44,29 @@ class SetSpec:
         name: what `init --set` calls it.
         per_cohort: how many tasks of each stratum one cohort holds.
         dev: how many tasks of each stratum the public dev set holds.
-        reserve: how many spare tasks of each stratum are committed beside the private set, for refills. The shipped
-            sets have none: each spare would cost as much to prove and to review as a live task, and use up a skeleton
-            of the runway, while a cohort is live for four months at most and a withdrawn task leaves a gap of one in
-            two hundred. To have refills, set the number here; nothing else changes.
+        reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
     """
 
     name: str
     per_cohort: Mapping[Stratum, int]
     dev: Mapping[Stratum, int] = field(default_factory=dict)
-    reserve: int = 0
+    reserve: Mapping[Stratum, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, file: SetFile) -> Self:
+        """Give the set of a set file."""
+        rows = {
+            Stratum(server, row.category, row.difficulty): row
+            for server in file.servers
+            for row in file.mix
+            if server in row.servers
+        }
+        return cls(
+            file.name,
+            {stratum: row.cohort for stratum, row in rows.items()},
+            {stratum: row.dev for stratum, row in rows.items() if row.dev},
+            {stratum: row.reserve for stratum, row in rows.items() if row.reserve},
+        )
 
     @property
     def cohort_size(self) -> int:
@@ -84,34 +96,17 @@ class SetSpec:
             )
 
 
-_DEMO = {
-    Stratum("filesystem", "single-tool", "easy"): 1,
-    Stratum("filesystem", "composition", "medium"): 1,
-    Stratum("git", "composition", "medium"): 1,
-    Stratum("git", "recovery", "hard"): 1,
-    Stratum("sqlite", "single-tool", "easy"): 1,
-    Stratum("sqlite", "recovery", "hard"): 1,
-}
-
-DEMO = SetSpec("demo", _DEMO, dict.fromkeys(_DEMO, 2))
-
-_SERVERS = ["calendar", "email", "filesystem", "git", "github", "memory", "postgres", "redis", "spreadsheet", "sqlite"]
-_A_SERVER = {  # in a cohort, and in the dev set
-    ("composition", "easy"): (1, 1),
-    ("composition", "medium"): (1, 1),
-    ("composition", "hard"): (1, 1),
-    ("recovery", "medium"): (1, 1),
-    ("single-tool", "easy"): (1, 2),
-}
+def _shipped() -> dict[str, SetSpec]:
+    folder = files("rotation.month") / "shipped_sets"
+    texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".toml")}
+    specs = [SetSpec.of(parse(texts[name], name)) for name in sorted(texts)]
+    return {spec.name: spec for spec in specs}
 
 
-def _of_each_server(column: int) -> dict[Stratum, int]:
-    return {Stratum(server, *cell): count[column] for server in _SERVERS for cell, count in _A_SERVER.items()}
+SETS: Mapping[str, SetSpec] = _shipped()
+"""The shipped sets by name, read from `shipped_sets/`."""
 
-
-MCPBENCH = SetSpec("mcpbench", _of_each_server(0), _of_each_server(1))
-
-SETS: Mapping[str, SetSpec] = {spec.name: spec for spec in (DEMO, MCPBENCH)}
+DEMO, MCPBENCH = SETS["demo"], SETS["mcpbench"]
 
 
 def named(name: str) -> SetSpec:

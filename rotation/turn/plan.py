@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import Cohort, MonthStore
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState

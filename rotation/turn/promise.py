@@ -9,7 +9,8 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.month.sets import COHORTS, LIFETIME, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import LIFETIME, Stratum
 from rotation.month.store import Cohort, MonthStore
 from rotation.turn import access_log_head, draw_seeds, spot_check
 from rotation.turn.plan import Plan, committed
