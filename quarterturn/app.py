@@ -486,7 +486,7 @@ class Application:
             evidence=self.evidence_writer,
             folder=self.places.releases,
         )
-        promises = Promises(vault, ledger, months, self.server_digest, self.entropy)
+        promises = Promises(vault, ledger, months, self.spec, server_digest=self.server_digest, entropy=self.entropy)
         attester = Attester(self.month_key, self.public, ledger, months)
         activation = ActivationSteps(ledger, months, planner, promises, attester)
         return Rotation(months, planner, closing, release, activation, entropy=self.entropy)

@@ -34,6 +34,10 @@ from rotation.errors import Malformed
 COHORTS = 4
 """How many cohorts are live at once where a set file says nothing else: one enters and one retires with each turn."""
 
+MOST_COHORTS = 12
+MOST_PERIOD = 12
+"""How many months may pass between two retirements, at most."""
+
 MOST = 10_000
 """The largest number that any key of a set file takes."""
 
@@ -46,8 +50,8 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "mix": "List of tables, one a category and difficulty: what each cohort, the dev set and the reserve hold.",
     },
     "cohorts": {
-        "live": f"How many cohorts are live at once. Default: {COHORTS}.",
-        "lifetime": "How long a cohort is live, as an ISO 8601 duration. Default: as many months as cohorts.",
+        "live": f"How many cohorts are live at once, 2 to {MOST_COHORTS}. Default: {COHORTS}.",
+        "lifetime": "How long a cohort is live: an ISO 8601 duration, a multiple of `live` months. Default: `live` months.",
     },
     "mix": {
         "category": f"One of {', '.join(CATEGORIES)}. Required.",
@@ -61,7 +65,8 @@ KEYS: Mapping[str, Mapping[str, str]] = {
 """Every key by its table, with what it means."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
-_DURATION = re.compile(r"P([1-9]\d{0,3})([MYWD])", re.ASCII)
+_DURATION = re.compile(r"P([1-9]\d{0,3})([MY])", re.ASCII)
+_WEEKS = re.compile(r"P\d+[WD]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +122,7 @@ def _read(document: Mapping[str, Any]) -> SetFile:
     top = _Table(document, "", "")
     servers = top.names("servers")
     cohorts = _Table(top.table("cohorts"), "cohorts", "cohorts.")
-    live = cohorts.number("live", least=1, default=COHORTS)
+    live = cohorts.number("live", least=2, most=MOST_COHORTS, default=COHORTS)
     months = _months(cohorts, live)
     rows = tuple(_rows(top, servers))
     parsed = SetFile(_name(top), top.number("size", least=1), servers, rows, live, months)
@@ -135,13 +140,24 @@ def _name(top: _Table) -> str:
 def _months(cohorts: _Table, live: int) -> int:
     """Read `cohorts.lifetime`, in months."""
     text = cohorts.text("lifetime", default=f"P{live}M")
-    if not (match := _DURATION.fullmatch(text)) or match[2] not in "MY":
+    if _WEEKS.fullmatch(text):
+        raise Malformed(
+            f"cohorts.lifetime: '{text}' is not in months: sets, runs and releases are named by months, so a cohort "
+            f"is live for whole months; write P{live}M for one a month"
+        )
+    if not (match := _DURATION.fullmatch(text)):
         raise Malformed(f"cohorts.lifetime: '{text}' is no lifetime: write whole months as an ISO 8601 duration, P4M")
     months = int(match[1]) * (12 if match[2] == "Y" else 1)
-    if months != live:
+    period, rest = divmod(months, live)
+    if rest or not period:
         raise Malformed(
-            f"cohorts.lifetime: {live} cohorts that are live for {months} months do not retire one a month: "
-            f"write P{live}M, or {months} cohorts"
+            f"cohorts.lifetime: {live} cohorts that are live for {months} months cannot retire at equal distances of "
+            f"whole months: write a multiple of {live} months, such as P{live}M for one a month"
+        )
+    if period > MOST_PERIOD:
+        raise Malformed(
+            f"cohorts.lifetime: {live} cohorts that are live for {months} months retire every {period} months, and "
+            f"the most is {MOST_PERIOD}: write P{live * MOST_PERIOD}M for one a year"
         )
     return months
 
@@ -198,10 +214,10 @@ class _Table:
                 known = f"did you mean '{close[0]}'?" if close else f"known keys: {', '.join(KEYS[name])}"
                 raise Malformed(f"'{prefix}{key}' is unknown; {known}")
 
-    def number(self, key: str, *, least: int = 0, default: int | None = None) -> int:
+    def number(self, key: str, *, least: int = 0, most: int = MOST, default: int | None = None) -> int:
         value = self._value(key, default)
-        if type(value) is not int or not least <= value <= MOST:
-            raise Malformed(f"{self._prefix}{key}: write a whole number from {least} to {MOST}, not {value!r}")
+        if type(value) is not int or not least <= value <= most:
+            raise Malformed(f"{self._prefix}{key}: write a whole number from {least} to {most}, not {value!r}")
         return value
 
     def text(self, key: str, *, default: str | None = None) -> str:

@@ -15,9 +15,6 @@ from rotation.errors import NotFound
 from rotation.month.set_file import COHORTS, SetFile, parse
 from vault.store.tasks import TaskRecord
 
-LIFETIME = f"P{COHORTS}M"
-"""How long a cohort is live, as an ISO 8601 duration; the very first ones are live for one month to COHORTS months."""
-
 
 @dataclass(frozen=True, order=True, slots=True)
 class Stratum:
@@ -45,12 +42,16 @@ class SetSpec:
         per_cohort: how many tasks of each stratum one cohort holds.
         dev: how many tasks of each stratum the public dev set holds.
         reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
+        cohorts: how many cohorts are live at once.
+        period: how many months pass between two retirements.
     """
 
     name: str
     per_cohort: Mapping[Stratum, int]
     dev: Mapping[Stratum, int] = field(default_factory=dict)
     reserve: Mapping[Stratum, int] = field(default_factory=dict)
+    cohorts: int = COHORTS
+    period: int = 1
 
     @classmethod
     def of(cls, file: SetFile) -> Self:
@@ -66,6 +67,8 @@ class SetSpec:
             {stratum: row.cohort for stratum, row in rows.items()},
             {stratum: row.dev for stratum, row in rows.items() if row.dev},
             {stratum: row.reserve for stratum, row in rows.items() if row.reserve},
+            cohorts=file.live,
+            period=file.months // file.live,
         )
 
     @property
@@ -76,7 +79,17 @@ class SetSpec:
     @property
     def size(self) -> int:
         """Count the live tasks."""
-        return COHORTS * self.cohort_size
+        return self.cohorts * self.cohort_size
+
+    @property
+    def lifetime(self) -> int:
+        """Count the months for which a cohort is live; each of the very first ones is live for a part of them."""
+        return self.cohorts * self.period
+
+    @property
+    def plan(self) -> dict[str, str | int]:
+        """The plan as each `set` statement says it: the number of live cohorts, and their lifetime."""
+        return {"cohorts": self.cohorts, "lifetime": f"P{self.lifetime}M"}
 
     @property
     def servers(self) -> list[str]:

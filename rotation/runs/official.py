@@ -100,11 +100,12 @@ class OfficialRuns:
         month = self.month()
         track = track_of(submission, box, upstream)
         set_root = bytes.fromhex(self._months.turn(month.plus(-1)).facts["set_root"])
+        sunset = self._months.sunset(month)
         head = self._run_ledger.publish()  # all that was recorded, with the cosignatures that it needs
         with self._months.transaction() as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
-            cohorts = track.cohorts(self._months.cohorts("live"), month)  # without what is withdrawn by now
+            cohorts = track.cohorts(self._months.cohorts("live"), sunset)  # without what is withdrawn by now
             size = sum(len(cohort.tasks) for cohort in cohorts)
             record = self._runs.open(
                 submission, month=str(month), track=track.name, tasks=size, box=box, session=session

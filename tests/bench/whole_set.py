@@ -29,7 +29,8 @@ from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from rotation.calendar import Month
 from rotation.generation import dev_sets
 from rotation.generation.yield_stats import TemplateYield, YieldStats
-from rotation.month.sets import COHORTS, MCPBENCH
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import MCPBENCH
 from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.runs.prover import BoxProver
 from vault.task.lifecycle import TaskState

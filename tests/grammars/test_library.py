@@ -21,7 +21,8 @@ from grammars.language.forms import names_in
 from grammars.language.grammar import CATEGORIES, DIFFICULTIES
 from grammars.language.load import library, load
 from grammars.language.ranges import Compose
-from rotation.month.sets import COHORTS, MCPBENCH
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import MCPBENCH
 from sandbox.servers.registry import SERVERS, tool_table
 from vault.task.document import Task
 from vault.task.variant import traceable

@@ -192,7 +192,7 @@ class Benchmark:
         self.evidence = EvidenceWriter(
             vault, months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
         )
-        self.promises = Promises(vault, ledger, months, server_digest)
+        self.promises = Promises(vault, ledger, months, self.spec, server_digest=server_digest)
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
         self.rotation = self.signed_by(self.month_key)

@@ -13,7 +13,8 @@ from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_TOLD
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.draw import drafts, spared
-from rotation.month.sets import COHORTS, MCPBENCH, SETS, SetSpec, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import MCPBENCH, SETS, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample

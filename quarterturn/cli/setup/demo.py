@@ -204,7 +204,7 @@ class _Play:
                     submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
                     opened, results = self.app.run_player.play(submitted, self.box, step)
                     scores[name] = score(results)
-                    leaderboard.append((opened.record, of_results(results, self.month.cohort)))
+                    leaderboard.append((opened.record, of_results(results, self.app.months.sunset(self.month))))
                 answers = self._oracle(step)
             scores["oracle"] = score(answers)
             step.meaning = (

@@ -60,8 +60,8 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
 def test_without_a_sunset_cohort_nothing_is_served(begun_home):
     live = [cohort for cohort in begun_home.months.cohorts("live") if cohort.retires != FIRST]
     with pytest.raises(NotAllowed, match="'endpoint'"):
-        ENDPOINT.cohorts(live, FIRST)
-    assert len(DOCKER.cohorts(live, FIRST)) == 3
+        ENDPOINT.cohorts(live, FIRST.cohort)
+    assert len(DOCKER.cohorts(live, FIRST.cohort)) == 3
 
 
 @pytest.mark.parametrize("attempts", [1, 3])

@@ -10,7 +10,8 @@ import pytest
 
 from rotation.calendar import Month
 from rotation.errors import Refused
-from rotation.month.sets import COHORTS, DEMO, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import DEMO, Stratum
 from rotation.turn.draw_seeds import draw_seed
 from vault.commitment import commitment
 from vault.ledger.statements.leaf import Statement
