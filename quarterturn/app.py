@@ -307,9 +307,9 @@ class Application:
     @cached_property
     def spec(self) -> SetSpec:
         """The set's composition."""
-        from rotation.month.sets import named
+        from quarterturn.home.benchmark_set import of_home
 
-        return named(self.settings.benchmark.set)
+        return of_home(self.places, self.settings.benchmark.set)
 
     @cached_property
     def months(self) -> MonthStore:
@@ -359,7 +359,15 @@ class Application:
         from rotation.runs.official import OfficialRuns
 
         scored = self.scorekeeper.close
-        return OfficialRuns(self.months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, scored=scored)
+        return OfficialRuns(
+            self.months,
+            self.runs,
+            self.run_ledger,
+            self.run_tasks,
+            self.withdrawals,
+            tracks=self.spec.tracks,
+            scored=scored,
+        )
 
     @cached_property
     def sealed_results(self) -> SealedResults:
@@ -439,7 +447,7 @@ class Application:
         from quarterturn.public_view import dev_set
         from rotation.generation.grammars import shipped_among
 
-        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.servers)))
+        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.dev_servers)))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
@@ -520,7 +528,7 @@ class Application:
         """What a new draft must differ from."""
         from rotation.generation.known_tasks import KnownTasks
 
-        return KnownTasks(self.vault, self.months, self.drafts, self.grammars)
+        return KnownTasks(self.vault, self.months, self.drafts, self.grammars, self.spec)
 
     @cached_property
     def replenishment(self) -> Replenishment:
@@ -699,7 +707,7 @@ class Application:
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
 
         service = self.settings.service
-        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url))
+        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url), self.spec.tracks)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property

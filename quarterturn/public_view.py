@@ -40,7 +40,7 @@ from rotation.leaderboard import changelog
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.month import draw
-from rotation.month.sets import SetSpec
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
 from vault.file_lock import locked
@@ -293,7 +293,8 @@ def dev_set(spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], writte
     version = _version()
     with suppress(OSError, ValueError):
         known = json.loads(written.read_bytes())
-        if (known["set"], known["version"]) == (spec.name, version):
+        mix = Counter(Stratum(task["server"], task["category"], task["difficulty"]) for task in known["tasks"])
+        if (known["set"], known["version"], mix) == (spec.name, version, Counter(spec.dev)):
             return written.read_bytes()
     tasks = [draft.task for draft in dev_sets.draw(grammars(), spec)]
     return canonical({"set": spec.name, "version": version, "tasks": tasks})

@@ -29,8 +29,8 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
         NotFound: there is no grammar for one of its servers.
         Exhausted: a grammar has too few skeletons.
     """
-    spec.require_grammars(grammars)
-    return list(_drawn(tuple(grammars[server] for server in spec.servers), tuple(sorted(spec.dev.items()))))
+    spec.require_dev_grammars(grammars)
+    return list(_drawn(tuple(grammars[server] for server in spec.dev_servers), tuple(sorted(spec.dev.items()))))
 
 
 def tasks(grammars: Mapping[str, Grammar], spec: SetSpec, *, first: int | None = None) -> list[Task]:
@@ -42,10 +42,10 @@ def tasks(grammars: Mapping[str, Grammar], spec: SetSpec, *, first: int | None =
     return [Task.parse(draft.task) for draft in draw(grammars, spec)[:first]]
 
 
-def public(grammars: Mapping[str, Grammar]) -> list[Draft]:
-    """Give the tasks of every dev set that can be drawn: what everybody can know."""
+def public(grammars: Mapping[str, Grammar], *own: SetSpec) -> list[Draft]:
+    """Give the tasks of every dev set that can be drawn, shipped or `own`: what everybody can know."""
     drawn: dict[str, Draft] = {}
-    for spec in SETS.values():
+    for spec in (*SETS.values(), *own):
         with suppress(NotFound, Exhausted):  # of what cannot be drawn, nobody knows anything
             drawn |= {draft.id: draft for draft in draw(grammars, spec)}
     return list(drawn.values())

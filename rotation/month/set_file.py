@@ -34,6 +34,9 @@ from rotation.errors import Malformed
 COHORTS = 4
 """How many cohorts are live at once where a set file says nothing else: one enters and one retires with each turn."""
 
+TRACKS = ("docker", "docker-model-gateway", "endpoint")
+"""The tracks of official runs."""
+
 MOST_COHORTS = 12
 MOST_PERIOD = 12
 """How many months may pass between two retirements, at most."""
@@ -46,20 +49,28 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "name": "Name of the set: small letters, digits and hyphens, at most 32. Required.",
         "size": "How many private tasks are live at once. Required: it must be what cohorts and mix come to.",
         "servers": "The servers that the set has tasks of. Required.",
+        "tracks": f"The tracks in which private runs may be made: {', '.join(TRACKS)}. Default: all.",
         "cohorts": "Table: how many cohorts, and for how long.",
         "mix": "List of tables, one a category and difficulty: what each cohort, the dev set and the reserve hold.",
+        "quotas": "Table: what `init` writes into the home's settings, under `[service]`.",
     },
     "cohorts": {
         "live": f"How many cohorts are live at once, 2 to {MOST_COHORTS}. Default: {COHORTS}.",
-        "lifetime": "How long a cohort is live: an ISO 8601 duration, a multiple of `live` months. Default: `live` months.",
+        "lifetime": "How long each is live: ISO 8601 duration of months, a multiple of `live`. Default: `live` months.",
     },
     "mix": {
         "category": f"One of {', '.join(CATEGORIES)}. Required.",
         "difficulty": f"One of {', '.join(DIFFICULTIES)}. Required.",
         "servers": "The servers that this table is about. Default: all of the set.",
         "cohort": "Tasks of each of these servers in each cohort, 1 or more. Required.",
-        "dev": "Tasks of each of these servers in the public dev set. Default: 0.",
+        "dev": "Tasks of each of these servers in the public dev set. Default: 0; a set with none has the demo's.",
         "reserve": "Spare tasks of each of these servers, committed beside the private set for refills. Default: 0.",
+    },
+    "quotas": {
+        "private_per_month": "Private runs per party and benchmark month.",
+        "private_in_all": "Private runs of all parties together per benchmark month.",
+        "dev_per_day": "Dev-set runs per party and day (UTC).",
+        "checks_per_day": "Checks (one dev task each) per party and day (UTC).",
     },
 }
 """Every key by its table, with what it means."""
@@ -88,6 +99,8 @@ class SetFile:
     Attributes:
         live: how many cohorts are live at once.
         months: how many months each of them is live.
+        tracks: in which private runs may be made.
+        quotas: what `init` writes into a new home's settings.
     """
 
     name: str
@@ -96,6 +109,8 @@ class SetFile:
     mix: tuple[MixRow, ...] = field(repr=False)
     live: int = COHORTS
     months: int = COHORTS
+    tracks: tuple[str, ...] = TRACKS
+    quotas: Mapping[str, int] = field(default_factory=dict)
 
 
 def parse(text: str, what: str) -> SetFile:
@@ -125,7 +140,17 @@ def _read(document: Mapping[str, Any]) -> SetFile:
     live = cohorts.number("live", least=2, most=MOST_COHORTS, default=COHORTS)
     months = _months(cohorts, live)
     rows = tuple(_rows(top, servers))
-    parsed = SetFile(_name(top), top.number("size", least=1), servers, rows, live, months)
+    quotas = _Table(top.table("quotas"), "quotas", "quotas.")
+    parsed = SetFile(
+        name=_name(top),
+        size=top.number("size", least=1),
+        servers=servers,
+        mix=rows,
+        live=live,
+        months=months,
+        tracks=_tracks(top),
+        quotas={key: quotas.number(key) for key in KEYS["quotas"] if quotas.has(key)},
+    )
     _require_sum(parsed)
     return parsed
 
@@ -135,6 +160,14 @@ def _name(top: _Table) -> str:
     if not _NAME.fullmatch(name):
         raise Malformed(f"name: '{name}' is no name of a set: write small letters, digits and hyphens, at most 32")
     return name
+
+
+def _tracks(top: _Table) -> tuple[str, ...]:
+    tracks = top.names("tracks", default=TRACKS)
+    for track in tracks:
+        if track not in TRACKS:
+            raise Malformed(f"tracks: there is no track '{track}'; the tracks are: {', '.join(TRACKS)}")
+    return tracks
 
 
 def _months(cohorts: _Table, live: int) -> int:
@@ -213,6 +246,9 @@ class _Table:
                 close = difflib.get_close_matches(key, KEYS[name], n=1)
                 known = f"did you mean '{close[0]}'?" if close else f"known keys: {', '.join(KEYS[name])}"
                 raise Malformed(f"'{prefix}{key}' is unknown; {known}")
+
+    def has(self, key: str) -> bool:
+        return key in self._values
 
     def number(self, key: str, *, least: int = 0, most: int = MOST, default: int | None = None) -> int:
         value = self._value(key, default)

@@ -7,12 +7,13 @@ it balanced.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from pathlib import Path
 from typing import Self
 
-from rotation.errors import NotFound
-from rotation.month.set_file import COHORTS, SetFile, parse
+from rotation.errors import Malformed, NotFound
+from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
 from vault.store.tasks import TaskRecord
 
 
@@ -44,6 +45,9 @@ class SetSpec:
         reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
         cohorts: how many cohorts are live at once.
         period: how many months pass between two retirements.
+        tracks: in which private runs may be made.
+        quotas: what `init` writes into a new home's settings.
+        text: the text of its set file, of which a home keeps a copy; empty for a set that was made without one.
     """
 
     name: str
@@ -52,10 +56,13 @@ class SetSpec:
     reserve: Mapping[Stratum, int] = field(default_factory=dict)
     cohorts: int = COHORTS
     period: int = 1
+    tracks: tuple[str, ...] = TRACKS
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    text: str = field(default="", repr=False, compare=False)
 
     @classmethod
-    def of(cls, file: SetFile) -> Self:
-        """Give the set of a set file."""
+    def of(cls, file: SetFile, text: str = "") -> Self:
+        """Give the set of a set file, and keep its text."""
         rows = {
             Stratum(server, row.category, row.difficulty): row
             for server in file.servers
@@ -69,6 +76,9 @@ class SetSpec:
             {stratum: row.reserve for stratum, row in rows.items() if row.reserve},
             cohorts=file.live,
             period=file.months // file.live,
+            tracks=file.tracks,
+            quotas=file.quotas,
+            text=text,
         )
 
     @property
@@ -96,23 +106,28 @@ class SetSpec:
         """List the servers whose grammars the set is drawn from."""
         return sorted({stratum.server for stratum in (*self.per_cohort, *self.dev)})
 
-    def require_grammars(self, available: Collection[str]) -> None:
-        """Refuse a set that cannot be drawn.
+    @property
+    def dev_servers(self) -> list[str]:
+        """List the servers that the dev set has tasks of."""
+        return sorted({stratum.server for stratum in self.dev})
+
+    def require_dev_grammars(self, shipped: Collection[str]) -> None:
+        """Refuse a dev set that cannot be drawn.
 
         Raises:
-            NotFound: some of its servers have no grammar; the message names them all.
+            NotFound: some of its servers have no shipped grammar; the message names them all.
         """
-        if missing := [server for server in self.servers if server not in available]:
+        if missing := [server for server in self.dev_servers if server not in shipped]:
             raise NotFound(
-                f"the set '{self.name}' has tasks of {len(self.servers)} servers, and there is no grammar for "
-                f"{', '.join(missing)}: write one (docs/how-to/write-a-grammar.md), or choose another set"
+                f"the dev set of '{self.name}' has tasks of {', '.join(missing)}, which have no shipped grammar: dev "
+                "tasks are public, so they are drawn from shipped grammars alone. Write dev = 0 for these servers"
             )
 
 
 def _shipped() -> dict[str, SetSpec]:
     folder = files("rotation.month") / "shipped_sets"
     texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".toml")}
-    specs = [SetSpec.of(parse(texts[name], name)) for name in sorted(texts)]
+    specs = [SetSpec.of(parse(texts[name], name), texts[name]) for name in sorted(texts)]
     return {spec.name: spec for spec in specs}
 
 
@@ -129,5 +144,38 @@ def named(name: str) -> SetSpec:
         NotFound: there is no set of that name.
     """
     if name not in SETS:
-        raise NotFound(f"there is no set '{name}'; the sets are: {', '.join(sorted(SETS))}")
+        raise NotFound(f"there is no set '{name}'; the shipped sets are: {', '.join(sorted(SETS))}")
     return SETS[name]
+
+
+def read(path: Path) -> SetSpec:
+    """Read a set file; a set without dev tasks of its own has the demo's, so that agents can be tried.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no set file, its numbers do not add up, or it is another set under the name of a shipped one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError):
+        raise NotFound(f"there is no set file at {path}") from None
+    except UnicodeDecodeError:
+        raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
+    spec = SetSpec.of(parse(text, str(path)), text)
+    return spec if spec.dev else replace(spec, dev=DEMO.dev)
+
+
+def chosen(name_or_file: str) -> SetSpec:
+    """Give a shipped set by its name, or the set of a file, which has a name of its own.
+
+    Raises:
+        NotFound: there is neither.
+        Malformed: as for `read`, or the file's set has the name of a shipped one that differs from it.
+    """
+    path = Path(name_or_file)
+    if name_or_file in SETS or not (path.exists() or path.suffix or len(path.parts) > 1):
+        return named(name_or_file)
+    spec = read(path)
+    if spec.name in SETS and spec != SETS[spec.name]:
+        raise Malformed(f"{path}: name: '{spec.name}' is the name of a shipped set: choose another name")
+    return spec

@@ -135,15 +135,16 @@ def _show(played: DevRun, out: Output, file: Path | None, *, traced: bool) -> No
 def _dev_tasks(home: Path, name: str | None) -> list[Task]:
     """Give the dev tasks of the set that was named, else of the home's, else of the demo."""
     from quarterturn import settings
+    from quarterturn.home.benchmark_set import of_home
     from quarterturn.home.paths import HomePaths
     from rotation.generation import dev_sets
     from rotation.generation.grammars import shipped_grammars
-    from rotation.month.sets import DEMO, named
+    from rotation.month.sets import DEMO, chosen
 
-    place = HomePaths(home).settings
-    if name is None and place.is_file():
-        name = settings.load(place).benchmark.set
-    return dev_sets.tasks(shipped_grammars(), named(name) if name is not None else DEMO)
+    places, spec = HomePaths(home), chosen(name) if name is not None else DEMO
+    if name is None and places.settings.is_file():
+        spec = of_home(places, settings.load(places.settings).benchmark.set)
+    return dev_sets.tasks(shipped_grammars(), spec)
 
 
 def _sender(home: Path, out: Output) -> Sender:

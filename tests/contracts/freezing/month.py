@@ -157,7 +157,7 @@ class Played:
         signing.store(places.log_key, key("log"), ring)
         signing.store(places.month_key, key("month"), ring, signing.MONTH)
         signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
-        create(home, settings(first), None, at=clock())
+        create(home, settings(first), None, at=clock(), set_file=DEMO.text.replace("reserve = 1\n", ""))
         self.house = Application(home, None, now=clock)
         self.streamed = Application(home, None, now=clock)
         for name in ("engine", "writer", "witnesses"):

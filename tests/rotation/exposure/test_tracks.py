@@ -7,6 +7,7 @@ import pytest
 
 from rotation.errors import NotAllowed
 from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
+from rotation.month.sets import DEMO
 from rotation.runs.run_tasks import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
@@ -128,3 +129,12 @@ def test_a_full_score_of_a_hosted_run_can_be_recomputed_at_once(begun_home):
 def test_the_audit_knows_the_same_tracks_and_what_each_is_served():
     assert set(log_state.ALL_COHORTS) == {name for name, track in TRACKS.items() if not track.read}
     assert set(log_state.NEXT_COHORT) == {name for name, track in TRACKS.items() if track.read}
+
+
+def test_a_run_of_no_track_of_the_set_is_not_opened(begun_home):
+    begun_home.spec = replace(DEMO, tracks=("docker",))
+    begun_home.reopen()
+    with pytest.raises(NotAllowed, match="no track 'endpoint'; its tracks are: docker"):
+        begun_home.open("read", kind="endpoint")
+    assert begun_home.open().record.track == "docker"
+    assert begun_home.open("elsewhere", official=False).record.track == "unofficial"
