@@ -317,9 +317,9 @@ class Application:
     @cached_property
     def spec(self) -> SetSpec:
         """The set's composition."""
-        from rotation.month.sets import named
+        from quarterturn.home.benchmark_set import of_home
 
-        return named(self.settings.benchmark.set)
+        return of_home(self.places, self.settings.benchmark.set)
 
     @cached_property
     def months(self) -> MonthStore:
@@ -369,7 +369,15 @@ class Application:
         from rotation.runs.official import OfficialRuns
 
         scored = self.scorekeeper.close
-        return OfficialRuns(self.months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, scored=scored)
+        return OfficialRuns(
+            self.months,
+            self.runs,
+            self.run_ledger,
+            self.run_tasks,
+            self.withdrawals,
+            tracks=self.spec.tracks,
+            scored=scored,
+        )
 
     @cached_property
     def sealed_results(self) -> SealedResults:
@@ -449,7 +457,7 @@ class Application:
         from quarterturn.public_view import dev_set
         from rotation.generation.grammars import shipped_among
 
-        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.servers)))
+        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.dev_servers)))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""
@@ -501,7 +509,8 @@ class Application:
             vault,
             ledger,
             months,
-            server_digest,
+            self.spec,
+            server_digest=server_digest,
             withdrawal_keys=self._withdrawal_keys(),
             entropy=self.entropy,
         )
@@ -538,7 +547,7 @@ class Application:
         """What a new draft must differ from."""
         from rotation.generation.known_tasks import KnownTasks
 
-        return KnownTasks(self.vault, self.months, self.drafts, self.grammars)
+        return KnownTasks(self.vault, self.months, self.drafts, self.grammars, self.spec)
 
     @cached_property
     def replenishment(self) -> Replenishment:
@@ -552,8 +561,10 @@ class Application:
         from sandbox.runs.prover import BoxProver
 
         grammars, prover = self.drawn_grammars(author), BoxProver(box)
-        mix, workers = self.spec.per_cohort, self.settings.run.workers
-        return TaskGenerator(grammars, self.vault, self.drafts, prover, mix=mix, workers=workers)
+        spec, workers = self.spec, self.settings.run.workers
+        return TaskGenerator(
+            grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.quotas, workers=workers
+        )
 
     @cached_property
     def task_import(self) -> TaskImport:
@@ -717,7 +728,7 @@ class Application:
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
 
         service = self.settings.service
-        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url))
+        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url), self.spec.tracks)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property

@@ -57,6 +57,10 @@ class NoEndpoints(NotAllowed):
     """The service runs no hosted endpoints, as it has no address that they could call back."""
 
 
+class NoTrack(NotAllowed):
+    """The set has no such track."""
+
+
 class KeyReused(NotAllowed):
     """An idempotency key was used with a different request."""
 

@@ -40,7 +40,7 @@ from rotation.leaderboard import changelog
 from rotation.leaderboard.caveats import Caveats
 from rotation.leaderboard.leaderboard import Leaderboard
 from rotation.month import draw
-from rotation.month.sets import COHORTS, SetSpec
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from vault.canonical import canonical, digest
 from vault.file_lock import locked
@@ -180,7 +180,7 @@ class PublicDocuments:
         return _plain(
             {
                 "month": str(month),
-                "sunset": month.cohort,
+                "sunset": self._months.sunset(month),
                 "public_grammar": self._caveats.public_cohorts(month),
                 "lines": [line.as_json() for line in self._leaderboard.of_month(month)],
                 "changes": changelog.of_month(self._facts.log, month),
@@ -279,9 +279,10 @@ class PublicViewWriter:
     def _open_months(self) -> list[Month]:
         """Give the months whose leaderboard may still change, or is missing."""
         turns = self._months.turns()
-        oldest = turns[-1].month.plus(1 - COHORTS) if turns else None
+        private = self._months.cohorts("promised", "live", "retired")
+        oldest = min((cohort.entered for cohort in private), default=None)
         months = [turn.month.plus(1) for turn in turns]
-        return [month for month in months if (oldest and month > oldest) or not self._path(month).exists()]
+        return [month for month in months if (oldest and month >= oldest) or not self._path(month).exists()]
 
     def _path(self, month: Month) -> Path:
         return self._folder / LEADERBOARDS / f"{month}.json"
@@ -292,7 +293,8 @@ def dev_set(spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], writte
     version = _version()
     with suppress(OSError, ValueError):
         known = json.loads(written.read_bytes())
-        if (known["set"], known["version"]) == (spec.name, version):
+        mix = Counter(Stratum(task["server"], task["category"], task["difficulty"]) for task in known["tasks"])
+        if (known["set"], known["version"], mix) == (spec.name, version, Counter(spec.dev)):
             return written.read_bytes()
     tasks = [draft.task for draft in dev_sets.draw(grammars(), spec)]
     return canonical({"set": spec.name, "version": version, "tasks": tasks})

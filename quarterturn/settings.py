@@ -47,7 +47,7 @@ class BenchmarkSettings(Section):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._~:/-]{0,99}$",
         description="The log's name: a schema-less URL that you own.",
     )
-    set: str = Field(default="demo", description="The set of tasks.")
+    set: str = Field(default="demo", description="The set of tasks: the name in the home's `set.toml`.")
     first_month: str = Field(pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="The first month, YYYY-MM.")
 
     @field_validator("origin")

@@ -1,7 +1,7 @@
 """Online backup of a home: a folder with everything that cannot be made again, and a manifest of it.
 
     manifest.json   what is here, with the SHA-256 of each file
-    quarterturn.toml, the witnesses' policy, servers/…, rows.db, head/signed, public/…, and on request keys/…
+    quarterturn.toml, set.toml, the witnesses' policy, servers/…, rows.db, head/signed, public/…, and on request keys/…
 
 The log is written row first, then tiles, then the signed head, then the public copy. A backup copies in the reverse
 order, so whatever had to be written first is never the older of two things in it:
@@ -81,7 +81,9 @@ class Backups:
             revision = rows.take(self._engine(), folder / ROWS)  # 3
             for path in _public(places):  # 4
                 _copy(path, folder / "public" / path.relative_to(places.public))
-            _copy(places.settings, folder / places.settings.name)  # 5
+            for path in (places.settings, places.set_file):  # 5
+                if path.is_file():
+                    _copy(path, folder / path.name)
             policy = (places.home / self._policy).resolve()
             if policy != places.home and policy.is_relative_to(places.home):
                 _copy(policy, folder / policy.relative_to(places.home))

@@ -6,7 +6,8 @@
     2. the key ring, then the signing keys, each whole or absent
     3. the public keys
     4. the database, with the tables of every room
-    5. the settings, whole or absent: with them it is a home, and is never touched by `create` again
+    5. the set file
+    6. the settings, whole or absent: with them it is a home, and is never touched by `create` again
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sqlalchemy import Engine
 
 from quarterturn import migrations, settings
 from quarterturn.errors import Refused, Unavailable
-from quarterturn.home.paths import HomePaths
+from quarterturn.home.paths import SET_FILE, HomePaths
 from quarterturn.progress import NullProgress, Progress
 from quarterturn.settings import Settings
 from sandbox.endpoint.signature import Sender
@@ -45,6 +46,7 @@ def create(
     database: str | None = None,
     at: datetime | None = None,
     *,
+    set_file: str = "",
     out: Progress = _QUIET,
 ) -> None:
     """Make a home; after an interruption, calling it again resumes.
@@ -55,6 +57,7 @@ def create(
         passphrase: of its key ring, or None for one without.
         database: an address that is used instead of the settings' and not written down, or None.
         at: the present moment, for the age of its ring's first key, or None.
+        set_file: the text of its set file; empty for a home that reads the shipped one.
         out: is told each step.
 
     Raises:
@@ -81,7 +84,9 @@ def create(
         _refuse_rows_of_another(engine)
     finally:
         engine.dispose()
-    private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 5
+    if set_file:
+        _show(places.set_file, set_file)  # 5
+    private_files.create(places.settings, settings.dump(chosen).encode(), "settings file")  # 6
 
 
 def _refuse_rows_of_another(engine: Engine) -> None:
@@ -113,11 +118,11 @@ def _make_folders(places: HomePaths) -> None:
         raise Unavailable(f"{place} cannot be made: {error.strerror}; the same command goes on from here") from None
 
 
-def _show(path: Path, key: str) -> None:
-    """Write a public key; as `create` begins anew until the home has its settings, it is on the disk by then."""
+def _show(path: Path, text: str) -> None:
+    """Write a public file; as `create` begins anew until the home has its settings, it is on the disk by then."""
     try:
-        with locked(path.parent, _PATIENCE, "writing a public key", folder=True):
-            write_atomically(path, key.encode(), path.with_name(f".{path.name}.new"))
+        with locked(path.parent, _PATIENCE, f"writing {path.name}", folder=True):
+            write_atomically(path, text.encode(), path.with_name(f".{path.name}.new"))
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}; call again") from None
 
@@ -135,7 +140,16 @@ def _refuse_what_is_there(places: HomePaths) -> None:
         raise Refused(f"{home} is a home already; choose another folder, or go on with the verbs that work on it")
     if home.exists() and not home.is_dir():
         raise Refused(f"{home} is not a folder; choose another with --home")
-    ours = {"keys", "head", "public", "quarterturn.db", "quarterturn.db-wal", "quarterturn.db-shm"}
+    ours = {
+        "keys",
+        "head",
+        "public",
+        "quarterturn.db",
+        "quarterturn.db-wal",
+        "quarterturn.db-shm",
+        SET_FILE,
+        f".{SET_FILE}.new",
+    }
     names = [path.name for path in home.iterdir()] if home.exists() else []
     strange = sorted(name for name in names if name not in ours and not name.startswith(f".{settings.FILE}."))
     if strange:

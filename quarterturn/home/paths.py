@@ -1,6 +1,7 @@
 """Layout of a home: the folder that holds all data of one benchmark.
 
 quarterturn.toml   settings
+set.toml           the set: how many tasks of which kind, and how they rotate
 quarterturn.db     rows (SQLite)
 keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
                    the result of each turn, and endpoint.key, which signs requests to hosted endpoints
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from quarterturn.settings import Settings
     from vault.ledger.signatures.note import Verifier
 
+SET_FILE = "set.toml"
 SQLITE = "sqlite:///"
 
 
@@ -40,6 +42,11 @@ class HomePaths:
     def servers(self) -> Path:
         """The servers that the home has added."""
         return self.home / "servers"
+
+    @property
+    def set_file(self) -> Path:
+        """The home's copy of its set file."""
+        return self.home / SET_FILE
 
     @property
     def ring(self) -> Path:

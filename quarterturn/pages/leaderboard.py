@@ -1,6 +1,6 @@
 """Leaderboard page of a month: a section for each track, every figure with its interval, and the changelog. Pure.
 
-1. Figures that rank are drawn as filled dots: those of the three sealed cohorts, and in a track that reads its tasks
+1. Figures that rank are drawn as filled dots: those of the sealed cohorts, and in a track that reads its tasks
    those of all cohorts that it was given. The cohort that the next turn opens is a ring beside them, and does not rank.
 2. Within a track the best rank comes first; equal ranks are ordered by figure, and lines without a rank come last.
 3. Every change names its leaf of the log.
@@ -32,7 +32,7 @@ TRACKS = {
     ),
     "endpoint": (
         "Hosted endpoints",
-        "They read the tasks, so they are sent only the sunset cohort, which is published at the next turn.",
+        "They read the tasks, so they are sent only the sunset cohort, which is the next to be published.",
     ),
     "unofficial": ("Unofficial", "Run in a box that is not official: shown, and never ranked."),
 }

@@ -18,8 +18,8 @@ from quarterturn.pages.templates import render
 from rotation.calendar import Month
 
 HERE = "/rotation"
-AGES = ("sunset", "third", "second", "fresh")  # by how many turns a cohort still stays
-HEIGHTS = (4, 7, 10, 13)
+SUNSET = "sunset"  # the next to retire
+AGES = {"fresh": 13, "second": 10, "third": 7, SUNSET: 4}  # how high each is drawn; the fourth is drawn as the third
 TALL = 18
 BEFORE = 8  # months that are drawn before the newest; the table has them all
 FEW = 6  # months that have their name above the drawing
@@ -36,9 +36,11 @@ def page(rotation: Item) -> str:
         counts=_counts(rotation),
         next=rotation["next"],
         due=minute(rotation["next"]["due"]),
-        leaving=next((cohort for cohort in rotation["cohorts"] if live and cohort["retires"] == str(live)), None),
+        live=rotation["live"],
+        leaving=_next_to_retire(rotation["cohorts"], live) if live else None,
         chart=_chart(rotation["cohorts"], live) if live else None,
-        ages=AGES[::-1],
+        ages=_legend(rotation["cohorts"], live),
+        lifetime=max((_month(c, "retires").since(_month(c, "entered")) + 1 for c in rotation["cohorts"]), default=0),
         grids=grids(rotation),
     )
 
@@ -58,7 +60,7 @@ def grids(rotation: Item) -> dict[str, Grid]:
             Column("tasks", "Tasks"),
             Column("public_grammar", "Public grammar"),
         ),
-        [{**cohort, "age": _age(cohort, live)} for cohort in rotation["cohorts"]],
+        [{**cohort, "age": _age(cohort, rotation["cohorts"], live)} for cohort in rotation["cohorts"]],
     )
     turns = Grid(
         "turns",
@@ -76,13 +78,17 @@ def grids(rotation: Item) -> dict[str, Grid]:
 
 def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
     """Draw a row a cohort over the months, up to the last one that is promised."""
-    last = max(Month.parse(cohort["retires"]) for cohort in cohorts)
-    first = max(min(Month.parse(cohort["entered"]) for cohort in cohorts), live.plus(-BEFORE))
+    last = max(_month(cohort, "retires") for cohort in cohorts)
+    first = max(min(_month(cohort, "entered") for cohort in cohorts), live.plus(-BEFORE))
     months = [first.plus(number) for number in range(last.since(first) + 1)]
     rows = [
-        Row(cohort["id"].removeprefix("cohort-"), _picture(cohort, months, live), (_age_or_state(cohort, live),))
+        Row(
+            cohort["id"].removeprefix("cohort-"),
+            _picture(cohort, cohorts, months, live),
+            (_age(cohort, cohorts, live) or cohort["state"],),
+        )
         for cohort in cohorts
-        if Month.parse(cohort["retires"]) >= first
+        if _month(cohort, "retires") >= first
     ]
     every = -(-len(months) // FEW)
     names = [
@@ -93,18 +99,18 @@ def _chart(cohorts: Sequence[Item], live: Month) -> Chart:
     return Chart(svg.picture(names, 16), rows)
 
 
-def _picture(cohort: Item, months: Sequence[Month], live: Month) -> str:
-    entered, retires = Month.parse(cohort["entered"]), Month.parse(cohort["retires"])
+def _picture(cohort: Item, cohorts: Sequence[Item], months: Sequence[Month], live: Month) -> str:
+    retires, many = _month(cohort, "retires"), sum(_is_live(each, live) for each in cohorts)
     parts = [
         svg.line((svg.pct(_at(place, months)), 0), (svg.pct(_at(place, months)), "100%"), "grid")
         for place in range(len(months))
     ]
     parts.append(svg.bar(_at(live.since(months[0]), months), _at(live.since(months[0]) + 1, months), 0, TALL, "now"))
     for place, month in enumerate(months):
-        if entered <= month <= retires:
-            left = min(retires.since(month), len(AGES) - 1)
+        if _is_live(cohort, month):
+            drawn_as = _drawn_as(_age_of(cohort, cohorts, month, many))
             start, end = _at(place, months), _at(place + 1, months)
-            parts.append(svg.bar(start, end, TALL - 2 - HEIGHTS[left], HEIGHTS[left], AGES[left]))
+            parts.append(svg.bar(start, end, TALL - 2 - AGES[drawn_as], AGES[drawn_as], drawn_as))
     if cohort["state"] == "published":
         parts.append(svg.dot(svg.pct(_at(retires.since(months[0]) + 1, months)), TALL - 4, 3.5, "ring"))
     return svg.picture(parts, TALL)
@@ -115,15 +121,41 @@ def _at(place: int, months: Sequence[Month]) -> float:
     return 98 * place / len(months)
 
 
-def _age(cohort: Item, live: Month | None) -> str | None:
+def _age(cohort: Item, cohorts: Sequence[Item], live: Month | None) -> str | None:
     """Say how old a cohort is in the month that is live."""
-    if live is None or not Month.parse(cohort["entered"]) <= live <= Month.parse(cohort["retires"]):
+    if live is None or not _is_live(cohort, live):
         return None
-    return AGES[min(Month.parse(cohort["retires"]).since(live), len(AGES) - 1)]
+    return _age_of(cohort, cohorts, live, sum(_is_live(each, live) for each in cohorts))
 
 
-def _age_or_state(cohort: Item, live: Month) -> str:
-    return _age(cohort, live) or cohort["state"]
+def _age_of(cohort: Item, cohorts: Sequence[Item], month: Month, many: int) -> str:
+    """Say how old a cohort is in a month in which it is live; `many` are live in each month."""
+    before = sum(_is_live(each, month) and each["retires"] < cohort["retires"] for each in cohorts)
+    place = many - before
+    return SUNSET if not before else [*AGES][place - 1] if place <= len(AGES) - 1 else f"{place}th"
+
+
+def _drawn_as(age: str) -> str:
+    return age if age in AGES else "third"
+
+
+def _legend(cohorts: Sequence[Item], live: Month | None) -> list[str]:
+    """List the ages that a live cohort has, as they are drawn, the newest first."""
+    ages = [_age(cohort, cohorts, live) for cohort in cohorts]
+    there = {_drawn_as(age) for age in ages if age}
+    return [age for age in AGES if age in there]
+
+
+def _is_live(cohort: Item, month: Month) -> bool:
+    return _month(cohort, "entered") <= month <= _month(cohort, "retires")
+
+
+def _month(cohort: Item, key: str) -> Month:
+    return Month.parse(cohort[key])
+
+
+def _next_to_retire(cohorts: Sequence[Item], live: Month) -> Item:
+    return min((cohort for cohort in cohorts if _is_live(cohort, live)), key=lambda cohort: str(cohort["retires"]))
 
 
 def _counts(rotation: Item) -> list[tuple[str, str]]:

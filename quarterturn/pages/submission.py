@@ -50,7 +50,7 @@ UPDATES = {
     "private": "This page updates itself when the state changes; a run ends on a full minute.",
     "dev": "This page updates itself.",
 }
-PARTS = {"sealed": "The three sealed cohorts", "whole": "All cohorts"}
+PARTS = {"sealed": "The sealed cohorts", "whole": "All cohorts"}
 ENDED = "It ended before it was finished: tasks that it was not served count as failed when the month turns."
 LATER = {
     "private": "Results on private tasks are shown once the tasks are published, the first of them at the next turn.",

@@ -23,6 +23,10 @@ PROBLEMS: Mapping[str, tuple[str, str]] = {
     "nothing": ("agent", "Name an image or the https address of an endpoint."),
     "malformed": ("agent", "This is neither an image's name nor an https address: check it for blanks and typos."),
     "no-endpoints": ("agent", "This service runs no hosted endpoints: submit an image, or ask its operator."),
+    "no-track": (
+        "set",
+        "The private set accepts no runs of this kind of agent: choose the dev set, or ask its operator.",
+    ),
     "not-yours": ("agent", "This image may be somebody else's: name it by its digest, or {images}."),
     "no-model": ("model", "The settings allow no such language model: choose one of the list."),
     "no-set": ("set", "Choose one of these sets."),

@@ -16,13 +16,15 @@ from typing import Any, Literal
 
 from sqlmodel import Session
 
-from quarterturn.errors import NoEndpoints, NotFound, Refused
+from quarterturn.errors import NoEndpoints, NotFound, NoTrack, Refused
 from quarterturn.failure_codes import CODES
 from quarterturn.submissions.store.queue import Queue
 from quarterturn.submissions.store.requests import Quota, SubmissionRecord, SubmissionRequest, Submissions
 from quarterturn.submissions.store.traces import TraceScore
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
+from rotation.exposure.tracks import MODEL
+from rotation.month.set_file import TRACKS
 from vault.errors import Unavailable
 
 _PINNED = re.compile(r"(?:[^@]+@)?sha256:[0-9a-f]{64}", re.ASCII)
@@ -38,11 +40,13 @@ class SubmissionPolicy:
         images: prefixes of image names; `{account}` is the submitter's account.
         models: the language models that agents may ask.
         endpoints: whether hosted endpoints can be run: they call back to an address that the settings must name.
+        tracks: the tracks in which private runs may be made.
     """
 
     images: Sequence[str]
     models: Collection[str]
     endpoints: bool
+    tracks: Collection[str] = TRACKS
 
     def prefixes(self, account: str) -> list[str]:
         """Give the beginnings that an account's names of images may have."""
@@ -55,7 +59,11 @@ class SubmissionPolicy:
             Refused: the image may be somebody else's.
             NotFound: the settings have no such model.
             NoEndpoints: it is an endpoint, and none can be run.
+            NoTrack: it is private, and its track is none of the set's.
         """
+        track = "endpoint" if wanted.endpoint is not None else "docker" if wanted.model is None else MODEL.name
+        if wanted.tasks == "private" and track not in self.tracks:
+            raise NoTrack(f"the private set has no track '{track}'; its tracks are: {', '.join(self.tracks)}")
         if wanted.endpoint is not None and not self.endpoints:
             raise NoEndpoints("the setting service.callbacks_url names no address that an endpoint could call back")
         if wanted.image is not None and not may_name(self.images, account, wanted.image):
@@ -102,7 +110,7 @@ class SubmissionService:
 
         Raises:
             NotLive: it is private, and nothing is live.
-            Refused, NotFound, NoEndpoints: as for `SubmissionPolicy.require`.
+            Refused, NotFound, NoEndpoints, NoTrack: as for `SubmissionPolicy.require`.
             OverQuota, NotAllowed: as for `Submissions.take`.
         """
         self.policy.require(account, wanted)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rotation.calendar import Month
 from rotation.errors import NotAllowed
 from rotation.month.store import Cohort
 from sandbox.boxes.box import Box
@@ -32,15 +31,15 @@ class Track:
     read: bool = False
     ranked: bool = True
 
-    def cohorts(self, live: Iterable[Cohort], month: Month) -> tuple[Cohort, ...]:
-        """Choose the live cohorts that are served in `month`: all, or only the sunset cohort if the tasks are read.
+    def cohorts(self, live: Iterable[Cohort], sunset: str) -> tuple[Cohort, ...]:
+        """Choose the live cohorts that are served: all, or only `sunset`, the next to retire, if the tasks are read.
 
         Raises:
             NotAllowed: there is no such cohort.
         """
-        chosen = tuple(cohort for cohort in live if not self.read or cohort.retires == month)
+        chosen = tuple(cohort for cohort in live if not self.read or cohort.id == sunset)
         if not chosen:
-            raise NotAllowed(f"in {month} no live cohort may be served to the track '{self.name}'")
+            raise NotAllowed(f"no live cohort may be served to the track '{self.name}': {sunset} is not live")
         return chosen
 
 

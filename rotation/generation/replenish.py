@@ -10,7 +10,7 @@ from rotation.calendar import Month
 from rotation.generation.generate import TaskGenerator
 from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.yield_stats import YieldStats
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from rotation.turn.draw_seeds import draw_seed
 from rotation.turn.plan import committed
@@ -46,8 +46,8 @@ class Replenishment:
         Only what can enter counts: a task whose skeleton was seen meanwhile, or that shares one with another, cannot,
         nor can one of an earlier draw that was not promised at its turn.
         """
-        cohorts = 1 if self._months.cohorts() else COHORTS
         barred, month = self._known.spent(), self._promised_month()
+        cohorts = self._entering(month)
         promised = {record.id for record in committed(self._vault)}
         usable = {
             (Stratum.of(record), record.skeleton_tag)
@@ -55,7 +55,8 @@ class Replenishment:
             if record.may_enter(month) or record.id in promised
         }
         ready = Counter(stratum for stratum, tag in usable if tag not in barred)
-        needed = {stratum: cohorts * count + self._spec.reserve for stratum, count in self._spec.per_cohort.items()}
+        spec = self._spec
+        needed = {s: cohorts * count + spec.reserve.get(s, 0) for s, count in spec.per_cohort.items()}
         return {stratum: count - ready[stratum] for stratum, count in needed.items() if count > ready[stratum]}
 
     def fill(
@@ -83,6 +84,12 @@ class Replenishment:
             drawn_for=month,
             on_done=on_done,
         )
+
+    def _entering(self, month: str) -> int:
+        """Count the cohorts that enter at the next turn; none does in a month in which none retires."""
+        if not month:
+            return self._spec.cohorts
+        return 1 if self._months.cohort_retiring(Month.parse(month)) else 0
 
     def _promised_month(self) -> str:
         """Give the month of the next turn, for whose draw the log promised a seed; empty before the first turn."""

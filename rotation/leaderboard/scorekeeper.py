@@ -48,7 +48,7 @@ class Scorekeeper:
         """Keep and disclose the figures of a run, within the transaction that closes it."""
         month = Month.parse(record.month)
         broken = self._broken(month)
-        scores = _scores(results, month, broken)
+        scores = _scores(results, self._months.sunset(month), broken)
         self._store.keep(session, record, scores, len(broken))
         self.disclose(session, record, scores)
 
@@ -64,10 +64,10 @@ class Scorekeeper:
         opened: Callable[[RunRecord], Sequence[Result]],
     ) -> None:
         """Make the figures of a month's closed runs again that still count a broken task."""
-        broken, known = self._broken(month), self._store.of_month(str(month))
+        broken, sunset, known = self._broken(month), self._months.sunset(month), self._store.of_month(str(month))
         for record in closed:
             if record.number not in known or known[record.number].without < len(broken):
-                scores = _scores(opened(record), month, broken)
+                scores = _scores(opened(record), sunset, broken)
                 with self._months.transaction() as session:
                     self._store.keep(session, record, scores, len(broken))
 
@@ -77,5 +77,5 @@ class Scorekeeper:
         return frozenset(entry.task for entry in self._withdrawals.uncounted() if entry.cohort in cohorts)
 
 
-def _scores(results: Iterable[Result], month: Month, broken: Collection[str]) -> Scores:
-    return of_results((result for result in results if result.task not in broken), month.cohort)
+def _scores(results: Iterable[Result], sunset: str, broken: Collection[str]) -> Scores:
+    return of_results((result for result in results if result.task not in broken), sunset)

@@ -1,6 +1,6 @@
 """Leaderboard lines: the figures, interval and rank of each run of a month. Pure.
 
-Ranked figures are over the three sealed cohorts; the sunset cohort's stand beside them. A track that is served the
+Ranked figures are over the sealed cohorts; the sunset cohort's stand beside them. A track that is served the
 sunset cohort alone is ranked on that. Runs in a box that is not official, runs with an unknown verdict and the
 reference agent have no rank. What it shows of live tasks is rounded: figures to half a point, counts that an agent can
 move to their first digit. Ranks are made from the rounded figures alone, so whoever has a leaderboard can rank it

@@ -100,7 +100,7 @@ class _Filling:
     def full(self) -> bool:
         """Say whether no later candidate can change the result; only called when no place is free."""
         reserve = self._reserve()
-        return all(len(reserve.get(stratum, ())) == self._spec.reserve for stratum in self._spec.per_cohort)
+        return all(len(reserve.get(stratum, ())) == count for stratum, count in self._spec.reserve.items())
 
     def allocation(self) -> Allocation:
         """Give the result.
@@ -122,13 +122,13 @@ class _Filling:
 
 
 def _reserve(
-    spare: Mapping[Stratum, Sequence[Candidate]], used: set[str], most: int
+    spare: Mapping[Stratum, Sequence[Candidate]], used: set[str], most: Mapping[Stratum, int]
 ) -> dict[Stratum, tuple[Candidate, ...]]:
-    """Choose up to `most` spares of each stratum, no two of one skeleton, so that any may enter any cohort."""
+    """Choose up to so many spares of each stratum, no two of one skeleton, so that any may enter any cohort."""
     reserve: dict[Stratum, tuple[Candidate, ...]] = {}
     for stratum, rest in spare.items():
         fresh = {c.skeleton: c for c in reversed(rest) if c.skeleton not in used}
-        reserve[stratum] = tuple(sorted(fresh.values(), key=lambda c: c.commitment))[:most]
+        reserve[stratum] = tuple(sorted(fresh.values(), key=lambda c: c.commitment))[: most.get(stratum, 0)]
         used |= {c.skeleton for c in reserve[stratum]}
     return reserve
 

@@ -7,17 +7,15 @@ it balanced.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
 from typing import Self
 
-from rotation.errors import NotFound
+from grammars.language.traits import TRAITS, Trait
+from rotation.errors import Malformed, NotFound
+from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
 from vault.store.tasks import TaskRecord
-
-COHORTS = 4
-"""How many cohorts are live at once: one enters and one retires with each month."""
-
-LIFETIME = f"P{COHORTS}M"
-"""How long a cohort is live, as an ISO 8601 duration; the very first ones are live for one month to COHORTS months."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -38,6 +36,21 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
+class TraitQuota:
+    """How many of some strata must be of tasks with a trait.
+
+    Attributes:
+        trait: what their tasks are (`grammars.language.traits`).
+        strata: those that it counts, one a server.
+        least: how many of them, in each draw of a cohort and in the dev set.
+    """
+
+    trait: Trait
+    strata: tuple[Stratum, ...]
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetSpec:
     """A benchmark set.
 
@@ -45,16 +58,52 @@ class SetSpec:
         name: what `init --set` calls it.
         per_cohort: how many tasks of each stratum one cohort holds.
         dev: how many tasks of each stratum the public dev set holds.
-        reserve: how many spare tasks of each stratum are committed beside the private set, for refills. The shipped
-            sets have none: each spare would cost as much to prove and to review as a live task, and use up a skeleton
-            of the runway, while a cohort is live for four months at most and a withdrawn task leaves a gap of one in
-            two hundred. To have refills, set the number here; nothing else changes.
+        reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
+        cohorts: how many cohorts are live at once.
+        period: how many months pass between two retirements.
+        trait_quotas: how many strata must be of several servers, or conditional; of the private set and of the dev set alike.
+        tracks: in which private runs may be made.
+        quotas: what `init` writes into a new home's settings.
+        text: the text of its set file, of which a home keeps a copy; empty for a set that was made without one.
     """
 
     name: str
     per_cohort: Mapping[Stratum, int]
     dev: Mapping[Stratum, int] = field(default_factory=dict)
-    reserve: int = 0
+    reserve: Mapping[Stratum, int] = field(default_factory=dict)
+    cohorts: int = COHORTS
+    period: int = 1
+    trait_quotas: tuple[TraitQuota, ...] = ()
+    tracks: tuple[str, ...] = TRACKS
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    text: str = field(default="", repr=False, compare=False)
+
+    @classmethod
+    def of(cls, file: SetFile, text: str = "") -> Self:
+        """Give the set of a set file, and keep its text."""
+        rows = {
+            Stratum(server, row.category, row.difficulty): row
+            for server in file.servers
+            for row in file.mix
+            if server in row.servers
+        }
+        return cls(
+            file.name,
+            {stratum: row.cohort for stratum, row in rows.items()},
+            {stratum: row.dev for stratum, row in rows.items() if row.dev},
+            {stratum: row.reserve for stratum, row in rows.items() if row.reserve},
+            cohorts=file.live,
+            period=file.months // file.live,
+            trait_quotas=tuple(
+                TraitQuota(trait, tuple(Stratum(server, row.category, row.difficulty) for server in row.servers), least)
+                for row in file.mix
+                for trait in TRAITS
+                if (least := getattr(row, trait)) is not None
+            ),
+            tracks=file.tracks,
+            quotas=file.quotas,
+            text=text,
+        )
 
     @property
     def cohort_size(self) -> int:
@@ -64,54 +113,52 @@ class SetSpec:
     @property
     def size(self) -> int:
         """Count the live tasks."""
-        return COHORTS * self.cohort_size
+        return self.cohorts * self.cohort_size
+
+    @property
+    def lifetime(self) -> int:
+        """Count the months for which a cohort is live; each of the very first ones is live for a part of them."""
+        return self.cohorts * self.period
+
+    @property
+    def plan(self) -> dict[str, str | int]:
+        """The plan as each `set` statement says it: the number of live cohorts, and their lifetime."""
+        return {"cohorts": self.cohorts, "lifetime": f"P{self.lifetime}M"}
 
     @property
     def servers(self) -> list[str]:
         """List the servers whose grammars the set is drawn from."""
         return sorted({stratum.server for stratum in (*self.per_cohort, *self.dev)})
 
-    def require_grammars(self, available: Collection[str]) -> None:
-        """Refuse a set that cannot be drawn.
+    @property
+    def dev_servers(self) -> list[str]:
+        """List the servers that the dev set has tasks of."""
+        return sorted({stratum.server for stratum in self.dev})
+
+    def require_dev_grammars(self, shipped: Collection[str]) -> None:
+        """Refuse a dev set that cannot be drawn.
 
         Raises:
-            NotFound: some of its servers have no grammar; the message names them all.
+            NotFound: some of its servers have no shipped grammar; the message names them all.
         """
-        if missing := [server for server in self.servers if server not in available]:
+        if missing := [server for server in self.dev_servers if server not in shipped]:
             raise NotFound(
-                f"the set '{self.name}' has tasks of {len(self.servers)} servers, and there is no grammar for "
-                f"{', '.join(missing)}: write one (docs/how-to/write-a-grammar.md), or choose another set"
+                f"the dev set of '{self.name}' has tasks of {', '.join(missing)}, which have no shipped grammar: dev "
+                "tasks are public, so they are drawn from shipped grammars alone. Write dev = 0 for these servers"
             )
 
 
-_DEMO = {
-    Stratum("filesystem", "single-tool", "easy"): 1,
-    Stratum("filesystem", "composition", "medium"): 1,
-    Stratum("git", "composition", "medium"): 1,
-    Stratum("git", "recovery", "hard"): 1,
-    Stratum("sqlite", "single-tool", "easy"): 1,
-    Stratum("sqlite", "recovery", "hard"): 1,
-}
-
-DEMO = SetSpec("demo", _DEMO, dict.fromkeys(_DEMO, 2))
-
-_SERVERS = ["calendar", "email", "filesystem", "git", "github", "memory", "postgres", "redis", "spreadsheet", "sqlite"]
-_A_SERVER = {  # in a cohort, and in the dev set
-    ("composition", "easy"): (1, 1),
-    ("composition", "medium"): (1, 1),
-    ("composition", "hard"): (1, 1),
-    ("recovery", "medium"): (1, 1),
-    ("single-tool", "easy"): (1, 2),
-}
+def _shipped() -> dict[str, SetSpec]:
+    folder = files("rotation.month") / "shipped_sets"
+    texts = {file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.name.endswith(".toml")}
+    specs = [SetSpec.of(parse(texts[name], name), texts[name]) for name in sorted(texts)]
+    return {spec.name: spec for spec in specs}
 
 
-def _of_each_server(column: int) -> dict[Stratum, int]:
-    return {Stratum(server, *cell): count[column] for server in _SERVERS for cell, count in _A_SERVER.items()}
+SETS: Mapping[str, SetSpec] = _shipped()
+"""The shipped sets by name, read from `shipped_sets/`."""
 
-
-MCPBENCH = SetSpec("mcpbench", _of_each_server(0), _of_each_server(1))
-
-SETS: Mapping[str, SetSpec] = {spec.name: spec for spec in (DEMO, MCPBENCH)}
+DEMO, MCPBENCH = SETS["demo"], SETS["mcpbench"]
 
 
 def named(name: str) -> SetSpec:
@@ -121,5 +168,38 @@ def named(name: str) -> SetSpec:
         NotFound: there is no set of that name.
     """
     if name not in SETS:
-        raise NotFound(f"there is no set '{name}'; the sets are: {', '.join(sorted(SETS))}")
+        raise NotFound(f"there is no set '{name}'; the shipped sets are: {', '.join(sorted(SETS))}")
     return SETS[name]
+
+
+def read(path: Path) -> SetSpec:
+    """Read a set file; a set without dev tasks of its own has the demo's, so that agents can be tried.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no set file, its numbers do not add up, or it is another set under the name of a shipped one.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, IsADirectoryError):
+        raise NotFound(f"there is no set file at {path}") from None
+    except UnicodeDecodeError:
+        raise Malformed(f"{path} is not TOML: it is not UTF-8") from None
+    spec = SetSpec.of(parse(text, str(path)), text)
+    return spec if spec.dev else replace(spec, dev=DEMO.dev)
+
+
+def chosen(name_or_file: str) -> SetSpec:
+    """Give a shipped set by its name, or the set of a file, which has a name of its own.
+
+    Raises:
+        NotFound: there is neither.
+        Malformed: as for `read`, or the file's set has the name of a shipped one that differs from it.
+    """
+    path = Path(name_or_file)
+    if name_or_file in SETS or not (path.exists() or path.suffix or len(path.parts) > 1):
+        return named(name_or_file)
+    spec = read(path)
+    if spec.name in SETS and spec != SETS[spec.name]:
+        raise Malformed(f"{path}: name: '{spec.name}' is the name of a shipped set: choose another name")
+    return spec

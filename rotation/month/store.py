@@ -115,6 +115,13 @@ class MonthStore:
             entered = session.exec(select(func.min(CohortRow.entered))).one()
         return Month.parse(entered) if entered else None
 
+    def sunset(self, month: Month) -> str:
+        """Name the cohort that is the next to retire in a month: with its turn, or with a later one."""
+        query = select(func.min(CohortRow.retires)).where(CohortRow.retires >= str(month))
+        with Session(self._engine) as session:
+            retires = session.exec(query).one()
+        return (Month.parse(retires) if retires else month).cohort
+
     def cohort_retiring(self, month: Month) -> Cohort | None:
         """Give the cohort that this month's turn retires, or None if there is none."""
         return next((c for c in self.cohorts() if c.retires == month), None)

@@ -12,7 +12,7 @@ from vault.store.tables import Counter
 
 
 class CohortRow(SQLModel, table=True):
-    """A quarter of the private set, named by the month at whose turn it retires."""
+    """A part of the private set that enters and retires as a whole, named by the month at whose turn it retires."""
 
     __tablename__ = "rotation_cohort"
     __table_args__ = (UniqueConstraint("retires"),)

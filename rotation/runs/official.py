@@ -18,13 +18,13 @@ An opening names an earlier checkpoint that covers the month's `set` statement a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sqlmodel import Session
 
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
-from rotation.exposure.tracks import track_of
+from rotation.exposure.tracks import TRACKS, track_of
 from rotation.month.store import MonthStore
 from rotation.runs.run_ledger import RunLedger
 from rotation.runs.run_tasks import OpenRun, RunTasks
@@ -45,6 +45,7 @@ class OfficialRuns:
         run_ledger: what the ledger says of them.
         run_tasks: their tasks, as they are served.
         withdrawals: completed before a run is opened.
+        tracks: the ranked tracks in which runs may be opened.
         scored: makes and discloses the figures of a run, within the transaction that closes it.
     """
 
@@ -56,10 +57,12 @@ class OfficialRuns:
         run_tasks: RunTasks,
         withdrawals: Withdrawals,
         *,
+        tracks: Collection[str] = tuple(TRACKS),
         scored: Callable[[Session, RunRecord, Sequence[Result]], None] = lambda _session, _record, _results: None,
     ) -> None:
         self._months, self._runs, self._run_ledger = months, runs, run_ledger
         self._run_tasks, self._withdrawals, self._scored = run_tasks, withdrawals, scored
+        self._tracks = tracks
 
     def month(self) -> Month:
         """Give the month whose set is live.
@@ -93,18 +96,21 @@ class OfficialRuns:
 
         Raises:
             Refused: the submission is the reference agent.
-            NotAllowed: nothing is live, or a turn is under way.
+            NotAllowed: nothing is live, a turn is under way, or the set has no such track.
             Unavailable: the log cannot be written, or too few witnesses cosigned its head; no run was opened.
         """
         must_be_submittable(submission)
         month = self.month()
         track = track_of(submission, box, upstream)
+        if track.ranked and track.name not in self._tracks:
+            raise NotAllowed(f"this set has no track '{track.name}'; its tracks are: {', '.join(self._tracks)}")
         set_root = bytes.fromhex(self._months.turn(month.plus(-1)).facts["set_root"])
+        sunset = self._months.sunset(month)
         head = self._run_ledger.publish()  # all that was recorded, with the cosignatures that it needs
         with self._months.transaction() as session:
             if self.month() != month:  # asked again under the lock: a turn that begins now sees this run, or we see it
                 raise NotAllowed(f"the month turned from {month} while the run was being opened; open it again")
-            cohorts = track.cohorts(self._months.cohorts("live"), month)  # without what is withdrawn by now
+            cohorts = track.cohorts(self._months.cohorts("live"), sunset)  # without what is withdrawn by now
             size = sum(len(cohort.tasks) for cohort in cohorts)
             record = self._runs.open(
                 submission, month=str(month), track=track.name, tasks=size, box=box, session=session

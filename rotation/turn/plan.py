@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rotation.calendar import Month
 from rotation.errors import Refused
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import Cohort, MonthStore
 from vault.store.tasks import TaskRecord, Vault
 from vault.task.lifecycle import TaskState
@@ -21,7 +21,7 @@ class Plan:
 
     Attributes:
         month: the month that it ends.
-        retire: the cohort that retires, or None at the first turn.
+        retire: the cohort that retires, or None at the first turn and in a month in which none does.
         enter: the tasks of each entering cohort by the month in which it retires, in promised order.
         reserve: the spare tasks, by stratum and in the order of their reserve.
     """
@@ -51,11 +51,14 @@ class Planner:
         """Give the plan of the turn of `month`; changes nothing.
 
         Raises:
-            Refused: too few tasks are ready to enter, or the set's cohorts have another size than the live ones.
+            Refused: too few tasks are ready to enter, or the set has other cohorts than those that are live.
         """
+        self._require_same_plan(month)
         self._require_even_cohorts(month)
-        first = not self._months.cohorts()
-        entering = [month.plus(i + 1) for i in range(COHORTS)] if first else [month.plus(COHORTS)]
+        spec, retiring = self._spec, self._months.cohort_retiring(month)
+        entering = [month.plus(spec.lifetime)] if retiring else []
+        if not self._months.cohorts():
+            entering = [month.plus(spec.period * (place + 1)) for place in range(spec.cohorts)]
         promised = {record.id for record in committed(self._vault)}
         with closing(self._vault.by_commitment(TaskState.REVIEWED)) as reviewed:
             allocation = allocate(
@@ -67,7 +70,19 @@ class Planner:
             )
         enter = {retires: allocation.cohorts[retires.cohort] for retires in entering}
         reserve = tuple(spare for rest in allocation.reserve.values() for spare in rest)
-        return Plan(month, self._months.cohort_retiring(month), enter, reserve)
+        return Plan(month, retiring, enter, reserve)
+
+    def _require_same_plan(self, month: Month) -> None:
+        """Refuse a set with another number or lifetime of cohorts than was promised: both stay as they are."""
+        spec, cohorts = self._spec, self._months.cohorts()
+        retire = [cohort.retires for cohort in cohorts if cohort.retires >= month]
+        wanted = [retire[0].plus(spec.period * place) for place in range(spec.cohorts)] if retire else []
+        if cohorts and retire != wanted:
+            raise Refused(
+                f"the set '{spec.name}' has {spec.cohorts} cohorts, of which one retires every {spec.period} months, "
+                f"and those that are live were promised to retire with {', '.join(map(str, retire))}: put the home's "
+                "set back to the one that the home was made with"
+            )
 
     def _require_even_cohorts(self, month: Month) -> None:
         """Refuse a set whose cohorts differ from those that stay live by more than one task, as they were promised."""

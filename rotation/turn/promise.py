@@ -9,7 +9,7 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
-from rotation.month.sets import COHORTS, LIFETIME, Stratum
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import Cohort, MonthStore
 from rotation.turn import access_log_head, draw_seeds, spot_check
 from rotation.turn.plan import Plan, committed
@@ -28,6 +28,7 @@ class Promises:
         vault: the sealed tasks.
         ledger: the public log.
         months: the store of cohorts.
+        spec: the set, whose plan each `set` statement says.
         server_digest: gives the SHA-256 (hex) of a server's definition by its name.
         withdrawal_keys: verifier keys of second persons, of whom one must sign each withdrawal; none: nobody must.
         entropy: random bytes.
@@ -38,12 +39,13 @@ class Promises:
         vault: Vault,
         ledger: PublicLog,
         months: MonthStore,
-        server_digest: Callable[[str], str],
+        spec: SetSpec,
         *,
+        server_digest: Callable[[str], str],
         withdrawal_keys: Sequence[str] = (),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        self._vault, self._ledger, self._months = vault, ledger, months
+        self._vault, self._ledger, self._months, self._spec = vault, ledger, months, spec
         self._server_digest, self._withdrawal_keys, self._entropy = server_digest, withdrawal_keys, entropy
 
     def promise(self, session: Session, plan: Plan) -> None:
@@ -93,7 +95,7 @@ class Promises:
             },
             next_draw=draw_seeds.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
             public_grammar=any(record.public_grammar for record in records.values()),
-            plan={"cohorts": COHORTS, "lifetime": LIFETIME},
+            plan=self._spec.plan,
             servers={name: self._server_digest(name) for name in {task.server for task in tasks}},
             month_key=month_key,
             access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),

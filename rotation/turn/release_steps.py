@@ -122,7 +122,13 @@ class ReleaseSteps:
 
     def _withdrawn(self, turn: Turn, cohort: Cohort) -> list[Withdrawn]:
         """List what was withdrawn from the cohort, and from the reserve since the last turn, in the log's order."""
-        before, own = (self._ledger.find(f"retire/{month}") for month in (turn.month.plus(-1), turn.month))
+        own = self._ledger.find(f"retire/{turn.month}")
+        earlier = (
+            self._ledger.find(f"retire/{cohort.retires}")
+            for cohort in self._months.cohorts()
+            if cohort.retires < turn.month
+        )
+        before = max((leaf for leaf in earlier if leaf is not None), default=None)
         withdrawals = [entry for entry in self._withdrawals.recorded() if own is None or entry.leaf < own]
         spare = [
             entry.leaf for entry in withdrawals if entry.cohort is None and (before is None or before < entry.leaf)

@@ -16,8 +16,9 @@ it again, and no step takes effect twice.
 
 Steps 1 to 3 are in `rotation.turn.closing_steps`, 4 and 5 in `release_steps`, 6 to 9 in `activation_steps`.
 
-The first turn of a benchmark has nothing to retire and fills all four cohorts; it is named by the month before the
-benchmark's first month.
+The first turn of a benchmark has nothing to retire and fills all cohorts; it is named by the month before the
+benchmark's first month. Where a set's cohorts retire every third month, the other two turns retire and activate none:
+they end the month, and begin the next one with the same cohorts.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ from quarterturn.home.home import create
 from quarterturn.keys.rekeying import KeyFiles
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.calendar import Month
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec, Stratum
 from vault.store.rewrap import Rewrapping
 
 SIZES = (1_000, 10_000, 100_000)

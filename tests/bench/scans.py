@@ -28,7 +28,8 @@ from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, Settings
 from rotation.detection.statistics.table import ResultTable
 from rotation.exposure.tables import ExposureRow
-from rotation.month.sets import COHORTS, SetSpec
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec
 from rotation.month.store import Cohort
 from rotation.runs.run_ledger import RunResult
 from sandbox.results.score import Result

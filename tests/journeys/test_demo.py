@@ -20,7 +20,7 @@ import pytest
 from quarterturn import settings
 from quarterturn.app import Application
 from rotation.calendar import Month
-from rotation.month.sets import COHORTS
+from rotation.month.set_file import COHORTS
 
 from ..patience import PATIENCE, until
 from .small import WHOLE, command, spec

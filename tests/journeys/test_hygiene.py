@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from quarterturn.app import Application
-from rotation.month.sets import COHORTS, SetSpec, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import SetSpec, Stratum
 from vault.keys import signing
 from vault.store.blobs import OwnKey
 from vault.task.document import Task

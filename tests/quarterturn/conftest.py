@@ -169,9 +169,13 @@ def make(
     database: DatabaseSettings = SQLITE,
     **how: Any,
 ) -> Path:
-    """Make a home of a set with so many reviewed tasks of each stratum, and with a live set if wanted."""
+    """Make a home of a set with so many reviewed tasks of each stratum, and with a live set if wanted.
+
+    Its set has no reserve, unless it was made without a file: each spare task would be one more to stock.
+    """
     benchmark, anybodys = BenchmarkSettings(first_month=MONTH, set=of), ServiceSettings(images=("",))
-    create(folder, Settings(benchmark=benchmark, service=anybodys, database=database), None)
+    chosen, set_file = Settings(benchmark=benchmark, service=anybodys, database=database), sets.SETS[of].text
+    create(folder, chosen, None, set_file=set_file.replace("reserve = 1\n", ""))
     house = Application(folder, None)
     stocked_up(house, tasks, **how)
     if live:

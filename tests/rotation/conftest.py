@@ -24,7 +24,8 @@ from rotation.detection.scan_results import Scanner
 from rotation.detection.sealed_results import SealedResults
 from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
-from rotation.month.sets import DEMO, SetSpec, Stratum
+from rotation.month import sets
+from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from rotation.runs.official import OfficialRuns
 from rotation.runs.run_ledger import RunLedger
@@ -59,6 +60,9 @@ from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ..serving import serve
+
+DEMO = replace(sets.DEMO, reserve={})
+"""The demo's set, whose reserve is tested where it matters."""
 
 FIRST = Month.parse("2026-12")
 BEFORE = FIRST.plus(-1)
@@ -186,13 +190,15 @@ class Benchmark:
         self.withdrawals = Withdrawals(vault, ledger, months, self.findings)
         self.run_ledger = RunLedger(vault, ledger, self.runs)
         self.run_tasks = RunTasks(vault, ledger, months, self.runs, self.exposures)
-        self.official = OfficialRuns(months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals)
+        self.official = OfficialRuns(
+            months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, tracks=self.spec.tracks
+        )
         self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
         self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
         self.evidence = EvidenceWriter(
             vault, months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
         )
-        self.promises = Promises(vault, ledger, months, server_digest)
+        self.promises = Promises(vault, ledger, months, self.spec, server_digest=server_digest)
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
         self.rotation = self.signed_by(self.month_key)

@@ -72,10 +72,13 @@ def _confirm_early(app: Application, out: Output) -> None:
     month, due = app.turn_calendar.next()
     if app.turn_calendar.is_due() or app.turn_calendar.begun(month) or not app.months.cohorts():
         return
+    retires = app.months.cohort_retiring(month)
     early = f"the turn of {month} is due on {due:%Y-%m-%d} at {due:%H:%M} UTC"
     if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         out.say(f"{early}; it is made early")
-    elif not typer.confirm(f"{early}. It retires a cohort for good. Make it now?", err=True):
+    elif not typer.confirm(
+        f"{early}. It {'retires a cohort' if retires else 'ends the month'} for good. Make it now?", err=True
+    ):
         raise NotAllowed(f"{early}; nothing was changed. `--month {month}` makes it early without a question")
 
 

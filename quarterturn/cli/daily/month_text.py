@@ -34,7 +34,9 @@ def planned_lines(planned: PlannedTurn) -> Iterator[str]:
     if planned.begun:
         yield f"The turn of {month} is under way: {', '.join(_left(planned))} are left. `turn run` finishes it."
     else:
-        leaving = f"{retiring.id} retires ({len(retiring.tasks)} tasks)" if retiring else "the first"
+        entering = planned.plan and planned.plan.enter
+        leaving = "the first" if entering else "no cohort retires, and none enters"
+        leaving = f"{retiring.id} retires ({len(retiring.tasks)} tasks)" if retiring else leaving
         yield f"The turn of {month}: {leaving}"
         for retires, count in _entering(planned).items():
             yield f"{count} tasks enter and retire at the turn of {retires}"

@@ -144,13 +144,14 @@ def _dev_tasks(home: Path, name: str | None) -> list[Task]:
 def dev_set(home: Path, name: str | None) -> SetSpec:
     """Give the set that was named, else the home's, else the demo's."""
     from quarterturn import settings
+    from quarterturn.home.benchmark_set import of_home
     from quarterturn.home.paths import HomePaths
-    from rotation.month.sets import DEMO, named
+    from rotation.month.sets import DEMO, chosen
 
-    place = HomePaths(home).settings
-    if name is None and place.is_file():
-        name = settings.load(place).benchmark.set
-    return named(name) if name is not None else DEMO
+    places = HomePaths(home)
+    if name is None and places.settings.is_file():
+        return of_home(places, settings.load(places.settings).benchmark.set)
+    return chosen(name) if name is not None else DEMO
 
 
 def _sender(home: Path, out: Output) -> Sender:

@@ -42,6 +42,7 @@ from quarterturn.settings import BenchmarkSettings, LedgerSettings, RunSettings,
 from rotation.calendar import Month
 from rotation.leaderboard import standings
 from rotation.leaderboard.figures import FIGURES, of_results
+from rotation.month.sets import named
 from rotation.turn.turn import STEPS
 from sandbox.attacks import Attempt, selfcheck
 from sandbox.boxes.box import Box
@@ -114,7 +115,7 @@ class _Play:
         )
         with steps.step("home") as step:
             with step.bar("making the home", 1):
-                create(home, self.chosen, None, out=step)
+                create(home, self.chosen, None, set_file=named(self.chosen.benchmark.set).text, out=step)
                 places = HomePaths(home.resolve())
                 demo_witness.start(places)
                 self.app = Application(home, None)
@@ -204,7 +205,7 @@ class _Play:
                     submitted = submissions.command(f"python3 {AGENTS / name / 'agent.py'}", submitter=name, name=name)
                     opened, results = self.app.run_player.play(submitted, self.box, step)
                     scores[name] = score(results)
-                    leaderboard.append((opened.record, of_results(results, self.month.cohort)))
+                    leaderboard.append((opened.record, of_results(results, self.app.months.sunset(self.month))))
                 answers = self._oracle(step)
             scores["oracle"] = score(answers)
             step.meaning = (

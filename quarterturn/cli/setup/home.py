@@ -49,7 +49,9 @@ def demo(
 
 def init(
     month: Annotated[str | None, typer.Option(help="The first month, YYYY-MM (default: this one).")] = None,
-    benchmark_set: Annotated[str, typer.Option("--set", help="Which set to run.")] = "demo",
+    benchmark_set: Annotated[
+        str, typer.Option("--set", metavar="NAME|FILE", help="A shipped set, or a set file of your own.")
+    ] = "demo",
     origin: Annotated[
         str, typer.Option(help="The log's name, a schema-less URL that you own.")
     ] = "quarterturn.example/log",
@@ -64,20 +66,31 @@ def init(
     from quarterturn.home.home import create
     from quarterturn.home.paths import HomePaths
     from rotation.calendar import Month
-    from rotation.month.sets import named
+    from rotation.month.sets import chosen as chosen_set
 
     first = str(Month.parse(month) if month else Month.of(wall_clock.now()))
-    spec = named(benchmark_set)
-    spec.require_grammars(library())
+    spec = chosen_set(benchmark_set)
+    spec.require_dev_grammars(library())
     benchmark = {"origin": origin, "set": spec.name, "first_month": first}
-    chosen = settings.parse({"benchmark": benchmark}, "the new home's settings")
+    chosen = settings.parse({"benchmark": benchmark, "service": dict(spec.quotas)}, "the new home's settings")
     out = Output(as_json=as_json)
-    create(home, chosen, new_passphrase() if passphrase else None, database(), wall_clock.now(), out=out)
+    create(
+        home,
+        chosen,
+        new_passphrase() if passphrase else None,
+        database(),
+        wall_clock.now(),
+        set_file=spec.text,
+        out=out,
+    )
     key = str(HomePaths(home).log_vkey)
+    missing = [server for server in spec.servers if server not in library()]
+    own = f"No shipped grammar is for {', '.join(missing)}: import yours first (quarterturn grammar import)."
     out.result(
         {"home": str(home), "set": spec.name, "first_month": first, "key": key},
         f"{home} is ready for the set '{spec.name}', first month {first}.",
         f"Publish the log's key: {key}",
+        *([own] if missing else []),
         f"Next: quarterturn task admit --as NAME --home {home}; then, by somebody else, quarterturn task review --as "
         f"NAME --home {home}; then quarterturn turn run --home {home}.",
     )

@@ -5,7 +5,7 @@ Each is made from what the caller sent or may see; no exception's text is passed
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from quarterturn.choices import SubmissionSet
@@ -77,6 +77,15 @@ def no_endpoints() -> Problem:
         "Submit an image, or ask the operator."
     )
     return Problem("conflict", detail=detail, field="endpoint", expected="an image", state="no-endpoints")
+
+
+def no_track(wish: SubmissionRequest, tracks: Collection[str]) -> Problem:
+    """Say that the private set accepts no runs of this kind, and which it does."""
+    field = "endpoint" if wish.endpoint is not None else "model" if wish.model is not None else "image"
+    detail = (
+        f"The private set accepts no runs of this kind; its tracks are: {', '.join(tracks)}. Submit to the dev set."
+    )
+    return Problem("conflict", detail=detail, field=field, expected=" or ".join(tracks), state="no-track")
 
 
 def quota(quotas: Mapping[str, Mapping[str, Any]], kind: SubmissionSet, limits: ServiceSettings) -> Problem:

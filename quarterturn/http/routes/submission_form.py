@@ -106,6 +106,6 @@ def _problem_of(error: Exception) -> str:
         return _OF_FIELDS.get(str(error.errors()[0]["loc"][0]), "malformed")
     if not isinstance(error, Problem):
         return ""
-    if error.members.get("state") == "no-endpoints":
-        return "no-endpoints"
+    if (state := error.members.get("state")) in {"no-endpoints", "no-track"}:
+        return str(state)
     return error.code if error.code != "invalid" else _OF_FIELDS.get(error.members.get("field", ""), "malformed")

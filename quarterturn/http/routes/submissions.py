@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from quarterturn.choices import SubmissionSet
-from quarterturn.errors import KeyReused, NoEndpoints, NotAllowed, NotFound, OverQuota, Refused
+from quarterturn.errors import KeyReused, NoEndpoints, NotAllowed, NotFound, NoTrack, OverQuota, Refused
 from quarterturn.http.dependencies.services import Executor, Months, Submissions, Submitting, Traces, View
 from quarterturn.http.identity.auth import Perhaps, Who
 from quarterturn.http.responses import json_responses, models, problems
@@ -68,6 +68,8 @@ class SubmissionIntake:
             raise refusals.quota(self._submitting.quotas(account), wish.tasks, self._limits) from None
         except NoEndpoints:
             raise refusals.no_endpoints() from None
+        except NoTrack:
+            raise refusals.no_track(wish, self._submitting.policy.tracks) from None
         except KeyReused:
             raise Problem("key-reused", field="Idempotency-Key") from None
         except NotAllowed:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
 from quarterturn.cli import NAME, run, tree
+from rotation.month.sets import DEMO
 from vault.ledger.signatures import sshsig
 
 from .fixed import Held
@@ -293,6 +294,9 @@ class Answers:
         grammar = Path(__file__).with_name("grammar.yaml")
         there = self._file("filesystem.yaml", grammar.read_bytes())
         self.ask("grammar list")
+        self.ask("set list")
+        self.ask("set show", "demo")
+        self.ask("set check", self._file("set.toml", DEMO.text.replace('"demo"', '"own"').replace("24", "25")))
         self.ask("grammar check", there)
         self.ask("grammar sample", there, "--seed", 7)
         self.ask("grammar import", there, "--as", "test-ada", home=self.home)

@@ -53,7 +53,7 @@ ORIGIN = "test-frozen.example/log"
 PAGE = b"<!doctype html><title>test-page</title>\n"
 """Stands for the page that checks a release in a browser, which tests of its own judge."""
 
-SPEC = replace(DEMO, reserve=1)
+SPEC = replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1))
 EACH = 8  # tasks of each stratum: four cohorts, the next one, its reserve, and what the command line turns with
 MAINTAINERS = ("test-ada", "test-grace")
 AGENTS = {  # name -> the share of its tasks that it passes, and how many calls it makes on each
@@ -159,7 +159,7 @@ class Played:
         signing.store(places.log_key, key("log"), ring)
         signing.store(places.month_key, key("month"), ring, signing.MONTH)
         signing.store(places.endpoint_key, key("endpoint"), ring, signing.ENDPOINT)
-        create(home, settings(first), None, at=clock())
+        create(home, settings(first), None, at=clock(), set_file=DEMO.text.replace("reserve = 1\n", ""))
         self.house = Application(home, None, now=clock)
         self.streamed = Application(home, None, now=clock)
         for name in ("engine", "writer", "witnesses"):

@@ -183,7 +183,7 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     said = say("init", "--home", tmp_path / "home", "--set", "mcpbench", "--json")
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = Application(tmp_path / "home", None)
-    assert house.spec is MCPBENCH
+    assert house.spec == MCPBENCH
     assert sum(house.replenishment.wanted().values()) == 200
     house.close()
 

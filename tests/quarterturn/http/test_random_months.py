@@ -380,7 +380,7 @@ def one_that_has_everything(machine):
 @pytest.fixture
 def homes(templates, tmp_path, monkeypatch):
     """Give as many homes as are wanted, with a reserve and with tasks for two turns."""
-    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
+    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
     monkeypatch.setattr(jobs, "RENEW", 10**6)  # who has stalled gives no sign
     first = with_dev_set(
         copy_of(templates, "eventful", tmp_path / "first", tasks=6 + MOST_GONE, live=True, write=telling), templates

@@ -10,6 +10,7 @@ import pytest
 from quarterturn.failure_codes import CODES
 from quarterturn.submissions import service
 from quarterturn.submissions.store.requests import SubmissionRequest
+from rotation.month.sets import DEMO
 
 from .conftest import with_dev_set
 
@@ -264,3 +265,14 @@ def test_an_endpoint_that_could_not_call_back_is_refused_at_the_door(site, ada):
     problem = refused.json()
     assert (problem["code"], problem["field"], problem["state"]) == ("conflict", "endpoint", "no-endpoints")
     assert "runs no hosted endpoints" in problem["detail"]
+
+
+def test_a_private_run_of_no_track_of_the_set_is_refused_at_the_door(live, serve):
+    (live / "set.toml").write_text(DEMO.text.replace("size = 24", 'size = 24\ntracks = ["docker-model-gateway"]'))
+    with serve(live) as site:
+        ada = site.account("ada")
+        refused = site.post("/submissions", {"image": "ada/agent:1", "set": "private"}, ada)
+        problem = refused.json()
+        assert (problem["code"], problem["field"], problem["state"]) == ("conflict", "image", "no-track")
+        assert "its tracks are: docker-model-gateway. Submit to the dev set" in problem["detail"]
+        assert site.post("/submissions", {"image": "ada/agent:1"}, ada).status_code == 201

@@ -61,7 +61,7 @@ class Box:
 @pytest.fixture
 def reserved(copy, monkeypatch):
     """Give a home with a live set and one spare task of each stratum, and with tasks for the next turn."""
-    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=1))
+    monkeypatch.setitem(sets.SETS, "demo", replace(sets.DEMO, reserve=dict.fromkeys(sets.DEMO.per_cohort, 1), text=""))
     return copy("reserved", tasks=7, live=True)
 
 

@@ -60,6 +60,14 @@ def test_it_says_when_the_next_turn_is_due_and_what_leaves_with_it():
     assert "No cohort is live" in rotation.page(BEFORE)
 
 
+def test_two_cohorts_of_which_one_retires_each_half_year_are_fresh_or_sunset():
+    cohorts = [cohort("2027-05", "2026-12"), cohort("2027-11", "2026-12")]
+    page = rotation.page(LIVE | {"cohorts": cohorts})
+    assert set(re.findall(r'<rect class="(fresh|second|third|sunset)"', drawn(page, "2027-05"))) == {"sunset"}
+    assert "live for 12 months, from fresh to sunset" in page
+    assert "No cohort retires then: cohort-2027-05 is the next one" in page
+
+
 def test_years_of_cohorts_are_all_in_the_table_and_the_newest_in_the_picture():
     many = [cohort(f"{2027 + n // 12}-{n % 12 + 1:02d}", f"{2027 + n // 12}-{n % 12 + 1:02d}") for n in range(40)]
     found = LIVE | {"cohorts": many, "live": many[-1]["retires"]}

@@ -7,6 +7,7 @@ import pytest
 
 from rotation.errors import NotAllowed
 from rotation.exposure.tracks import DOCKER, ENDPOINT, TRACKS, UNOFFICIAL, track_of
+from rotation.month.sets import DEMO
 from rotation.runs.run_tasks import OpenRun
 from sandbox.endpoint.address import parse
 from sandbox.runs import submission as submissions
@@ -60,8 +61,8 @@ def test_an_endpoint_is_served_the_sunset_cohort_and_the_log_says_so(begun_home)
 def test_without_a_sunset_cohort_nothing_is_served(begun_home):
     live = [cohort for cohort in begun_home.months.cohorts("live") if cohort.retires != FIRST]
     with pytest.raises(NotAllowed, match="'endpoint'"):
-        ENDPOINT.cohorts(live, FIRST)
-    assert len(DOCKER.cohorts(live, FIRST)) == 3
+        ENDPOINT.cohorts(live, FIRST.cohort)
+    assert len(DOCKER.cohorts(live, FIRST.cohort)) == 3
 
 
 @pytest.mark.parametrize("attempts", [1, 3])
@@ -128,3 +129,12 @@ def test_a_full_score_of_a_hosted_run_can_be_recomputed_at_once(begun_home):
 def test_the_audit_knows_the_same_tracks_and_what_each_is_served():
     assert set(log_state.ALL_COHORTS) == {name for name, track in TRACKS.items() if not track.read}
     assert set(log_state.NEXT_COHORT) == {name for name, track in TRACKS.items() if track.read}
+
+
+def test_a_run_of_no_track_of_the_set_is_not_opened(begun_home):
+    begun_home.spec = replace(DEMO, tracks=("docker",))
+    begun_home.reopen()
+    with pytest.raises(NotAllowed, match="no track 'endpoint'; its tracks are: docker"):
+        begun_home.open("read", kind="endpoint")
+    assert begun_home.open().record.track == "docker"
+    assert begun_home.open("elsewhere", official=False).record.track == "unofficial"

@@ -15,7 +15,7 @@ from rotation.month.sets import SetSpec, Stratum
 pytestmark = pytest.mark.slow
 
 A, B = Stratum("git", "composition", "medium"), Stratum("sqlite", "recovery", "hard")
-SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve=2)
+SPEC = SetSpec("two strata", {A: 2, B: 1}, reserve={A: 2, B: 2})
 NAMES = ["cohort-1", "cohort-2", "cohort-3", "cohort-4"]
 
 
@@ -58,7 +58,7 @@ def pool_of(count: int, each: int, apart: int) -> list[Candidate]:
     st.dictionaries(st.integers(0, 40), st.booleans()),
 )
 def test_stopping_early_chooses_the_same_tasks(count, reserve, each, apart, barred):
-    spec = replace(SPEC, reserve=reserve)
+    spec = replace(SPEC, reserve={A: reserve, B: reserve})
     pool = pool_of(count, each, apart)
     read = iter(pool)
     known = {f"s-{i}" for i, seen in barred.items() if seen}
@@ -92,7 +92,7 @@ def test_stopping_early_chooses_the_same_tasks(count, reserve, each, apart, barr
 )
 def test_the_same_candidates_are_chosen_as_ever(reserve, chosen):
     live, known = {f"s-{i}": "cohort-old" for i in range(0, 50, 3)}, {f"s-{i}" for i in range(1, 50, 3)}
-    spec = replace(SPEC, per_cohort={A: 5, B: 3}, reserve=reserve)
+    spec = replace(SPEC, per_cohort={A: 5, B: 3}, reserve={A: reserve, B: reserve})
     found = allocate(pool_of(200, 2, 0), spec, NAMES, seen=known, taken=live)
     held = (*found.cohorts.values(), *found.reserve.values())
     words = "\n".join(" ".join(c.id for c in one) for one in held)

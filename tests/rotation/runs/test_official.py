@@ -35,7 +35,7 @@ LEFT = AttemptFacts(Stage.FROZEN, ended="answered", upstream="down")
 @pytest.fixture
 def home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     """Give a home whose first set is live, with two spare tasks of each stratum in the reserve."""
-    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=2))
+    made = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2)))
     made.stock(6)
     made.rotation.run(BEFORE)
     yield made

@@ -24,7 +24,7 @@ from ..conftest import BEFORE, FIRST, Benchmark, Killed, NamedBox, document, kil
 
 pytestmark = pytest.mark.slow
 
-WITH_RESERVE = replace(DEMO, reserve=2)
+WITH_RESERVE = replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 2))
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ import pytest
 
 from rotation.calendar import Month
 from rotation.errors import Refused
-from rotation.month.sets import COHORTS, DEMO, Stratum
+from rotation.month.set_file import COHORTS
+from rotation.month.sets import DEMO, Stratum
 from rotation.turn.draw_seeds import draw_seed
 from vault.commitment import commitment
 from vault.ledger.statements.leaf import Statement
@@ -29,7 +30,7 @@ FIRST_DRAW = FIRST.plus(COHORTS)  # when the first cohort retires that was drawn
 @pytest.fixture
 def reserve_home(tmp_path: Path, migrated: str) -> Iterator[Benchmark]:
     """Give a home whose first set is live, with one spare task of each stratum and no other task."""
-    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=1))
+    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1)))
     home.stock(COHORTS + 1)
     home.rotation.run(BEFORE)
     yield home
@@ -147,7 +148,7 @@ def supply(home: Benchmark, each: int = 1, *, but: Stratum | None = None, drawn_
 @pytest.fixture
 def spare_home(tmp_path: Path, migrated: str) -> Iterator[tuple[Benchmark, str]]:
     """Give a home before the turn at which the first promised draw would be opened, and a spare task of that draw."""
-    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=1))
+    home = Benchmark(tmp_path, migrated, replace(DEMO, reserve=dict.fromkeys(DEMO.per_cohort, 1)))
     supply(home, COHORTS)
     home.rotation.run(BEFORE)
     spare = add(home, SPARED, last=True, drawn_for=FIRST)

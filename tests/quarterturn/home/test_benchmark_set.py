@@ -1,0 +1,97 @@
+"""Tests of a home's own set: `init --set FILE`, the copy that the home keeps, its quotas, and `set check`."""
+
+from contextlib import closing
+
+import pytest
+
+from quarterturn.app import Application
+from rotation.month.sets import DEMO, SETS
+
+from ...rotation.month.test_set_file import OWN, of
+from ..guides import GuideShell, blocks, commands
+
+pytestmark = pytest.mark.slow
+
+GUIDE = "design-a-set.md"
+
+
+@pytest.fixture
+def own(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(OWN)
+    return file
+
+
+def test_a_home_is_made_with_a_set_of_ones_own_and_keeps_a_copy(own, tmp_path, say):
+    home = tmp_path / "home"
+    made = say("init", "--set", own, "--month", "2026-12", "--home", home)
+    assert made.code == 0, made.err
+    assert "No shipped grammar is for notes: import yours first" in made.out
+    own.unlink()
+    with closing(Application(home, None)) as app:
+        assert app.spec == of(OWN)
+        assert (app.settings.benchmark.set, app.settings.service.private_per_month) == ("notes", 3)
+        assert {task.server for task in app.facilities.dev_tasks(None)} == {"git"}
+    backup = tmp_path / "backup"
+    assert say("backup", backup, "--home", home).code == 0
+    assert (backup / "set.toml").read_text() == OWN
+
+
+def test_a_copy_that_does_not_add_up_is_refused(own, tmp_path, say):
+    home = tmp_path / "home"
+    say("init", "--set", own, "--home", home)
+    wrong = {
+        OWN.replace("size = 60", "size = 61"): "set.toml: size: 6 cohorts of 10 tasks make 60, but size says 61",
+        OWN.replace('"notes"\nsize', '"other"\nsize'): "'benchmark.set' is 'notes', and",
+    }
+    for text, sentence in wrong.items():
+        (home / "set.toml").write_text(text)
+        refused = say("turn", "plan", "--home", home)
+        assert (refused.code, sentence in refused.sentence) == (2, True), refused.sentence
+
+
+def test_nothing_is_made_of_a_wrong_set_file(own, tmp_path, say):
+    own.write_text(OWN.replace("dev = 2", "dev = 0").replace("cohort = 7", "cohort = 7\ndev = 1"))
+    refused = say("init", "--set", own, "--home", tmp_path / "home")
+    assert refused.code == 3
+    assert "the dev set of 'notes' has tasks of notes, which have no shipped grammar" in refused.sentence
+    own.write_text(OWN.replace("live = 6", "live = 0"))
+    assert say("init", "--set", own, "--home", tmp_path / "home").code == 2
+    assert not (tmp_path / "home").exists()
+
+
+def test_set_check_says_what_a_set_comes_to_and_what_the_grammars_lack(own, say):
+    checked = say("set", "check", own)
+    assert (checked.code, "notes: 60 private tasks in 6 cohorts of 10; one retires every 2 months" in checked.out) == (
+        0,
+        True,
+    )
+    rows = {(row["server"], row["category"]): row for row in say("set", "check", own, "--json").data["rows"]}
+    git, notes = rows["git", "composition"], rows["notes", "recovery"]
+    assert (git["live"], git["reserve"], git["dev"], notes["skeletons"]) == (18, 1, 2, None)
+    later = (git["skeletons"] - 18 - 1 - 2) // 3
+    assert git["months"] == 2 * (1 + later)
+    own.write_text(OWN.replace("cohort = 3", "cohort = 93").replace("size = 60", "size = 600"))
+    short = say("set", "check", own)
+    assert (short.code, "git/composition: 558 live, 1 spare and 2 dev tasks need as many skeletons" in short.out) == (
+        1,
+        True,
+    )
+
+
+def test_the_shipped_sets_are_listed_and_shown(say):
+    assert [row["name"] for row in say("set", "list", "--json").data] == sorted(SETS)
+    assert say("set", "show", "demo").out.strip() == DEMO.text.strip()
+
+
+def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):
+    shell = GuideShell(tmp_path, say, monkeypatch)
+    (text,) = blocks(GUIDE, "toml")
+    (tmp_path / "files-and-rows.toml").write_text(text)
+    said = [shell.type(command) for command in commands(GUIDE)]
+    assert "36 private tasks in 3 cohorts of 12; one retires every 2 months" in said[2]
+    assert (tmp_path / "home" / "set.toml").read_text() == text
+    (tmp_path / "files-and-rows.toml").write_text(text.replace("size = 36", "size = 40"))
+    assert (
+        "size: 3 cohorts of 12 tasks make 36, but size says 40" in say("set", "check", "files-and-rows.toml").sentence
+    )
