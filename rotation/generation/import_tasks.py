@@ -102,7 +102,7 @@ def read_draft(data: bytes, what: str, number: int = 1) -> Draft:
     """
     lines = _lines(data, what)
     if number > len(lines):
-        raise NotFound(f"{what} has {len(lines)} lines, and no line {number}")
+        raise NotFound(f"{what} ends with line {len(lines)}: it has no line {number}")
     return _draft(lines[number - 1], f"{what}, line {number}")
 
 

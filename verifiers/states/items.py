@@ -196,9 +196,12 @@ def _workbooks(state: NormalState) -> Iterator[Item]:
         for sheet in book["sheets"]:
             about = {"hidden": sheet["hidden"], "tables": sheet["tables"], "merged": sheet["merged"]}
             yield f"{path}: sheet {sheet['name']}", _fields(about)
+            rows: dict[int, dict[str, str]] = {}
             for row, column, value, *formula in sheet["cells"]:
-                fields = {"value": _json(value)} | ({"formula": formula[0]} if formula else {})
-                yield f"{path}: {sheet['name']}!{_letters(column)}{row}", fields
+                calculated = f" (={formula[0]})" if formula else ""
+                rows.setdefault(row, {})[_letters(column)] = f"{_json(value)}{calculated}"
+            for row, cells in rows.items():
+                yield f"{path}: {sheet['name']} row {row}", cells
 
 
 def _values(state: NormalState) -> Iterator[Item]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from quarterturn.choices import State, WithdrawalCause
-from quarterturn.cli.daily import review
+from quarterturn.cli.daily import review, trial
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
@@ -28,11 +28,12 @@ ERASED = {
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    task = typer.Typer(help="Tasks: draw, admit, review, show, withdraw, shred.")
+    task = typer.Typer(help="Tasks: draw, import, try, review, withdraw, shred.")
     task.command("list")(task_list)
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
+    task.command("try")(trial.task_try)
     task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)
     task.command("shred")(task_shred)
