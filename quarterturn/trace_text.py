@@ -33,21 +33,21 @@ def headline(task: Item | None, run: Item) -> str:
 
 def failed(task: Item, run: Item) -> list[str]:
     """Say why a task was not passed: its goal, what was expected beside what was seen, and how its program ended."""
-    return [*_labelled("goal", task["goal"]), *_missed(run["evidence"]), *_ended(run)]
+    return [*labelled("goal", task["goal"]), *missed(run["evidence"]), *_ended(run)]
 
 
-def trace(task: Item | None, run: Item) -> list[str]:
-    """Write all of a task run, call by call; without its document, all but the goal."""
-    lines = [headline(task, run), *(_labelled("goal", task["goal"]) if task else [])]
+def trace(task: Item | None, run: Item, state: Sequence[str] = ()) -> list[str]:
+    """Write all of a task run, call by call; without its document, all but the goal. `state` stands before evidence."""
+    lines = [headline(task, run), *(labelled("goal", task["goal"]) if task else [])]
     for number, call in enumerate(run["transcript"]["calls"], 1):
         outcome = "scheduled error" if call["injected"] else "error" if call["error"] else "result"
-        lines += _labelled(f"call {number}", f"{call['tool']} {_plain(call['arguments'])}")
-        lines += _labelled(outcome, call["result"])
+        lines += labelled(f"call {number}", f"{call['tool']} {_plain(call['arguments'])}")
+        lines += labelled(outcome, call["result"])
     if not run["transcript"]["calls"]:
-        lines += _labelled("calls", "none")
+        lines += labelled("calls", "none")
     answer = run["transcript"]["answer"]
-    lines += _labelled("answer", "none" if answer is None else answer)
-    return [*lines, *_ended(run), *_labelled("evidence", ""), *_tree(run["evidence"], 1)]
+    lines += labelled("answer", "none" if answer is None else answer)
+    return [*lines, *_ended(run), *state, *labelled("evidence", ""), *_tree(run["evidence"], 1)]
 
 
 def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
@@ -86,12 +86,12 @@ def _mark(run: Item) -> str:
     return MARKS["true"] if run["passed"] else MARKS["unknown"] if run["verdict"] == "unknown" else MARKS["false"]
 
 
-def _missed(evidence: Item) -> Iterator[str]:
+def missed(evidence: Item) -> Iterator[str]:
     """Give what was expected beside what was seen, at each predicate that decided."""
     judged = evidence["children"][0] if evidence["op"] == RUN and evidence.get("children") else evidence
     for node in decisive(judged):
-        yield from _labelled("expected", predicate_words(node))
-        yield from _labelled("seen", seen(node) or "nothing more is known")
+        yield from labelled("expected", predicate_words(node))
+        yield from labelled("seen", seen(node) or "nothing more is known")
 
 
 def _tree(evidence: Item, depth: int) -> Iterator[str]:
@@ -105,16 +105,16 @@ def _tree(evidence: Item, depth: int) -> Iterator[str]:
 def _ended(run: Item) -> Iterator[str]:
     """Say how the program ended, where that was with an error, or without an answer."""
     status, ended = run.get("exit_code"), run["transcript"]["ended"]
-    if ended == "answered" and not status:
+    if ended in ("answered", "played") and not status:
         return
-    yield from _labelled("ended", f"{ENDS.get(ended, ended)}{'' if status is None else f', exit status {status}'}")
+    yield from labelled("ended", f"{ENDS.get(ended, ended)}{'' if status is None else f', exit status {status}'}")
     printed = run["output"].strip()
-    yield from _labelled("printed", printed[-LONGEST:] if printed else "nothing")
+    yield from labelled("printed", printed[-LONGEST:] if printed else "nothing")
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    """Write a text behind its label, wrapped."""
-    head = f"      {label:<16}"
+def labelled(label: str, text: str) -> list[str]:
+    """Write a text behind its label, cut and wrapped."""
+    head = f"      {label:<15} "
     wrapped = [line for part in _short(text).splitlines() or [""] for line in _wrapped(" " * len(head), part)]
     return [(head + line.strip()).rstrip() if place == 0 else line for place, line in enumerate(wrapped)]
 

@@ -17,8 +17,8 @@
 A draft with enough free parameters to trace a leak is tested as its base and in three more variants
 (`grammars.draw.variants`); gates 1 to 5 must pass for each. In a variant, gate 3 tests the first solution only.
 
-*Unknown* passes no gate. A gate's detail names gates, solutions, mutants and places and quotes no value of the task;
-the evidence quotes everything and is as secret as the task.
+*Unknown* passes no gate. A gate's detail names gates, solutions, mutants, calls, predicates and places and quotes no
+value of the task; the evidence quotes everything and is as secret as the task.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from grammars.admission.prover import ExecutionResult, Prover
+from grammars.admission.solution_failure import failure_of
 from grammars.draw.leaks import leaks
 from grammars.draw.variants import base, further
 from grammars.language.checks import FEWEST_NEEDED, MOST_NEEDED
@@ -207,7 +208,10 @@ class _Case:
                 "log": list(proved.log),
             }
             if trouble := self._solution_trouble(solution["calls"], proved):
-                troubles.append(f"solutions.{solution['name']}: {trouble}")
+                failure = failure_of(proved.evidence, proved.log)
+                recorded[solution["name"]]["failure"] = failure.as_json()
+                why = f": {where}" if (where := failure.where()) else ""
+                troubles.append(f"solutions.{solution['name']}: {trouble}{why}")
         self.evidence["solutions"] = recorded
         return self._gate(3, not troubles, "; ".join(troubles) or f"{len(recorded)} pass within max_steps")
 

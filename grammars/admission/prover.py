@@ -18,7 +18,8 @@ class ExecutionResult(Protocol):
         errors: how many of them were answered with an error.
         spent: the share of the reading budget that the frozen state took (steps or bytes, the larger), from 0 to 1.
         state: the frozen state; only the prover that made it knows its form.
-        log: every call with its result, as plain JSON values.
+        log: every call as plain JSON values: at least `tool`, `error` and `injected` (whether it ended in an error, and
+            in a scheduled one) and `result`, the text of its result or error.
     """
 
     @property

@@ -27,5 +27,5 @@ def free_of(draft: Draft) -> Free:
 def _variant(draft: Draft, number: int) -> Draft:
     """Fill in a draft: from each parameter's list the choice at `number` thirds of its length."""
     values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in free_of(draft).items()}
-    task = {key: part for key, part in draft.task.items() if key != "free"}
+    task = {key: part for key, part in draft.task.items() if key not in ("free", "variant_key")}
     return Draft(filled(task, values), filled(dict(draft.provenance), values))

@@ -9,6 +9,7 @@ from typing import Any
 
 from grammars.admission.review import CHECKLIST, TaskReview
 from grammars.admission.store import Drafts
+from quarterturn.errors import NotAllowed
 from vault.store.tasks import OpenedTask, TaskRecord, Vault
 from vault.task.lifecycle import TaskState
 
@@ -54,10 +55,34 @@ class TaskReviews:
 
     def open(self, task_id: str, who: str) -> ProvenTask:
         """Open a task for its reviewer, with the evidence of its admission; reviewing it is no export of it."""
+        opened = self._opened(task_id, who, "review")
+        return ProvenTask(opened, self._drafts.evidence(task_id, who=who, why="review"))
+
+    def open_to_try(self, task_id: str, who: str, *, agent: bool = False) -> OpenedTask:
+        """Open a task to play it, on the same terms as for its review.
+
+        Args:
+            task_id: the task.
+            who: who plays it, for the access log.
+            agent: whether an agent is shown it.
+
+        Raises:
+            NotFound: there is no such task.
+            NotAllowed: an agent would be shown a live task, and no run would count it.
+            Unapproved: two maintainers have to sign for it, and have not.
+        """
+        if agent and self._vault.record(task_id).state is TaskState.LIVE:
+            raise NotAllowed(
+                f"task {task_id} is live, and an agent is shown live tasks in runs alone, which count who has seen "
+                "them: quarterturn run --set private"
+            )
+        return self._opened(task_id, who, "task try")
+
+    def _opened(self, task_id: str, who: str, why: str) -> OpenedTask:
+        """Open a task for what is no export of one that waits for its review."""
         if self._vault.record(task_id).state is not TaskState.ADMITTED:
             self.require_export(task_id, who)
-        opened = self._vault.open(task_id, who=who, why="review")
-        return ProvenTask(opened, self._drafts.evidence(task_id, who=who, why="review"))
+        return self._vault.open(task_id, who=who, why=why)
 
     def decide(
         self, task_id: str, who: str, refusal: str | None, *, answers: Mapping[str, bool] | None = None

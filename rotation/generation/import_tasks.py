@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grammars.admission.gates import admit
+from grammars.admission.gates import Admission, admit
 from grammars.admission.store import Drafts
 from grammars.draw.variants import base
 from grammars.language.grammar import Draft
-from rotation.errors import Malformed, Refused
+from rotation.errors import Malformed, NotFound, Refused
 from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.server_digests import with_server_digests
 from rotation.generation.yield_stats import kept_out
@@ -81,17 +81,58 @@ def read_drafts(data: bytes, what: str) -> list[Draft]:
         Malformed: a line cannot be understood; the message gives its number and the place in it.
     """
     drafts: dict[str, Draft] = {}
-    for number, line in enumerate(data.splitlines(), 1):
+    for number, line in enumerate(_lines(data, what), 1):
         place = f"{what}, line {number}"
-        document = parse_object(line, place, max_size=MAX_LINE)
-        require(document, _LINE, place)
-        draft = Draft(document["task"], {"given": [], **document["provenance"]})
-        _check(draft, place)
+        draft = _draft(line, place)
         if drafts.setdefault(draft.id, draft) is not draft:
             raise Malformed(f"{place}: the task {draft.id} stands in the file twice")
-    if not drafts:
-        raise Malformed(f"{what} is empty")
     return list(drafts.values())
+
+
+def read_draft(data: bytes, what: str, number: int = 1) -> Draft:
+    """Read and check one of the lines, whatever the others hold; nothing is executed.
+
+    Args:
+        data: the whole file.
+        what: what to call it in messages.
+        number: which line, from 1.
+
+    Raises:
+        Malformed: the line cannot be understood; the message gives its number and the place in it.
+        NotFound: the file has fewer lines.
+    """
+    lines = _lines(data, what)
+    if number > len(lines):
+        raise NotFound(f"{what} ends with line {len(lines)}: it has no line {number}")
+    return _draft(lines[number - 1], f"{what}, line {number}")
+
+
+def _lines(data: bytes, what: str) -> list[bytes]:
+    lines = data.splitlines()
+    if not lines:
+        raise Malformed(f"{what} is empty")
+    return lines
+
+
+def _draft(line: bytes, place: str) -> Draft:
+    document = parse_object(line, place, max_size=MAX_LINE)
+    require(document, _LINE, place)
+    draft = Draft(document["task"], {"given": [], **document["provenance"]})
+    _check(draft, place)
+    return draft
+
+
+class KeptOut(Refused):
+    """Some drafts stayed out at a gate, so none was kept.
+
+    Attributes:
+        failures: for each of these drafts its line, id and failed gates, and for each solution that failed what went
+            wrong (`grammars.admission.solution_failure`). It quotes the tasks; the message does not.
+    """
+
+    def __init__(self, message: str, failures: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(message)
+        self.failures = failures
 
 
 class TaskImport:
@@ -110,17 +151,19 @@ class TaskImport:
         """Admit drafts that were read, and keep all of them or none.
 
         Raises:
-            Refused: a draft stayed out at a gate, or a task of its id is known; nothing was kept.
+            KeptOut: some drafts stayed out at a gate; nothing was kept.
+            Refused: a task of a draft's id is known; nothing was kept.
         """
         self.refuse_known(drafts)
         prover = BoxProver(box)
         others = self._known.index(who=author)
         drafts = [with_server_digests(draft) for draft in drafts]
-        admissions = [admit(draft, prover, others) for draft in drafts]
-        for draft, admission in zip(drafts, admissions, strict=True):
+        admitted = [(draft, admit(draft, prover, others)) for draft in drafts]
+        for draft, admission in admitted:
             for gate in admission.failed:
-                raise Refused(f"task {admission.task_id} stays out at {kept_out(draft, gate)}")
-        return self._drafts.keep_all(list(zip(drafts, admissions, strict=True)), author=author, public_grammar=False)
+                failures = [_failure(number, *pair) for number, pair in enumerate(admitted, 1) if not pair[1].ok]
+                raise KeptOut(f"task {admission.task_id} stays out at {kept_out(draft, gate)}", failures)
+        return self._drafts.keep_all(admitted, author=author, public_grammar=False)
 
     def refuse_known(self, drafts: Sequence[Draft]) -> None:
         """Refuse drafts whose ids are taken, before anything is executed.
@@ -131,6 +174,16 @@ class TaskImport:
         for draft in drafts:
             if self._vault.has(draft.id):
                 raise Refused(f"there is a task {draft.id} already; nothing was kept")
+
+
+def _failure(number: int, draft: Draft, admission: Admission) -> dict[str, Any]:
+    solutions = admission.evidence.get("solutions", {}).items()
+    return {
+        "line": number,
+        "id": draft.id,
+        "gates": [{"number": gate.number, "name": gate.name, "detail": gate.detail} for gate in admission.failed],
+        "solutions": {name: played["failure"] for name, played in solutions if "failure" in played},
+    }
 
 
 def _check(draft: Draft, place: str) -> None:

@@ -7,6 +7,7 @@ Operations, each with a reading (`sandbox.judge.reader`) as its first part:
 
     judge    the verdict on its one case; with a second part, the reading of the untouched seed
     mutants  the verdict on each of its cases
+    compare  the difference between its one case and that of a second reading, for people
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.isolation.forking import serve
-from sandbox.judge import evidence, message
+from sandbox.judge import differences, evidence, message
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
 from verifiers.budget import MAX_BYTES, MAX_STEPS
@@ -24,6 +25,7 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
 from verifiers.normal_form import NormalState, decode
 from verifiers.predicates import namespaces
+from verifiers.states.difference import Comparison
 
 
 def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -56,6 +58,17 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     return message.answer("done", part=evidence.written(mutants=lines))
 
 
+def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Compare two readings, the earlier one first."""
+    before, after = (reading.states(reading.cases[0]) for reading in map(_Reading, parts))
+    comparison, unread = Comparison(), NormalState(missing="no reader knows its kind")
+    made = {
+        name: comparison.difference(name, before.get(name, unread), after.get(name, unread))
+        for name in header["looked_at"]
+    }
+    return message.answer("done", part=differences.written(made))
+
+
 class _Reading:
     """What a reader says: cases, and the normal forms that they are made of."""
 
@@ -74,7 +87,7 @@ class _Reading:
         return self._decoded[number]
 
 
-OPERATIONS = {"judge": judge, "mutants": mutants}
+OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare}
 
 
 def _prepare() -> None:
@@ -82,6 +95,7 @@ def _prepare() -> None:
     reading = message.pack({"cases": [{"states": {}}]})
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
     judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
+    compare({"looked_at": []}, [reading, reading])
     prepare()
 
 

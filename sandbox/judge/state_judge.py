@@ -25,6 +25,7 @@ from typing import Any
 
 from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
+from sandbox.judge import differences
 from sandbox.judge import evidence as replies
 from sandbox.judge.judge_requests import JudgeRequests, Question
 from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
@@ -33,6 +34,7 @@ from sandbox.strict_json import strict_object
 from sandbox.world.frozen import FrozenState
 from vault.errors import Malformed as NotStrict
 from verifiers.language.verdict import Evidence, Verdict
+from verifiers.states.difference import StateDifference
 
 SECONDS = 20.0
 """How long one reader or judge may take, by the wall clock."""
@@ -222,6 +224,36 @@ class StateJudge:
             return asking.verdicts(
                 {"do": "mutants", "namespaces": question.namespaces, **common}, [reading], replies.parsed_mutants
             )
+
+    def differences(
+        self,
+        roots: Mapping[str, str],
+        before: FrozenState,
+        left: FrozenState,
+        changes: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    ) -> dict[str, StateDifference]:
+        """Compare what was left with what was there before, for people; no verdict rests on it.
+
+        Args:
+            roots: the namespaces to compare, and for each its server's folder in both states.
+            before: the earlier state.
+            left: the later one.
+            changes: are made to it first (server, change).
+
+        Raises:
+            Malformed: a state is none, or a change does not fit it.
+            JudgeFailed: a state kills its readers or judges.
+        """
+        asking = self._asking()
+
+        def reading(state: FrozenState, do: str, **header: Any) -> bytes:
+            dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
+            names = {"roots": dict(roots), "dumps": list(dumps), "looked_at": list(roots)}
+            return asking.reader(do, state.tar, *dumps.values(), **names, **header)
+
+        readings = [reading(before, "read"), reading(left, "mutate", changes=list(changes))]
+        header = {"do": "compare", "looked_at": list(roots)}
+        return asking.verdicts(header, readings, lambda part: differences.parsed(part, roots))
 
     def _asking(self) -> JudgeRequests:
         return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)

@@ -97,16 +97,18 @@ class MemoryProver:
         nodes = dict(FILES.seed(document["initial_state"]["filesystem"]))
         faults = {(fault["tool"], fault["call"]) for fault in document.get("faults", [])}
         made: dict[str, int] = {}
-        errors = 0
+        log: list[dict[str, Any]] = []
         for call in calls:
             made[call["tool"]] = made.get(call["tool"], 0) + 1
-            if (call["tool"], made[call["tool"]]) in faults or call["tool"] not in self.known:
-                errors += 1
-            elif call["tool"] == "filesystem.write_file":
+            injected = (call["tool"], made[call["tool"]]) in faults
+            error = injected or call["tool"] not in self.known
+            log.append({**call, "error": error, "injected": injected, "result": "no such tool" if error else "done"})
+            if call["tool"] == "filesystem.write_file" and not error:
                 path = call["arguments"]["path"].removeprefix("/data/files/")
                 nodes[path] = Node("file", data=call["arguments"]["content"].encode())
         tree = FileTree(nodes)
-        return Played(_judge(document, tree, answer), len(calls), errors, self.spent, tree, list(calls))
+        errors = sum(call["error"] for call in log)
+        return Played(_judge(document, tree, answer), len(calls), errors, self.spent, tree, log)
 
     def mutated(self, document: Mapping[str, Any], proved: Any, mutant: Mapping[str, Any]) -> Evidence:
         if "answer" in mutant:

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from quarterturn.choices import State, WithdrawalCause
-from quarterturn.cli.daily import review
-from quarterturn.cli.daily.review import state_lines, states
+from quarterturn.cli.daily import review, trial
 from quarterturn.cli.terminal.colour import StatusLine
+from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed, NotFound
@@ -28,11 +28,12 @@ ERASED = {
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    task = typer.Typer(help="Tasks: draw, admit, review, show, withdraw, shred.")
+    task = typer.Typer(help="Tasks: draw, import, try, review, withdraw, shred.")
     task.command("list")(task_list)
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
+    task.command("try")(trial.task_try)
     task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)
     task.command("shred")(task_shred)
@@ -108,17 +109,24 @@ def task_import(
     as_json: Json = False,
 ) -> None:
     """Import hand-written tasks: each is checked and proven by execution; all are kept or none."""
+    from quarterturn.cli.daily import task_text
     from quarterturn.cli.terminal.secrets import open_app
     from rotation.generation import import_tasks
 
     if not file.is_file():
         raise NotFound(f"there is no file {file}")
-    drafts = import_tasks.read_drafts(file.read_bytes(), str(file))
+    out, drafts = Output(as_json=as_json), import_tasks.read_drafts(file.read_bytes(), str(file))
     with open_app(home) as app:
         app.task_import.refuse_known(drafts)
-        records = app.task_import.take_in(drafts, box=app.box(box), author=who)
-    data = states(records)
-    Output(as_json=as_json).result(data, *state_lines(data))
+        try:
+            records = app.task_import.take_in(drafts, box=app.box(box), author=who)
+        except import_tasks.KeptOut as refused:
+            out.say(f"quarterturn: {refused}")
+            data = {"error": str(refused), "exit": EXITS[refused.kind], "kept_out": refused.failures}
+            out.result(data, *task_text.kept_out(refused.failures, file), ok=False, otherwise=EXITS[refused.kind])
+        spec = app.spec
+    rows = task_text.imported_rows(records, spec)
+    out.result(rows, *task_text.imported_lines(rows, spec))
 
 
 def task_withdraw(

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from quarterturn.cli.terminal.colour import StatusLine
 from rotation.generation.yield_stats import YieldStats
+from rotation.month.sets import SetSpec, Stratum
 from rotation.runs.withdrawal import Withdrawn
-from vault.store.tasks import OpenedTask
+from vault.store.tasks import OpenedTask, TaskRecord
 from vault.task import variant
 from vault.task.document import Task
 from verifiers.language import predicate
+
+LONGEST = 600
+"""Characters of an argument list, an error or a value that are shown."""
 
 
 def task(opened: OpenedTask) -> Iterator[str]:
@@ -56,6 +62,58 @@ def yield_lines(tally: YieldStats) -> Iterator[str]:
             )
         if template.survived:
             yield f"{name}: {template.survived} of {template.mutants} mutated states pass unnoticed"
+
+
+def kept_out(failures: Sequence[Mapping[str, Any]], file: Path) -> Iterator[str]:
+    """Say of each draft that an import refused which gates failed, and of its solutions which call and predicate."""
+    for failure in failures:
+        for gate in failure["gates"]:
+            yield StatusLine(f"{failure['id']}  NO  gate {gate['number']} ({gate['name']}): {gate['detail']}", "NO")
+        for name, solution in failure["solutions"].items():
+            if call := solution["call"]:
+                yield f"  {name}, call {call['number']} of {call['of']}  {call['tool']}"
+                yield f"    error     {_short(call['error'])}"
+            if leaf := solution["leaf"]:
+                below = "" if leaf["expected"] == "true" else "not "
+                yield f"  {name}, {leaf['place']}  {leaf['verdict']}"
+                yield f"    expected  {below}{leaf['predicate']} {_short(_plain(leaf['looked_at']))}"
+                yield f"    found     {_short(leaf['found'])}"
+    line = failures[0]["line"]
+    yield f"Nothing was kept. Next: quarterturn task try {file} --line {line}, which plays it call by call."
+
+
+def imported_rows(records: Sequence[TaskRecord], spec: SetSpec) -> list[dict[str, Any]]:
+    """Give imported tasks as plain JSON values: id, state, stratum, and whether the set has that stratum."""
+    strata = [(record, Stratum.of(record)) for record in records]
+    return [
+        {
+            "id": record.id,
+            "state": record.state.value,
+            "stratum": str(stratum),
+            "stratum_in_set": stratum in spec.per_cohort,
+        }
+        for record, stratum in strata
+    ]
+
+
+def imported_lines(rows: Sequence[Mapping[str, Any]], spec: SetSpec) -> Iterator[str]:
+    """Give imported tasks as lines, and say of those which cannot go live why not."""
+    for row in rows:
+        yield StatusLine(f"{row['id']}  {row['state']}", row["state"])
+    strata = sorted({row["stratum"] for row in rows if not row["stratum_in_set"]})
+    for stratum in strata:
+        of_server = [str(known) for known in spec.per_cohort if known.server == stratum.partition("/")[0]]
+        has = f"of that server it has {', '.join(sorted(of_server))}" if of_server else "it has no task of that server"
+        ids = ", ".join(row["id"] for row in rows if row["stratum"] == stratum)
+        yield f"Cannot go live: the set '{spec.name}' has no stratum {stratum}; {has}. It concerns {ids}."
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"
 
 
 def withdrawal_row(task_id: str, entry: Withdrawn | None) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from quarterturn.choices import BoxName
 LONGEST_NAME = 200
 
 
-def _name(value: str) -> str:
+def _name(value: str | None) -> str | None:
     """Refuse a name that the access log could not hold."""
-    if not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
+    if value is not None and (not value.strip() or len(value) > LONGEST_NAME or not value.isprintable()):
         raise typer.BadParameter(f"a name has 1 to {LONGEST_NAME} printable characters")
     return value
 
@@ -26,6 +26,15 @@ Home = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Who = Annotated[
     str, typer.Option("--as", envvar="QUARTERTURN_USER", callback=_name, help="Who you are, for the access log.")
+]
+WhoIfPrivate = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        envvar="QUARTERTURN_USER",
+        callback=_name,
+        help="Who you are, for the access log: for a task of the home.",
+    ),
 ]
 Box = Annotated[BoxName | None, typer.Option("--box", help="Where to run it (default: the home's setting).")]
 

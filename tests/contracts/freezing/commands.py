@@ -193,7 +193,9 @@ class Answers:
         self.ask("task review", waiting, "--as", "test-grace", home=self.home)
         self.ask("task review", waiting, "--approve", "--as", "test-grace", home=self.home)
         self.ask("task shred", self.rejected["id"], "--as", "test-ada", home=self.home)
-        self.ask("task import", self._file("tasks.jsonl", '{"task": {}}\n'), "--as", "test-ada", home=self.home)
+        drafts = self._file("tasks.jsonl", '{"task": {}}\n')
+        self.ask("task import", drafts, "--as", "test-ada", home=self.home)
+        self.ask("task try", drafts)
         self.ask("task admit", "--as", "test-ada", home=self.beside / "nowhere")
         (request,) = self.ask("approval list", home=self.home)["requests"]
         assert request["id"] in asked["error"]

@@ -49,10 +49,32 @@ def test_a_solution_that_does_not_solve_stops_at_the_third(draft, prover, change
     solution = draft.provenance["solutions"][0]
     other = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/x", "content": "x"}}
     admission = admit(changed(draft, {}, {"solutions": [{**solution, "calls": [other]}]}), prover)
+    place = "filesystem.fileTextEquals at $.success_predicate.all[0]"
     assert shut(admission) == {
-        3: "solutions.reference: it gets false",
+        3: f"solutions.reference: it gets false: {place} is false",
         4: "the first solution fails: no final state to mutate",
     }
+
+
+def test_a_failed_solution_names_its_first_failed_call_and_what_keeps_it_from_being_true(draft, prover, changed):
+    wanted = draft.task["success_predicate"]
+    spoiling = {"not": {"any": [{"filesystem.fileExists": {"path": "gone"}}, {"filesystem.fileExists": {"path": "x"}}]}}
+    call = {"tool": "filesystem.write_file", "arguments": {"path": "/data/files/x", "content": "secret"}}
+    unknown = {"tool": "filesystem.move_file", "arguments": {"source": "secret"}}
+    first = draft.provenance["solutions"][0]
+    second = {"name": "two", "calls": [*first["calls"], call, unknown], "answer": None}
+    tools = dict.fromkeys(["filesystem.move_file", *draft.task["available_tools"]])
+    task = {"success_predicate": {"all": [wanted, spoiling]}, "max_steps": 9, "available_tools": [*tools]}
+    admission = admit(changed(draft, task, {"solutions": [first, second]}), prover)
+    place = "$.success_predicate.all[1].not.any[1]"
+    assert "call 3 of 3 (filesystem.move_file) ends in an error and filesystem.fileExists at " in shut(admission)[3]
+    assert f"{place} is true" in shut(admission)[3]
+    assert "secret" not in shut(admission)[3]
+    failure = admission.evidence["solutions"]["two"]["failure"]
+    assert failure["call"] == {"number": 3, "of": 3, "tool": "filesystem.move_file", "error": "no such tool"}
+    assert failure["leaf"]["looked_at"] == {"path": "x"}
+    assert (failure["leaf"]["expected"], failure["leaf"]["place"]) == ("false", place)
+    assert json.loads(json.dumps(failure)) == failure
 
 
 def test_a_solution_that_takes_too_long_or_meets_an_error_stops_at_the_third(draft, prover, changed):

@@ -9,6 +9,7 @@ from grammars.admission.existing_tasks import TaskIndex
 from grammars.admission.gates import admit
 from grammars.draw.variants import base, further
 from grammars.language.grammar import Draft
+from vault.task.document import Task
 
 FREE = {name: {"from": [f"{name} {n}" for n in range(1024)]} for name in ("ledge", "barn")}
 PLACE = "out/{{ledge}} and {{barn}}.txt"
@@ -43,6 +44,12 @@ def test_the_base_has_the_first_choices_in_task_solutions_and_mutants_alike(free
     assert "out/ledge 0 and barn 0.txt" in json.dumps(plain.task["success_predicate"])
     assert plain.provenance["solutions"][0]["calls"][0]["arguments"]["path"].endswith("/ledge 0 and barn 0.txt")
     assert base(plain) is plain
+
+
+def test_the_base_of_a_task_that_the_vault_bound_to_a_variant_key_is_a_task(free):
+    bound = Task.parse(free.task).keyed("0" * 64)
+    plain = base(Draft(bound.document, free.provenance)).task
+    assert Task.parse(plain).document == base(free).task
 
 
 def test_three_variants_beside_the_base_are_played_and_no_two_are_alike(free, prover):

@@ -8,6 +8,7 @@ from copy import deepcopy
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.cli.daily import task_text
 from rotation.errors import Refused
 from rotation.generation import import_tasks
 from rotation.month.sets import Stratum
@@ -26,10 +27,10 @@ def house(home):
 
 
 @pytest.fixture
-def drafts(document):
-    """Read so many hand-written drafts; the last may be changed first."""
+def text(document):
+    """Write so many drafts by hand, as JSON lines; the last may be changed first."""
 
-    def read(count=2, apply=lambda line: None):
+    def write(count=2, apply=lambda line: None, stratum=EASY):
         lines = []
         for number in range(count):
             calls = [{"tool": "filesystem.create_directory", "arguments": {"path": f"/data/files/number-{number}"}}]
@@ -45,9 +46,19 @@ def drafts(document):
                 ],
                 "given": [f"number-{number}"],
             }
-            lines.append({"task": document(EASY, number), "provenance": provenance})
+            lines.append({"task": document(stratum, number), "provenance": provenance})
         apply(lines[-1])
-        return import_tasks.read_drafts("".join(json.dumps(line) + "\n" for line in lines).encode(), "tasks.jsonl")
+        return "".join(json.dumps(line) + "\n" for line in lines)
+
+    return write
+
+
+@pytest.fixture
+def drafts(text):
+    """Read so many of them."""
+
+    def read(count=2, apply=lambda line: None):
+        return import_tasks.read_drafts(text(count, apply).encode(), "tasks.jsonl")
 
     return read
 
@@ -118,3 +129,39 @@ def test_two_tasks_of_one_file_with_the_same_wording_are_not_imported(house, dra
     with pytest.raises(Refused, match=f"gate 6 .*: its goal is word for word that of task {first[0].id}"):
         take_in(house, [*first, drafts(2, same)[1]])
     assert house.vault.records() == []
+
+
+def outside(line):
+    line["provenance"]["solutions"][0]["calls"][0]["arguments"]["path"] = "/data/zephyr"
+
+
+def test_an_import_says_which_call_failed_and_how_and_the_message_quotes_no_task(home, text, say, tmp_path):
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(text(1, outside))
+    said = say("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", home, "--json")
+    assert said.code == 8
+    failed = "call 1 of 1 (filesystem.create_directory) ends in an error"
+    missed = "filesystem.directoryExists at $.success_predicate is false"
+    assert said.sentence.endswith(f"solutions.direct: it gets false: {failed} and {missed}")
+    assert "zephyr" not in said.err
+    (failure,) = said.data["kept_out"]
+    assert (failure["line"], [gate["number"] for gate in failure["gates"]]) == (1, [3, 4])
+    assert "/data/zephyr" in failure["solutions"]["direct"]["call"]["error"]
+    assert failure["solutions"]["direct"]["leaf"]["looked_at"] == {"path": "number-0"}
+    shown = "\n".join(task_text.kept_out(said.data["kept_out"], file))
+    assert "call 1 of 1  filesystem.create_directory" in shown
+    assert 'expected  filesystem.directoryExists {"path": "number-0"}' in shown
+    assert f"quarterturn task try {file} --line 1" in shown
+
+
+def test_an_import_says_which_tasks_the_homes_set_has_no_place_for(home, text, say, tmp_path):
+    file = tmp_path / "tasks.jsonl"
+    file.write_text(text(1, stratum=Stratum("filesystem", "single-tool", "hard")))
+    said = say("task", "import", file, "--as", "ada", "--box", "bwrap", "--home", home)
+    assert said.code == 0
+    task_id = json.loads(file.read_text())["task"]["id"]
+    assert f"{task_id}  admitted" in said.out
+    assert (
+        "Cannot go live: the set 'demo' has no stratum filesystem/single-tool/hard; of that server it has" in said.out
+    )
+    assert "filesystem/single-tool/easy" in said.out

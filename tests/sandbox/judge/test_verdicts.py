@@ -1,8 +1,11 @@
 """Tests that verdicts through a reader and a judge equal those of the same code in one process."""
 
+import json
+
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.judge import differences
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.in_process import judge
 from verifiers.language.predicate import parse
@@ -81,3 +84,31 @@ def test_a_state_that_no_release_could_hold_is_refused_and_not_quoted(judging, q
     with pytest.raises(Malformed, match="the end state is no document") as raised:
         judging.document(question(THERE, "filesystem"), left(filesystem=tree))
     assert "secret" not in str(raised.value)
+
+
+def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the_runner(judging, left):
+    before, after = left(filesystem=SEED), left(filesystem=FileTree({"b.txt": Node("file", b"\xed\xa0\x80 new")}))
+    made = judging.differences({"filesystem": "filesystem"}, before, after)["filesystem"]
+    assert [(change.kind, change.item) for change in made.changes] == [
+        ("added", "file b.txt"),
+        ("removed", "file a.txt"),
+    ]
+    changes = [("filesystem", {"remove": "b.txt"})]
+    gone = judging.differences({"filesystem": "filesystem"}, before, after, changes)["filesystem"]
+    assert [change.kind for change in gone.changes] == ["removed"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"differences": {}},
+        {"differences": {"a": {"changes": [], "left_out": 0}}},
+        {"differences": {"a": {"changes": [["moved", "x", {}, {}]], "left_out": 0, "unknown": ""}}},
+        {"differences": {"a": {"changes": [["added", "x", {}, {"text": 1}]], "left_out": 0, "unknown": ""}}},
+        {"differences": {"a": {"changes": [["added", "x", {}, []]], "left_out": 0, "unknown": ""}}},
+    ],
+)
+def test_a_judges_reply_about_a_difference_is_trusted_for_nothing_beyond_its_shape(reply):
+    with pytest.raises(Malformed):
+        differences.parsed(json.dumps(reply).encode(), ["a"])

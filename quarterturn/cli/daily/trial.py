@@ -1,0 +1,113 @@
+"""Verb `task try`: plays a draft, a task of the home or a dev task, and shows all that happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json, WhoIfPrivate
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed, NotFound
+
+if TYPE_CHECKING:
+    from quarterturn.choices import BoxName
+    from sandbox.boxes import box as boxes
+    from sandbox.isolation.run_classes import RunClass
+    from vault.task.document import Task
+
+
+class _Source(NamedTuple):
+    """A task with its provenance, whether it is public, and what gives a box for it."""
+
+    task: Task
+    provenance: Mapping[str, Any]
+    public: bool
+    make_box: Callable[[RunClass], boxes.Box]
+
+
+def task_try(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|ID", help="A file for `task import`, or the id of a task of the home or a dev set."
+        ),
+    ],
+    line: Annotated[int | None, typer.Option(min=1, help="Which line of the file (default: the first).")] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Play an agent: a command; it can read only its own folder.")
+    ] = None,
+    solution: Annotated[str | None, typer.Option(help="Which reference solution (default: the first).")] = None,
+    mutant: Annotated[str | None, typer.Option(help="Change the solution's end state as this mutant says.")] = None,
+    who: WhoIfPrivate = None,
+    box: Box = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Play a task and show calls, changes and evidence. The exit code is 1 unless the verdict is true."""
+    from quarterturn.cli.daily import trial_text
+    from quarterturn.runs.task_trial import TrialRequest, play
+
+    request = TrialRequest(agent, solution, mutant)
+    with _opened(source, line, who, home, box, agent=agent is not None) as (task, provenance, public, make_box):
+        trial = play(task, provenance, request, make_box, public=public)
+    Output(as_json=as_json).result(trial.as_json(), *trial_text.lines(trial), ok=trial.passed)
+
+
+@contextmanager
+def _opened(
+    source: str, line: int | None, who: str | None, home: Path, box: BoxName | None, *, agent: bool
+) -> Iterator[_Source]:
+    """Give the task that is meant; one of the home stays open while it is played."""
+    from quarterturn.boxes import choose_box
+    from quarterturn.home.paths import HomePaths
+
+    def alone(run_class: RunClass) -> boxes.Box:
+        return choose_box(box or "auto", run_class=run_class)
+
+    file = Path(source)
+    if file.is_file():
+        yield _Source(*_draft(file, line), public=False, make_box=alone)
+    elif line is not None:
+        raise NotFound(f"there is no file {source}")
+    elif who is None:
+        lacks = "; a task of the home needs --as NAME, for opening it is an entry of the access log"
+        yield _Source(*_dev_task(source, lacks), public=True, make_box=alone)
+    elif HomePaths(home).settings.is_file():
+        from quarterturn.cli.terminal.secrets import open_app
+
+        with open_app(home) as app:
+            if app.vault.has(source):
+                opened = app.reviews.open_to_try(source, who, agent=agent)
+                yield _Source(opened.task, opened.provenance, public=False, make_box=partial(app.box, box))
+            else:
+                yield _Source(*_dev_task(source, f", and none in the home {home}"), public=True, make_box=alone)
+    else:
+        yield _Source(*_dev_task(source, f", and there is no home {home}"), public=True, make_box=alone)
+
+
+def _draft(file: Path, line: int | None) -> tuple[Task, Mapping[str, Any]]:
+    """Read a draft from a file."""
+    from rotation.generation.import_tasks import read_draft
+    from vault.task.document import Task
+
+    draft = read_draft(file.read_bytes(), str(file), line or 1)
+    return Task.parse(draft.task), draft.provenance
+
+
+def _dev_task(task_id: str, lacks: str) -> tuple[Task, Mapping[str, Any]]:
+    """Give the task of a dev set that has this id, or begins with it."""
+    from rotation.generation import dev_sets
+    from rotation.generation.grammars import shipped_grammars
+    from vault.task.document import Task
+
+    drafts = [draft for draft in dev_sets.public(shipped_grammars()) if draft.id.startswith(task_id)] if task_id else []
+    if len(drafts) > 1:
+        raise Malformed(f"{len(drafts)} tasks of the dev sets begin with {task_id!r}; give more of the id")
+    if not drafts:
+        raise NotFound(f"there is no file {task_id!r} and no task of that id in a dev set{lacks}")
+    return Task.parse(drafts[0].task), drafts[0].provenance
