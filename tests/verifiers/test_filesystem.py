@@ -114,3 +114,46 @@ def test_json_is_compared_by_value_and_type(text, pointer, value, same):
 def test_json_that_nests_as_deep_as_python_reads_is_still_a_verdict():
     for depth in range(900, 1000, 7):
         assert not holds(files({"a": "[" * depth + "]" * depth}), "fileJsonEquals", path="a", value=[])
+
+
+def test_letters_lines_and_names_can_be_compared_more_loosely():
+    views = files({"d/a": "  One \n\nTWO\n", "d/.DS_Store": "", "d/in/b": ""})
+    assert holds(views, "fileTextEquals", path="d/a", text="one \n\ntwo", trim=True, ignore_case=True)
+    assert not holds(views, "fileTextEquals", path="d/a", text="one \n\ntwo", trim=True)
+    assert holds(views, "fileContains", path="d/a", text="two", ignore_case=True)
+    assert holds(views, "fileLines", path="d/a", lines=["one", "two"], ignore_case=True, skip_blank=True)
+    assert not holds(views, "fileLines", path="d/a", lines=["one", "two"], ignore_case=True)
+    assert holds(views, "fileLineCount", path="d/a", count=2, skip_blank=True)
+    assert holds(views, "fileLineCount", path="d/a", count=1, at_least=True)
+    assert not holds(views, "fileLineCount", path="d/a", count=4, at_least=True)
+    assert holds(views, "directoryHasOnly", path="d", names=["a"], kind="file", ignore=[".DS_Store"])
+    assert not holds(views, "directoryHasOnly", path="d", names=["a"], kind="file")
+    assert holds(views, "directoryHasOnly", path="d", names=["in"], kind="directory")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ({"rows": [["id", "n"], ["1", "x"], ["2", "Y"]]}, True),
+        ({"rows": [["2", "y"], ["1", "x"]], "columns": ["id", "n"]}, False),
+        ({"rows": [["2", "y"], ["1", "x"]], "columns": ["id", "n"], "any_order": True}, False),
+        ({"rows": [["2", "y"], ["1", "x"]], "columns": ["id", "n"], "any_order": True, "ignore_case": True}, True),
+        ({"rows": [["Y"]], "columns": ["n"]}, False),
+        ({"rows": [["Y"]], "columns": ["n"], "extra_rows": True}, True),
+        ({"rows": [[1.1], [2]], "columns": ["id"], "tolerance": 0.1}, True),
+        ({"rows": [["1"], ["1"]], "columns": ["id"], "extra_rows": True}, False),
+        ({"rows": [["1"]], "columns": ["sum"]}, False),
+    ],
+)
+def test_rows_of_a_csv_file(arguments, result):
+    assert holds(files({"a.csv": "id,n\n1, x\n2,Y\n"}), "fileCsvRows", path="a.csv", **arguments) is result
+
+
+def test_entries_are_counted_by_name_kind_and_depth():
+    views = files({"a.py": "", "b.py": "", "c/d.py": "", "c/e.md": ""})
+    assert holds(views, "entryCount", path=".", count=2, glob="*.py")
+    assert holds(views, "entryCount", path=".", count=3, glob="?.py", deep=True)
+    assert holds(views, "entryCount", path=".", count=1, kind="directory")
+    assert holds(views, "entryCount", path=".", count=3, kind="file", deep=True, ignore=["a.py"])
+    assert holds(views, "entryCount", path="c", count=1, at_least=True)
+    assert not holds(views, "entryCount", path="c", count=3, at_least=True)

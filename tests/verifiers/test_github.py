@@ -181,3 +181,30 @@ def test_a_merge_without_a_commit_wins_nothing():
 
 def test_a_state_that_was_not_read_is_unknown():
     assert asked.evidence(JudgeInput({}), "issueState", issue=1, state="open").verdict is Verdict.UNKNOWN
+
+
+def test_issues_are_counted_by_whole_title_several_labels_text_and_comment():
+    views = forge(
+        {
+            **ISSUE,
+            "title": "Menu",
+            "labels": ["bug", "UI"],
+            "body": "a b",
+            "comments": [{"user": "ada", "body": "On it."}],
+        }
+    )
+    kinds = {"title": "Menu", "labels": ["ui", "bug"], "comment": "On it.", "body_contains": ["a", "b"]}
+    assert asked(views, "issueCount", count=1, **kinds)
+    for wrong in ({"title": "menu"}, {"labels": ["ui", "docs"]}, {"comment": "On it"}, {"body_contains": ["c"]}):
+        assert asked(views, "issueCount", count=0, **{**kinds, **wrong})
+    assert asked(views, "issueCount", count=0, at_least=True)
+    assert not asked(views, "issueCount", count=2, at_least=True)
+
+
+def test_a_file_on_a_branch_is_compared_by_its_parts():
+    file = {"branch": "draft", "path": "footer.html"}
+    assert asked(forge(), "fileContainsAtBranch", **file, text="BYE", ignore_case=True)
+    assert not asked(forge(), "fileContainsAtBranch", **file, text="BYE")
+    assert asked(forge(), "fileExistsAtBranch", **file, not_empty=True)
+    assert asked(forge(), "prOpen", head="draft", title="A footer", body="")
+    assert not asked(forge(), "prOpen", head="draft", body="Else")

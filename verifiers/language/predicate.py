@@ -17,13 +17,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 
 from verifiers.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.linear_regex import compiled
 
 MAX_DEPTH = 16
+_FORMATS = FormatChecker(formats=())
 CONNECTIVES = ("all", "any", "not")
+
+
+@_FORMATS.checks("linear-regex", Malformed)
+def _is_linear(value: object) -> bool:
+    return not isinstance(value, str) or compiled(value) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,7 @@ def _probe(name: str, arguments: object, place: str, *, filled: bool) -> Probe:
 
 @cache
 def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(CATALOGUE[name].schema)
+    return Draft202012Validator(CATALOGUE[name].schema, format_checker=_FORMATS)
 
 
 def _step(place: str, key: str) -> str:
@@ -131,7 +138,7 @@ def _path(place: str, steps: Iterable[str | int]) -> str:
     return place
 
 
-def _why(error: ValidationError) -> str:
+def _why(error: ValidationError) -> str:  # noqa: PLR0911 - one return for each rule
     """Describe a schema error without the value that caused it."""
     rule: Any = error.validator_value
     instance: Any = error.instance
@@ -147,6 +154,8 @@ def _why(error: ValidationError) -> str:
             return f"needs exactly one of {', '.join(key for form in rule for key in form['required'])}"
         case "type":
             return f"must be of type {rule if isinstance(rule, str) else ' or '.join(rule)}"
+        case "format" if error.cause is not None:
+            return f"{error.cause}; it is a {schema.get('description', rule)}"
         case "pattern":
             meant = schema.get("description")
             return f"is not a {meant}" if meant else f"does not match {rule}"

@@ -26,15 +26,30 @@ def _crowded(arguments: Mapping[str, Any]) -> Change:
     return {"write": {"path": posixpath.join(arguments["path"], STRAY).removeprefix("./"), "text": "stray\n"}}
 
 
+def _miscounted(arguments: Mapping[str, Any]) -> Change:
+    """Remove the folder whose entries are counted; into the root, put one more of them."""
+    if arguments["path"] != ".":
+        return _removed(arguments)
+    name = str(arguments.get("glob", STRAY)).replace("*", "stray").replace("?", "x")
+    return {"mkdir": name} if arguments.get("kind") == "directory" else {"write": {"path": name, "text": "stray\n"}}
+
+
 BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
     "filesystem.directoryExists": _removed,
     "filesystem.directoryHasOnly": _crowded,
+    "filesystem.entryCount": _miscounted,
     "filesystem.fileContains": lambda arguments: {"write": {"path": arguments["path"], "text": ""}},
     "filesystem.fileExists": _removed,
     "filesystem.fileJsonEquals": lambda arguments: {"write": {"path": arguments["path"], "text": "not JSON"}},
     "filesystem.fileLineCount": _removed,
+    "filesystem.fileCsvRows": _removed,
     "filesystem.fileLines": _overwritten,
+    "filesystem.fileMatches": _removed,
+    "filesystem.fileNumber": _removed,
+    "filesystem.fileNumberLines": _removed,
+    "filesystem.fileSameAs": _removed,
     "filesystem.fileSha256": _overwritten,
+    "filesystem.fileSize": _removed,
     "filesystem.fileTextEquals": _overwritten,
     "filesystem.pathAbsent": lambda arguments: {"write": {"path": arguments["path"], "text": "here\n"}},
 }

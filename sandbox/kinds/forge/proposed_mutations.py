@@ -42,13 +42,16 @@ def _text(arguments: Arguments) -> str:
 
 
 def _another(arguments: Arguments) -> Change:
-    """Add an issue of the kind that is counted."""
+    """Add an issue of the kind that is counted; where that is not enough, delete the repository."""
+    if arguments.get("at_least") or "comment" in arguments:
+        return {"repository": arguments["repository"], "delete_repository": True}
     label, by = arguments.get("label"), arguments.get("by")
     issue = {
-        "title": arguments.get("title_contains") or "Another",
+        "title": arguments.get("title") or arguments.get("title_contains") or "Another",
         "state": arguments.get("state", "open"),
-        "labels": [label] if label else [],
+        "labels": [*([label] if label else []), *arguments.get("labels", [])],
         **({"user": by} if by else {}),
+        **({"body": " ".join(arguments["body_contains"])} if arguments.get("body_contains") else {}),
     }
     return {"repository": arguments["repository"], "new_issue": issue}
 
@@ -59,6 +62,10 @@ BROKEN: Mapping[str, Callable[[Arguments], Change]] = {
     "github.commitCount": _commit("One more", lambda _: STRAY),
     "github.fileAbsentAtBranch": _commit("One more", lambda arguments: {arguments["path"]: "here\n"}),
     "github.fileAtBranch": _commit("One more", lambda arguments: {arguments["path"]: other(arguments["text"])}),
+    "github.fileContainsAtBranch": _commit("One more", lambda arguments: {arguments["path"]: None}),
+    "github.fileExistsAtBranch": _commit("One more", lambda arguments: {arguments["path"]: None}),
+    "github.fileMatchesAtBranch": _commit("One more", lambda arguments: {arguments["path"]: None}),
+    "github.fileSameAs": _commit("One more", lambda arguments: {arguments["path"]: None}),
     "github.forkExists": lambda arguments: {"repository": arguments["of"], "delete_forks": arguments["owner"]},
     "github.headMessage": _commit("Not this", lambda _: STRAY),
     "github.issueAssigned": _issue("issue", lambda arguments: {"assignees": [] if arguments["to"] else ["stray"]}),

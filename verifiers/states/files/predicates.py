@@ -16,48 +16,22 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NOTHING, PATH, TEXT, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import at_pointer, difference, json_equal
 from verifiers.quoting import NAMES, listed, quoted
+from verifiers.states.files import contents  # noqa: F401 - it registers its predicates
 from verifiers.states.files.entries import open_files
 from verifiers.states.files.examples import files
-from verifiers.tree import FileTree
+from verifiers.states.files.parts import (
+    AN_ENTRY,
+    FOLDER,
+    KIND,
+    SHA256,
+    described,
+    file_data,
+    folded,
+    is_folder,
+    is_of_kind,
+)
 
-FOLDER = {**PATH, "pattern": rf"^\.$|{PATH['pattern']}", "description": "relative path, or `.` for the root"}
-BYTES, AN_ENTRY = 128, 1  # bytes of a file for a step, and steps for an entry of the tree
-SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256 in 64 lower-case hex digits"}
 POINTER = {"type": "string", "pattern": "^(/[^~/]*(~[01][^~/]*)*)*$", "description": "JSON pointer (RFC 6901)"}
-
-
-def _what(tree: FileTree, path: str) -> str:
-    """Describe the entry at a path."""
-    node = tree.get(path)
-    if node is None:
-        return f"{quoted(path)} is a folder" if _is_folder(tree, path) else f"there is nothing at {quoted(path)}"
-    match node.kind:
-        case "file":
-            return f"{quoted(path)} is a file of {len(node.data)} bytes"
-        case "directory":
-            return f"{quoted(path)} is a folder"
-        case "symlink":
-            return f"{quoted(path)} is a symbolic link, which is not followed"
-        case _:
-            return f"{quoted(path)} is neither a file nor a folder"
-
-
-def _is_folder(tree: FileTree, path: str) -> bool:
-    node = tree.get(path)
-    if node is not None:
-        return node.kind == "directory"
-    return path == "." or any(other.startswith(path + "/") for other in tree)
-
-
-def _data(context: Context, path: str) -> bytes:
-    """Give the content of the regular file at a path."""
-    tree = open_files(context)
-    context.budget.step(AN_ENTRY * len(tree))
-    node = tree.get(path)
-    if node is None or node.kind != "file":
-        raise TargetMissing(_what(tree, path))
-    context.budget.step(len(node.data) // BYTES)
-    return node.data
 
 
 @predicate(
@@ -69,7 +43,7 @@ def _data(context: Context, path: str) -> bytes:
 )
 def file_exists(context: Context, path: str) -> ProbeResult:
     """A regular file is at the path, whatever is in it."""
-    return ProbeResult(holds=True, found=f"{quoted(path)} is a file of {len(_data(context, path))} bytes")
+    return ProbeResult(holds=True, found=f"{quoted(path)} is a file of {len(file_data(context, path))} bytes")
 
 
 @predicate(
@@ -83,7 +57,7 @@ def directory_exists(context: Context, path: str) -> ProbeResult:
     """A folder is at the path, empty or not."""
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
-    return ProbeResult(_is_folder(tree, path), _what(tree, path))
+    return ProbeResult(is_folder(tree, path), described(tree, path))
 
 
 @predicate(
@@ -97,24 +71,28 @@ def path_absent(context: Context, path: str) -> ProbeResult:
     """Nothing is at the path: no file, no folder, no link."""
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
-    return ProbeResult(path not in tree and not _is_folder(tree, path), _what(tree, path))
+    return ProbeResult(path not in tree and not is_folder(tree, path), described(tree, path))
 
 
 @predicate(
     "filesystem.fileTextEquals",
     words="the file {path} holds exactly {text}",
     takes={"path": PATH, "text": TEXT},
-    may_take={"trim": FLAG},
+    may_take={"trim": FLAG, "ignore_case": FLAG},
     produces=("text",),
     example=Example(
         {"path": "a.txt", "text": "hi\n"}, partial(files, {"a.txt": "hi\n"}), partial(files, {"a.txt": "hi"})
     ),
 )
-def file_text_equals(context: Context, path: str, text: str, *, trim: bool = False) -> ProbeResult:
+def file_text_equals(
+    context: Context, path: str, text: str, *, trim: bool = False, ignore_case: bool = False
+) -> ProbeResult:
     """The file's bytes are the text in UTF-8. With `trim`, white space at the ends of either does not count."""
-    data, expected = _data(context, path), text.encode()
+    data, expected = file_data(context, path), text.encode()
     if trim:
         data, expected = data.strip(), expected.strip()
+    if ignore_case:
+        data, expected = folded(data), folded(expected)
     return ProbeResult(data == expected, f"{quoted(path)} {difference(data, expected)}")
 
 
@@ -122,13 +100,16 @@ def file_text_equals(context: Context, path: str, text: str, *, trim: bool = Fal
     "filesystem.fileContains",
     words="the file {path} contains {text}",
     takes={"path": PATH, "text": {"type": "string", "minLength": 1}},
+    may_take={"ignore_case": FLAG},
     produces=("text",),
     example=Example({"path": "a", "text": "cat"}, partial(files, {"a": "one cat"}), partial(files, {"a": "one Cat"})),
 )
-def file_contains(context: Context, path: str, text: str) -> ProbeResult:
+def file_contains(context: Context, path: str, text: str, *, ignore_case: bool = False) -> ProbeResult:
     """The text occurs somewhere in the file, in this case and as UTF-8."""
-    data = _data(context, path)
-    at = data.find(text.encode())
+    data, wanted = file_data(context, path), text.encode()
+    if ignore_case:
+        data, wanted = folded(data), folded(wanted)
+    at = data.find(wanted)
     where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
     return ProbeResult(at >= 0, f"{quoted(path)} {where}")
 
@@ -146,7 +127,7 @@ def file_contains(context: Context, path: str, text: str) -> ProbeResult:
 )
 def file_sha256(context: Context, path: str, sha256: str) -> ProbeResult:
     """The file's bytes have this digest; for files that are too long or too binary to write into a task."""
-    data = _data(context, path)
+    data = file_data(context, path)
     digest = hashlib.sha256(data).hexdigest()
     return ProbeResult(digest == sha256, f"{quoted(path)} is a file of {len(data)} bytes with the SHA-256 {digest}")
 
@@ -155,6 +136,7 @@ def file_sha256(context: Context, path: str, sha256: str) -> ProbeResult:
     "filesystem.directoryHasOnly",
     words="the folder {path} holds {names} and nothing else",
     takes={"path": FOLDER, "names": names()},
+    may_take={"ignore": names(), "kind": KIND},
     produces=NOTHING,  # most files were there before
     example=Example(
         {"path": "out", "names": ["a", "b"]},
@@ -162,13 +144,20 @@ def file_sha256(context: Context, path: str, sha256: str) -> ProbeResult:
         partial(files, {"out/a": "", "out/b": "", "out/c": ""}),
     ),
 )
-def directory_has_only(context: Context, path: str, names: Sequence[str]) -> ProbeResult:
-    """What lies directly in the folder (files, folders, links) has just these names; an empty list means empty."""
+def directory_has_only(
+    context: Context, path: str, names: Sequence[str], *, ignore: Sequence[str] = (), kind: str | None = None
+) -> ProbeResult:
+    """What lies directly in the folder (files, folders, links) has just these names; an empty list means empty.
+
+    The names to `ignore` may be there or not. With `kind`, only files or only folders count.
+    """
     tree = open_files(context)
     context.budget.step(AN_ENTRY * len(tree))
-    if not _is_folder(tree, path):
-        raise TargetMissing(_what(tree, path))
-    children = tree.children("" if path == "." else path)
+    if not is_folder(tree, path):
+        raise TargetMissing(described(tree, path))
+    every = tree.children("" if path == "." else path)
+    inside = {name: name if path == "." else f"{path}/{name}" for name in every}
+    children = [name for name in every if name not in ignore and is_of_kind(tree, inside[name], kind)]
     missing, extra = sorted(set(names) - set(children)), sorted(set(children) - set(names))
     if not missing and not extra:
         return ProbeResult(holds=True, found=f"{quoted(path)} holds just these {len(children)}")
@@ -179,21 +168,30 @@ def directory_has_only(context: Context, path: str, names: Sequence[str]) -> Pro
     "filesystem.fileLineCount",
     words="the file {path} has {count} lines",
     takes={"path": PATH, "count": COUNT},
+    may_take={"skip_blank": FLAG, "at_least": FLAG},
     produces=NOTHING,
     example=Example({"path": "a", "count": 2}, partial(files, {"a": "x\ny"}), partial(files, {"a": "x\ny\nz\n"})),
 )
-def file_line_count(context: Context, path: str, count: int) -> ProbeResult:
-    """The number of lines, where each line feed ends one and what follows the last line feed is one more."""
-    data = _data(context, path)
+def file_line_count(
+    context: Context, path: str, count: int, *, skip_blank: bool = False, at_least: bool = False
+) -> ProbeResult:
+    """The number of lines, where each line feed ends one and what follows the last line feed is one more.
+
+    With `skip_blank`, lines of white space alone do not count; with `at_least`, there may be more.
+    """
+    data = file_data(context, path)
     lines = data.count(b"\n") + (data[-1:] not in {b"", b"\n"})
-    return ProbeResult(lines == count, f"{quoted(path)} has {lines} lines")
+    if skip_blank:
+        context.budget.step(lines)
+        lines = sum(bool(line.strip()) for line in data.split(b"\n"))
+    return ProbeResult(lines >= count if at_least else lines == count, f"{quoted(path)} has {lines} lines")
 
 
 @predicate(
     "filesystem.fileLines",
     words="the lines of the file {path} are {lines}",
     takes={"path": PATH, "lines": {"type": "array", "items": {"type": "string", "pattern": "^[^\\n]*$"}}},
-    may_take={"any_order": FLAG},
+    may_take={"any_order": FLAG, "ignore_case": FLAG, "skip_blank": FLAG},
     produces=("lines",),
     example=Example(
         {"path": "a", "lines": ["x", "y"], "any_order": True},
@@ -201,13 +199,29 @@ def file_line_count(context: Context, path: str, count: int) -> ProbeResult:
         partial(files, {"a": "x\n"}),
     ),
 )
-def file_lines(context: Context, path: str, lines: Sequence[str], *, any_order: bool = False) -> ProbeResult:
-    """The file's lines are these. White space at a line's end and empty lines at the file's end do not count."""
-    data = _data(context, path)
-    text = data.decode("utf-8", "replace").rstrip()
+def file_lines(
+    context: Context,
+    path: str,
+    lines: Sequence[str],
+    *,
+    any_order: bool = False,
+    ignore_case: bool = False,
+    skip_blank: bool = False,
+) -> ProbeResult:
+    """The file's lines are these. White space at a line's end and empty lines at the file's end do not count.
+
+    With `skip_blank`, no empty line counts, nor white space at a line's beginning.
+    """
+    text = file_data(context, path).decode("utf-8", "replace").rstrip()
     count = text.count("\n") + bool(text)
+    if skip_blank:
+        context.budget.step(count)
+        text = "\n".join(line.strip() for line in text.split("\n") if line.strip())
+        count = text.count("\n") + bool(text)
     actual = [line.rstrip() for line in text.split("\n", max(len(lines), NAMES))] if text else []
-    wanted = [line.rstrip() for line in lines]
+    wanted = [line.strip() if skip_blank else line.rstrip() for line in lines]
+    if ignore_case:
+        actual, wanted = [line.lower() for line in actual], [line.lower() for line in wanted]
     same = sorted(actual) == sorted(wanted) if any_order else actual == wanted
     more = f" and {count - NAMES} more" if count > NAMES else ""
     return ProbeResult(same, f"{quoted(path)} has {count} lines: {listed(actual[:NAMES])}{more}")
@@ -231,7 +245,7 @@ def file_json_equals(context: Context, path: str, value: Any, pointer: str = "")
     The order of keys and the way a number is written (1, 1.0) do not count; types do (1, "1" and true all differ).
     A file beyond 4 MiB is not read.
     """
-    data = _data(context, path)
+    data = file_data(context, path)
     if len(data) > MAX_BYTES:
         raise TargetMissing(f"{quoted(path)} is longer than {MAX_BYTES} bytes, which no task asks for")
     context.budget.parse_json(data)

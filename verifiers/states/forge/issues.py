@@ -7,7 +7,7 @@ from functools import partial
 
 from verifiers.errors import TargetMissing
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import COUNT, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
 from verifiers.quoting import listed, quoted
 from verifiers.states.forge.examples import ISSUE, forge
 from verifiers.states.forge.parts import ISSUE_OF, PART, REPOSITORY, SITE, STATES, is_as_given, lower, some
@@ -183,7 +183,17 @@ def issue_body(
     "github.issueCount",
     words="{repository} has {count} issues of the kind that is given",
     takes={"repository": REPOSITORY, "count": COUNT},
-    may_take={"state": STATES, "label": NAME, "title_contains": PART, "by": NAME},
+    may_take={
+        "state": STATES,
+        "label": NAME,
+        "title_contains": PART,
+        "by": NAME,
+        "title": TEXT,
+        "labels": names(),
+        "comment": TEXT,
+        "body_contains": names(PART),
+        "at_least": FLAG,
+    },
     produces=NOTHING,
     example=Example({**SITE, "count": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
 )
@@ -196,14 +206,31 @@ def issue_count(
     label: str | None = None,
     title_contains: str | None = None,
     by: str | None = None,
+    title: str | None = None,
+    labels: Sequence[str] = (),
+    comment: str | None = None,
+    body_contains: Sequence[str] = (),
+    at_least: bool = False,
 ) -> ProbeResult:
-    """The number of issues (pull requests left out) in this state, with this label, title and author."""
-    matching = [
-        record["title"]
-        for record in open_forge(context).all_issues(repository)
-        if state in {None, record["state"]}
-        and (label is None or label.lower() in lower(parts_of(record, "labels", context.budget)))
-        and (title_contains or "") in record["title"]
-        and (by is None or by.lower() == record["user"].lower())
-    ]
-    return ProbeResult(len(matching) == count, f"there are {len(matching)}: {listed(matching)}")
+    """The number of issues (pull requests left out) in this state, with this label, title and author.
+
+    `title` is the whole title, `labels` are those that an issue has among others, `comment` is the whole text of a
+    comment on it, and its text has each part of `body_contains`. With `at_least`, there may be more of them.
+    """
+    budget, wanted = context.budget, lower([*labels, *([label] if label is not None else [])])
+
+    def fits(record: Record) -> bool:
+        budget.parse(len(record["body"] or ""))
+        return (
+            state in {None, record["state"]}
+            and wanted <= lower(parts_of(record, "labels", budget))
+            and (title_contains or "") in record["title"]
+            and title in {None, record["title"]}
+            and (by is None or by.lower() == record["user"].lower())
+            and all(part in (record["body"] or "") for part in body_contains)
+            and (comment is None or comment in [other["body"] for other in parts_of(record, "comments", budget)])
+        )
+
+    matching = [record["title"] for record in open_forge(context).all_issues(repository) if fits(record)]
+    right = len(matching) >= count if at_least else len(matching) == count
+    return ProbeResult(right, f"there are {len(matching)}: {listed(matching)}")

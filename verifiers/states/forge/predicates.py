@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from verifiers.linear_regex import PATTERN, compiled, search
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
@@ -17,7 +18,7 @@ from verifiers.states.forge import issues, pulls  # noqa: F401 - they register t
 from verifiers.states.forge.examples import forge
 from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
 from verifiers.states.forge.state import open_forge
-from verifiers.states.git.commit_files import holds_nothing, holds_text
+from verifiers.states.git.commit_files import content, folded, holds_nothing, holds_text
 
 
 @predicate(
@@ -144,3 +145,84 @@ def file_absent_at_branch(context: Context, repository: str, branch: str, path: 
     """The branch is there, and has neither a file nor a folder at the path."""
     repo = git_of(context, repository)
     return holds_nothing(repo, tip_of(repo, branch), path, at=branch)
+
+
+@predicate(
+    "github.fileExistsAtBranch",
+    words="in {repository} on {branch}, there is a file {path}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH},
+    may_take={"not_empty": FLAG},
+    produces=NOTHING,
+    example=Example({**SITE, "branch": "main", "path": "footer.html"}, partial(forge, merged=True), forge),
+)
+def file_exists_at_branch(
+    context: Context, repository: str, branch: str, path: str, *, not_empty: bool = False
+) -> ProbeResult:
+    """The branch has a regular file there; with `not_empty`, there is something in it."""
+    repo = git_of(context, repository)
+    data = content(repo, tip_of(repo, branch), path, at=branch)
+    return ProbeResult(bool(data) or not not_empty, f"at {quoted(branch)}, {quoted(path)} has {len(data)} bytes")
+
+
+@predicate(
+    "github.fileContainsAtBranch",
+    words="in {repository} on {branch}, the file {path} contains {text}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH, "text": PART},
+    may_take={"ignore_case": FLAG},
+    produces=("text",),
+    example=Example(
+        {**SITE, "branch": "main", "path": "footer.html", "text": "by"}, partial(forge, merged=True), forge
+    ),
+)
+def file_contains_at_branch(
+    context: Context, repository: str, branch: str, path: str, text: str, *, ignore_case: bool = False
+) -> ProbeResult:
+    """The branch has a regular file there, in which the text occurs."""
+    repo = git_of(context, repository)
+    data, wanted = content(repo, tip_of(repo, branch), path, at=branch), text.encode()
+    if ignore_case:
+        data, wanted = folded(data), folded(wanted)
+    at = data.find(wanted)
+    where = f"has it at byte {at}" if at >= 0 else f"does not have it in its {len(data)} bytes"
+    return ProbeResult(at >= 0, f"at {quoted(branch)}, {quoted(path)} {where}")
+
+
+@predicate(
+    "github.fileMatchesAtBranch",
+    words="in {repository} on {branch}, the file {path} matches the pattern {pattern}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH, "pattern": PATTERN},
+    produces=NOTHING,  # a pattern is a condition, and not what somebody writes
+    example=Example(
+        {**SITE, "branch": "main", "path": "footer.html", "pattern": "^b[a-y]e"}, partial(forge, merged=True), forge
+    ),
+)
+def file_matches_at_branch(context: Context, repository: str, branch: str, path: str, pattern: str) -> ProbeResult:
+    """The branch has a regular file there whose text matches; the syntax is that of `filesystem.fileMatches`."""
+    repo = git_of(context, repository)
+    text = content(repo, tip_of(repo, branch), path, at=branch).decode("utf-8", "replace")
+    matches = search(compiled(pattern), text, context.budget)
+    return ProbeResult(matches, f"at {quoted(branch)}, {quoted(path)} {'has a match' if matches else 'has no match'}")
+
+
+@predicate(
+    "github.fileSameAs",
+    words="in {repository} on {branch}, the file {path} is the one that {of} has on {on} at {at}",
+    takes={"repository": REPOSITORY, "branch": REF, "path": PATH, "of": REPOSITORY, "on": REF, "at": PATH},
+    may_take={"trim": FLAG},
+    produces=NOTHING,
+    example=Example(
+        {**SITE, "branch": "main", "path": "footer.html", "of": "acme/site", "on": "draft", "at": "footer.html"},
+        partial(forge, merged=True),
+        forge,
+    ),
+)
+def file_same_as(
+    context: Context, repository: str, branch: str, path: str, *, of: str, on: str, at: str, trim: bool = False
+) -> ProbeResult:
+    """Both branches have a regular file there with one content. With `trim`, white space at the ends does not count."""
+    repo, source = git_of(context, repository), git_of(context, of)
+    data = content(repo, tip_of(repo, branch), path, at=branch)
+    other = content(source, tip_of(source, on), at, at=on)
+    if trim:
+        data, other = data.strip(), other.strip()
+    return ProbeResult(data == other, f"{quoted(path)} has {len(data)} bytes, {quoted(at)} has {len(other)}")

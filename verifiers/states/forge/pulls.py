@@ -55,8 +55,8 @@ def pr_merged(
     "github.prOpen",
     words="{repository} has an open pull request from {head} to {base}",
     takes={"repository": REPOSITORY, "head": {**BRANCH, "pattern": r"^([A-Za-z0-9-]{1,39}:)?[\w][\w./+-]{0,199}$"}},
-    may_take={"base": BRANCH, "title": TEXT, "body_contains": PART, "draft": FLAG},
-    produces=("title", "body_contains"),
+    may_take={"base": BRANCH, "title": TEXT, "body_contains": PART, "draft": FLAG, "body": TEXT},
+    produces=("title", "body_contains", "body"),
     example=Example({**SITE, "head": "draft", "base": "main"}, forge, partial(forge, merged=True)),
 )
 def pr_open(
@@ -68,8 +68,12 @@ def pr_open(
     title: str | None = None,
     body_contains: str | None = None,
     draft: bool | None = None,
+    body: str | None = None,
 ) -> ProbeResult:
-    """A pull request from this branch is open; with the others: to this base, with this title and text, a draft."""
+    """A pull request from this branch is open; with the others: to this base, with this title and text, a draft.
+
+    `body` is the whole text, `body_contains` a part of it.
+    """
     return some(
         open_forge(context).pulls(repository, head),
         lambda record: (
@@ -78,6 +82,7 @@ def pr_open(
             and (title is None or record["title"].strip() == title.strip())
             and (body_contains or "") in (record["body"] or "")
             and draft in {None, record["pull"]["draft"]}
+            and (body is None or (record["body"] or "").strip() == body.strip())
         ),
         lambda record: (
             f"{state_of(record)} for {quoted(record['pull']['base']['branch'])} "

@@ -9,8 +9,8 @@ from verifiers.quoting import listed, quoted
 from verifiers.states.git.history import GitRepository
 
 
-def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: bool, at: str) -> ProbeResult:
-    """Compare a regular file of a commit with a text; with `trim` without white space at the ends of both.
+def content(repo: GitRepository, commit: str, path: str, *, at: str) -> bytes:
+    """Give the content of a regular file of a commit.
 
     Args:
         at: how the evidence names the commit.
@@ -21,7 +21,24 @@ def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: 
     entry = repo.entries(commit).get(path)
     if entry is None or not entry.mode.startswith("100"):
         raise TargetMissing(f"{quoted(at)} has no file {quoted(path)}")
-    data, expected = repo.blob(entry.object), text.encode()
+    return repo.blob(entry.object)
+
+
+def folded(data: bytes) -> bytes:
+    """Give a text in lower case; what is no UTF-8 stays as it is."""
+    return data.decode("utf-8", "surrogateescape").lower().encode("utf-8", "surrogateescape")
+
+
+def holds_text(repo: GitRepository, commit: str, path: str, text: str, *, trim: bool, at: str) -> ProbeResult:
+    """Compare a regular file of a commit with a text; with `trim` without white space at the ends of both.
+
+    Args:
+        at: how the evidence names the commit.
+
+    Raises:
+        TargetMissing: the commit has no regular file there.
+    """
+    data, expected = content(repo, commit, path, at=at), text.encode()
     if trim:
         data, expected = data.strip(), expected.strip()
     return ProbeResult(data == expected, f"at {quoted(at)}, {quoted(path)} {difference(data, expected)}")

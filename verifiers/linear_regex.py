@@ -1,0 +1,352 @@
+"""Regular expressions that are searched in linear time, with every step counted against a budget.
+
+A pattern is the task's, and the text is the agent's: a backtracking engine could be made to run for ever by it. Here a
+pattern becomes a nondeterministic automaton without backtracking, whose sets of states are kept as they come up.
+
+The syntax is that of `re`, without what needs backtracking: literals, `.`, classes, `\\d \\w \\s \\b` and their
+opposites, `^ $ \\A \\Z`, groups, `|`, `* + ? {m,n}` (lazy ones too: only whether there is a match counts), and the
+flags `(?i)`, `(?m)`, `(?s)` at the beginning. Without `(?m)`, `$` is the very end of the text. Lookaround, references
+to groups and possessive repeats are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from verifiers.budget import ReadingBudget
+from verifiers.errors import Malformed
+
+MAX_PATTERN, MAX_STATES, MAX_REPEAT, MAX_DEPTH = 1000, 2000, 200, 40
+MAX_CACHED = 4096
+"""Transitions that are kept; then the cache starts anew."""
+CHARACTERS = 4
+"""Characters for a step where the transition is known."""
+
+PATTERN: Mapping[str, Any] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_PATTERN,
+    "format": "linear-regex",
+    "description": "regular expression, without lookaround and references",
+}
+"""Schema of an argument that is a pattern."""
+
+Test = Callable[[str], bool]
+_WORD: Test = lambda letter: letter.isalnum() or letter == "_"  # noqa: E731 - one of a table
+_CLASSES: dict[str, Test] = {"d": str.isdecimal, "w": _WORD, "s": str.isspace}
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
+_FLAGS = frozenset("imsu")
+_ASSERTIONS = {"b": "boundary", "B": "inside", "A": "start", "Z": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The automaton of a pattern: each state consumes a letter, asserts, or forks.
+
+    Attributes:
+        tests: by state, the test of the letter that it consumes, or None.
+        assertions: by state, the assertion that it makes, or "".
+        following: by state, where it leads.
+    """
+
+    tests: tuple[Test | None, ...]
+    assertions: tuple[str, ...]
+    following: tuple[tuple[int, ...], ...]
+    start: int
+    accepting: int
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Program:
+    """Compile a pattern.
+
+    Raises:
+        Malformed: it is no pattern of this syntax, or too large; the message says where, and quotes nothing.
+    """
+    if len(pattern) > MAX_PATTERN:
+        raise Malformed(f"the pattern is longer than {MAX_PATTERN} characters")
+    return _Parser(pattern).program()
+
+
+def search(program: Program, text: str, budget: ReadingBudget) -> bool:
+    """Say whether the pattern matches anywhere in the text.
+
+    Raises:
+        BudgetSpent: it takes more steps than the budget has.
+    """
+    known: dict[tuple[frozenset[int], str, str | None], frozenset[int] | None] = {}
+    current: frozenset[int] = frozenset([program.start])
+    before = ""
+    for number, letter in enumerate(text):
+        if number % CHARACTERS == 0:
+            budget.step()
+        key = (current, _side(before), letter)
+        if key not in known:
+            if len(known) >= MAX_CACHED:
+                known.clear()
+            known[key] = _advanced(program, current, before, letter, budget)
+        reached = known[key]
+        if reached is None:
+            return True
+        current, before = reached, letter
+    return _advanced(program, current, before, None, budget) is None
+
+
+def _side(letter: str) -> str:
+    """Give what an assertion can know of the letter before: start, line feed, word or other."""
+    return letter if letter in {"", "\n"} else "w" if _WORD(letter) else "."
+
+
+def _advanced(
+    program: Program, states: frozenset[int], before: str, letter: str | None, budget: ReadingBudget
+) -> frozenset[int] | None:
+    """Give the states after a letter, with the start state for a match that begins later; None where it accepts."""
+    waiting, closed = list(states), set(states)
+    reached = {program.start}
+    while waiting:
+        state = waiting.pop()
+        budget.step()
+        if state == program.accepting:
+            return None
+        test = program.tests[state]
+        if test is not None:
+            if letter is not None and test(letter):
+                reached.update(program.following[state])
+            continue
+        if not _holds(program.assertions[state], before, letter):
+            continue
+        fresh = [target for target in program.following[state] if target not in closed]
+        closed.update(fresh)
+        waiting.extend(fresh)
+    return frozenset(reached)
+
+
+def _holds(assertion: str, before: str, letter: str | None) -> bool:
+    match assertion:
+        case "":
+            return True
+        case "start":
+            return before == ""
+        case "end":
+            return letter is None
+        case "line start":
+            return before in {"", "\n"}
+        case "line end":
+            return letter in {None, "\n"}
+    differ = (before != "" and _WORD(before)) != (letter is not None and _WORD(letter))
+    return differ == (assertion == "boundary")
+
+
+class _Parser:
+    """Recursive parser that builds the automaton from right to left: each part is told where it leads."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern, self.at, self.depth = pattern, 0, 0
+        self.flags: frozenset[str] = frozenset()
+        self.tests: list[Test | None] = []
+        self.assertions: list[str] = []
+        self.following: list[tuple[int, ...]] = []
+
+    def program(self) -> Program:
+        self._read_flags()
+        accepting = self._state()
+        tree = self._choice()
+        if self.at < len(self.pattern):
+            raise self._wrong("a bracket too many")
+        start = tree(accepting)
+        return Program(tuple(self.tests), tuple(self.assertions), tuple(self.following), start, accepting)
+
+    def _state(self, *following: int, test: Test | None = None, assertion: str = "") -> int:
+        if len(self.tests) >= MAX_STATES:
+            raise Malformed("the pattern is too large: it repeats too much")
+        self.tests.append(test)
+        self.assertions.append(assertion)
+        self.following.append(following)
+        return len(self.tests) - 1
+
+    def _wrong(self, what: str) -> Malformed:
+        return Malformed(f"the pattern is not understood at character {self.at + 1}: {what}")
+
+    def _peek(self, text: str) -> bool:
+        return self.pattern.startswith(text, self.at)
+
+    def _take(self) -> str:
+        if self.at >= len(self.pattern):
+            raise self._wrong("it ends too early")
+        self.at += 1
+        return self.pattern[self.at - 1]
+
+    def _read_flags(self) -> None:
+        end = self.pattern.find(")")
+        flags = self.pattern[len("(?") : max(end, 0)]
+        if self._peek("(?") and flags and set(flags) <= _FLAGS:
+            self.flags, self.at = frozenset(flags), end + 1
+
+    def _choice(self) -> Callable[[int], int]:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self._wrong(f"groups nest deeper than {MAX_DEPTH}")
+        branches = [self._sequence()]
+        while self._peek("|"):
+            self.at += 1
+            branches.append(self._sequence())
+        self.depth -= 1
+        if len(branches) == 1:
+            return branches[0]
+        return lambda after: self._state(*[branch(after) for branch in branches])
+
+    def _sequence(self) -> Callable[[int], int]:
+        parts: list[Callable[[int], int]] = []
+        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
+            parts.append(self._repeated(self._atom()))
+
+        def made(after: int) -> int:
+            for part in reversed(parts):
+                after = part(after)
+            return after
+
+        return made
+
+    def _repeated(self, atom: Callable[[int], int]) -> Callable[[int], int]:
+        bounds = self._bounds()
+        if bounds is None:
+            return atom
+        least, most = bounds
+        if self._peek("?"):
+            self.at += 1  # lazy: the same matches exist
+        if self._peek("+") or self._peek("*") or self._peek("{"):
+            raise self._wrong("a repeat of a repeat, or a possessive one")
+
+        def made(after: int) -> int:
+            if most is None:
+                loop = self._state()
+                self.following[loop] = (atom(loop), after)
+                after = loop
+            for _ in range(0 if most is None else most - least):
+                after = self._state(atom(after), after)
+            for _ in range(least):
+                after = atom(after)
+            return after
+
+        return made
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self._peek(sign):
+                self.at += 1
+                return bounds
+        end = self.pattern.find("}", self.at)
+        least, comma, most = (
+            self.pattern[self.at + 1 : end].partition(",") if self._peek("{") and end > 0 else ("",) * 3
+        )
+        if not (least.isdecimal() or (comma and most.isdecimal())) or not (most == "" or most.isdecimal()):
+            return None
+        self.at = end + 1
+        lower = int(least or 0)
+        upper = int(most) if most else (None if comma else lower)
+        if max(lower, upper or 0) > MAX_REPEAT or (upper is not None and upper < lower):
+            raise self._wrong(f"a repeat is at most {MAX_REPEAT}, and its bounds are in order")
+        return lower, upper
+
+    def _atom(self) -> Callable[[int], int]:  # noqa: PLR0911 - one return for each kind of atom
+        letter = self._take()
+        match letter:
+            case "(":
+                return self._group()
+            case "[":
+                return self._consuming(self._class())
+            case ".":
+                return self._consuming((lambda _: True) if "s" in self.flags else (lambda other: other != "\n"))
+            case "^":
+                return self._asserting("line start" if "m" in self.flags else "start")
+            case "$":
+                return self._asserting("line end" if "m" in self.flags else "end")
+            case "*" | "+" | "?":
+                raise self._wrong("nothing to repeat")
+            case "\\":
+                return self._escape()
+        return self._consuming(self._literal(letter))
+
+    def _group(self) -> Callable[[int], int]:
+        if self._peek("?"):
+            named = self.pattern.find(">", self.at) if self._peek("?P<") else -1
+            if not self._peek("?:") and named < 0:
+                raise self._wrong("lookaround, a reference, or a flag that is not at the beginning")
+            self.at = named + 1 if named > 0 else self.at + 2
+        inner = self._choice()
+        if self._take() != ")":
+            raise self._wrong("a group is not closed")
+        return inner
+
+    def _escape(self) -> Callable[[int], int]:
+        letter = self._take()
+        if letter in _ASSERTIONS:
+            return self._asserting(_ASSERTIONS[letter])
+        return self._consuming(self._escaped(letter))
+
+    def _escaped(self, letter: str) -> Test:
+        if letter.lower() in _CLASSES:
+            inner = _CLASSES[letter.lower()]
+            return inner if letter.islower() else lambda other: not inner(other)
+        return self._literal(self._plain(letter))
+
+    def _plain(self, letter: str) -> str:
+        if letter in {"x", "u"}:
+            digits = self.pattern[self.at : self.at + (2 if letter == "x" else 4)]
+            try:
+                code = int(digits, 16)
+            except ValueError:
+                raise self._wrong("no code of a character") from None
+            self.at += len(digits)
+            return chr(code)
+        if letter in _ESCAPED:
+            return _ESCAPED[letter]
+        if letter.isalnum():
+            raise self._wrong("an escape that is not known here, or a reference to a group")
+        return letter
+
+    def _literal(self, letter: str) -> Test:
+        if "i" not in self.flags:
+            return letter.__eq__
+        return {letter, letter.lower(), letter.upper()}.__contains__
+
+    def _class(self) -> Test:
+        negated = self._peek("^")
+        self.at += negated
+        tests: list[Test] = []
+        while not tests or not self._peek("]"):
+            tests.append(self._member())
+        self.at += 1
+        folded = "i" in self.flags
+
+        def fits(letter: str) -> bool:
+            forms = {letter, letter.lower(), letter.upper()} if folded else {letter}
+            return any(test(form) for test in tests for form in forms if len(form) == 1) != negated
+
+        return fits
+
+    def _member(self) -> Test:
+        low = self._take()
+        if low == "\\":
+            letter = self._take()
+            if letter.lower() in _CLASSES:
+                return self._escaped(letter)
+            low = "\b" if letter == "b" else self._plain(letter)
+        if not self._peek("-") or self.pattern[self.at + 1 : self.at + 2] in {"", "]"}:
+            return low.__eq__
+        self.at += 1
+        high = self._take()
+        if high == "\\":
+            high = self._plain(self._take())
+        if high < low:
+            raise self._wrong("a range that runs backwards")
+        return lambda letter: low <= letter <= high
+
+    def _consuming(self, test: Test) -> Callable[[int], int]:
+        return lambda after: self._state(after, test=test)
+
+    def _asserting(self, assertion: str) -> Callable[[int], int]:
+        return lambda after: self._state(after, assertion=assertion)
