@@ -69,7 +69,12 @@ def audit(
         policy: which witnesses must have cosigned the log's heads, from anywhere but the release.
         accepted: the numbers of the doubts that the caller accepts.
     """
-    case, steps = AuditState(folder, list(keys), previous, policy), list[Step]()
+    return audit_case(AuditState(folder, list(keys), previous, policy), accepted)
+
+
+def audit_case(case: AuditState, accepted: Collection[int] = ()) -> AuditReport:
+    """Take the steps with a state that has nothing but what the caller gives; it is filled by them."""
+    steps: list[Step] = []
     for number, (name, (check, _)) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
             steps.append(Step(number, name, "not reached"))
