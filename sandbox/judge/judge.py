@@ -60,6 +60,7 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
 
 def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     """Compare two readings, the earlier one first."""
+    namespaces.learn(header["namespaces"], run=False)
     before, after = (reading.states(reading.cases[0]) for reading in map(_Reading, parts))
     comparison, unread = Comparison(), NormalState(missing="no reader knows its kind")
     made = {
@@ -95,7 +96,7 @@ def _prepare() -> None:
     reading = message.pack({"cases": [{"states": {}}]})
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
     judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
-    compare({"looked_at": []}, [reading, reading])
+    compare({"namespaces": {}, "looked_at": []}, [reading, reading])
     prepare()
 
 

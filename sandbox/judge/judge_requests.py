@@ -82,13 +82,22 @@ class JudgeRequests:
             raise Malformed(says or "the state cannot be read")
         return part
 
-    def reading(self, question: Question, state: FrozenState, *more: bytes, do: str = "read", **header: Any) -> bytes:
-        """Have a state read, and give the reading; see `reader`."""
-        roots = {name: question.roots[name] for name in question.looked_at} if do == "read" else dict(question.roots)
+    def reading(
+        self,
+        question: Question,
+        state: FrozenState,
+        *more: bytes,
+        do: str = "read",
+        looked_at: Sequence[str] | None = None,
+        **header: Any,
+    ) -> bytes:
+        """Have what a predicate looks at, or these namespaces, read, and give the reading; see `reader`."""
+        names = question.looked_at if looked_at is None else list(looked_at)
+        roots = {name: question.roots[name] for name in names} if do == "read" else dict(question.roots)
         dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
         parts = (state.tar, *dumps.values(), *more)
         places = {"roots": roots, "files": dict(question.files), "namespaces": question.namespaces}
-        return self.reader(do, *parts, **places, dumps=list(dumps), looked_at=question.looked_at, **header)
+        return self.reader(do, *parts, **places, dumps=list(dumps), looked_at=names, **header)
 
     def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""

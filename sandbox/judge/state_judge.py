@@ -227,7 +227,7 @@ class StateJudge:
 
     def differences(
         self,
-        roots: Mapping[str, str],
+        question: Question,
         before: FrozenState,
         left: FrozenState,
         changes: Sequence[tuple[str, Mapping[str, Any]]] = (),
@@ -235,7 +235,7 @@ class StateJudge:
         """Compare what was left with what was there before, for people; no verdict rests on it.
 
         Args:
-            roots: the namespaces to compare, and for each its server's folder in both states.
+            question: its `roots` are the namespaces to compare, whatever its predicate looks at.
             before: the earlier state.
             left: the later one.
             changes: are made to it first (server, change).
@@ -244,16 +244,11 @@ class StateJudge:
             Malformed: a state is none, or a change does not fit it.
             JudgeFailed: a state kills its readers or judges.
         """
-        asking = self._asking()
-
-        def reading(state: FrozenState, do: str, **header: Any) -> bytes:
-            dumps = {name: dump for name, dump in state.dumps.items() if name in roots}
-            names = {"roots": dict(roots), "dumps": list(dumps), "looked_at": list(roots)}
-            return asking.reader(do, state.tar, *dumps.values(), **names, **header)
-
-        readings = [reading(before, "read"), reading(left, "mutate", changes=list(changes))]
-        header = {"do": "compare", "looked_at": list(roots)}
-        return asking.verdicts(header, readings, lambda part: differences.parsed(part, roots))
+        asking, names = self._asking(), list(question.roots)
+        earlier = asking.reading(question, before, looked_at=names)
+        later = asking.reading(question, left, do="mutate", looked_at=names, changes=list(changes))
+        header = {"do": "compare", "namespaces": question.namespaces, "looked_at": names}
+        return asking.verdicts(header, [earlier, later], lambda part: differences.parsed(part, names))
 
     def _asking(self) -> JudgeRequests:
         return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)

@@ -23,7 +23,7 @@ from sandbox.runs.prover import BoxProver, Final
 from sandbox.runs.run import run_set
 from sandbox.runs.state_reader import snapshot
 from sandbox.runs.submission import Submission
-from sandbox.runs.task_world import servers_of, untouched
+from sandbox.runs.task_world import question_of, servers_of, untouched
 from sandbox.servers.registry import Server
 from sandbox.world.frozen import FrozenState
 from vault.task.document import Task
@@ -201,10 +201,10 @@ class Trials:
         """Compare the state with the untouched one; give a sentence instead where that cannot be done."""
         changed = {call["tool"].partition(".")[0] for call in calls if call["listed"]} | {name for name, _ in changes}
         servers = [server for server in servers_of(task.document) if server.name in changed]
-        roots = {server.name: server.root for server in servers}
+        compared = replace(question_of(task), roots={server.name: server.root for server in servers})
         try:
             before, after = (self._with_dumps(servers, state) for state in (untouched(task.document), left))
-            return (self._terms.judging.differences(roots, before, after, changes) if roots else {}), ""
+            return (self._terms.judging.differences(compared, before, after, changes) if servers else {}), ""
         except (Lost, Malformed, Unjudged, JudgeFailed) as error:
             return {}, str(error)
 

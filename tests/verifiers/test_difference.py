@@ -6,7 +6,8 @@ from verifiers.language.catalogue import CATALOGUE
 from verifiers.normal_form import NormalState, decode, encode
 from verifiers.states.difference import MAX_ITEMS, MAX_TEXT, Comparison
 from verifiers.states.git.examples import repository
-from verifiers.states.readers import KINDS, read_all
+from verifiers.predicates.namespaces import known
+from verifiers.states.readers import read_all
 from verifiers.tree import FileTree, Node, tree_of
 
 
@@ -20,7 +21,7 @@ def plain(made):
     return [(change.kind, change.item, dict(change.before), dict(change.after)) for change in made.changes]
 
 
-@pytest.mark.parametrize("namespace", sorted(KINDS))
+@pytest.mark.parametrize("namespace", known())
 def test_every_kind_is_listed_and_two_states_of_which_one_holds_differ(namespace):
     compared = 0
     for name, entry in CATALOGUE.items():

@@ -20,7 +20,7 @@ from verifiers.tree import FileTree, JudgeInput, tree_of
 
 NAMES = "abcd"
 OURS = [StateUnavailable("x"), OSError(28, "no space"), RecursionError(), KeyError("x"), ValueError("x")]
-READ = filesystem._data
+READ = filesystem.file_data
 
 
 def probe(name):
@@ -46,7 +46,7 @@ def verdict(document, there, faults=None):
             raise faults[path]
         return READ(context, path)
 
-    with mock.patch.object(filesystem, "_data", read):
+    with mock.patch.object(filesystem, "file_data", read):
         return judge(parse(document), JudgeInput({"filesystem": tree_of(dict.fromkeys(there, "x"))})).verdict
 
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from verifiers.budget import ReadingBudget
 from verifiers.normal_form import NormalState
+from verifiers.predicates import namespaces
 from verifiers.quoting import quoted
 
 Fields: TypeAlias = Mapping[str, str]
@@ -40,7 +41,7 @@ def items_of(namespace: str, state: NormalState) -> dict[str, Fields]:
     items: dict[str, Fields] = {}
     seen: Counter[str] = Counter()
     budget = ReadingBudget(what="listing")
-    for label, fields in _LISTED.get(namespace, _values)(state):
+    for label, fields in _LISTED.get(namespaces.kind_of(namespace) or namespace, _values)(state):
         budget.step(1 + len(fields))
         seen[label] += 1
         items[label if seen[label] == 1 else f"{label} ({seen[label]})"] = fields
@@ -219,15 +220,15 @@ def _values(state: NormalState) -> Iterator[Item]:
 
 _LISTED: Mapping[str, Callable[[NormalState], Iterator[Item]]] = {
     "calendar": _calendar,
-    "email": _mail,
-    "filesystem": _files,
+    "files": _files,
+    "forge": _forge,
     "git": _repositories,
-    "github": _forge,
-    "memory": _graph,
+    "graph": _graph,
+    "mailbox": _mail,
     "postgres": _tables,
     "redis": _keys,
-    "spreadsheet": _workbooks,
     "sqlite": _database,
+    "workbook": _workbooks,
 }
 
 

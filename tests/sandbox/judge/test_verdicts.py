@@ -86,15 +86,15 @@ def test_a_state_that_no_release_could_hold_is_refused_and_not_quoted(judging, q
     assert "secret" not in str(raised.value)
 
 
-def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the_runner(judging, left):
+def test_a_state_is_compared_with_the_one_before_it_where_neither_is_read_by_the_runner(judging, question, left):
     before, after = left(filesystem=SEED), left(filesystem=FileTree({"b.txt": Node("file", b"\xed\xa0\x80 new")}))
-    made = judging.differences({"filesystem": "filesystem"}, before, after)["filesystem"]
+    made = judging.differences(question(THERE, "filesystem"), before, after)["filesystem"]
     assert [(change.kind, change.item) for change in made.changes] == [
         ("added", "file b.txt"),
         ("removed", "file a.txt"),
     ]
     changes = [("filesystem", {"remove": "b.txt"})]
-    gone = judging.differences({"filesystem": "filesystem"}, before, after, changes)["filesystem"]
+    gone = judging.differences(question(THERE, "filesystem"), before, after, changes)["filesystem"]
     assert [change.kind for change in gone.changes] == ["removed"]
 
 
