@@ -4,9 +4,9 @@ import pytest
 
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.normal_form import NormalState, decode, encode
+from verifiers.predicates.namespaces import known
 from verifiers.states.difference import MAX_ITEMS, MAX_TEXT, Comparison
 from verifiers.states.git.examples import repository
-from verifiers.predicates.namespaces import known
 from verifiers.states.readers import read_all
 from verifiers.tree import FileTree, Node, tree_of
 

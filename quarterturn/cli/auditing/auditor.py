@@ -49,10 +49,11 @@ def auditor(
     from vault.ledger.audit.audit_state import AuditState
     from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
     from vault.ledger.audit.verify import audit_case
+    from vault.ledger.signatures.policy import Policy
 
     vkeys = [vkey for path in keys for vkey in read_keys(path)]
     checkpoint = read_checkpoint(previous) if previous else None
-    witnesses = read_policy(policy) if policy else None
+    witnesses = read_policy(policy) if policy else Policy()
 
     def audit(bundle: Path) -> tuple[AuditReport, AuditState]:
         case = AuditState(bundle, vkeys, checkpoint, witnesses)

@@ -142,7 +142,8 @@ def _records(
         require_release(path)
         if not keys:
             raise Malformed(f"a release is audited before it is exported: add --key FILE with the key of {path}'s log")
-        records = sources.release(path, auditor(keys, policy, None, accept or ())(path))
+        report, _ = auditor(keys, policy, None, accept or ())(path)
+        records = sources.release(path, report)
     elif kind == "run":
         records = sources.dev_run(path, dev_sets.public(shipped_grammars()))
     else:
