@@ -131,7 +131,10 @@ def main(arguments=None):
 
 def audit(folder, keys, previous=None, policy=None, accepted=()):
     """Audit a release; any defect becomes a failed step, never an exception."""
-    case = AuditState(folder, list(keys), previous, policy or Policy())
+    return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
+
+def audit_case(case, accepted=()):
+    """Take the steps with a state that has what the caller gives; they fill it."""
     steps = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
@@ -362,14 +365,18 @@ def _begin(number):
 
 # == Audit step about the tasks: they are those that were committed to before any run used them.
 
-_REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
+_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_DOUBT_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
 def check_tasks(case):
     """Check that every task which retired, or was withdrawn and is due, opens its commitment."""
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)
     withdrawals = case.retired.withdrawals
-    due = [{"id": item.leaf.name, "commitment": item.leaf.digest} for item in withdrawals]
+    due = [
+        {"id": i.leaf.name, "commitment": i.leaf.digest, "cause": i.leaf.says["cause"]}
+        for i in withdrawals
+    ]
     _require_file(case, WITHDRAWN, [item["id"] for item in due])
     for name, wanted, opened in (
         (TASKS, case.retired.leaf.says["tasks"], case.tasks),
@@ -418,8 +425,29 @@ def _open(case, says, line, opening):
         stated = commit.says["provenance"]
         pair = canonical(provenance), salt
         require_opens("task.provenance", "provenance", pair, stated, place)
+    shows = provenance is not None and says.get("cause") == "broken"
+    played = _played(document.get("free", {}), provenance, place) if shows else None
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-    return AuditedTask(digest, stratum, document["category"], document["max_steps"])
+    return AuditedTask(digest, stratum, document["category"], document["max_steps"], played)
+
+def _played(free, provenance, place):
+    """Give calls and answer of each committed solution, with the first choice of what is free."""
+    require_form({"*text": {"from": ["text"]}}, free, f"{place}: $.free of its task")
+    first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
+    solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"
+    require_form(["object"], solutions, where)
+    played = []
+    for solution in solutions:
+        require_form(["object"], calls := solution.get("calls"), f"{where}: $.calls")
+        plain = [
+            {"tool": call.get("tool"), "arguments": call.get("arguments", {})} for call in calls
+        ]
+        played.append([plain, solution.get("answer")])
+    text = _PLACEHOLDER.sub(
+        lambda match: canonical(first.get(match[1], match[0])).decode()[1:-1],
+        canonical(played).decode(),
+    )
+    return list(json.loads(text))
 
 def require_opens(rule, label, opening, stated, where):
     """Check that a payload and its salt (hex) open a commitment (hex)."""
@@ -456,18 +484,28 @@ def _require_broken(case):
     shown = []
     for where, _, line in case.bundle.lines(BROKEN) if wanted else ():
         agree("task.broken", f"{where}: $.verdict", line["solution"] == "mutant", line["verdict"])
+        task = case.withdrawn.get(line["task"])
+        if task and task.played is not None:
+            _require_played(task.played, line, where)
         shown.append(line["task"])
     agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
     case.broken = set(shown)
+
+def _require_played(solutions, line, where):
+    """Check that the calls are those of a committed solution; of a mutant, of the first one."""
+    is_mutant, found = line["solution"] == "mutant", [line["calls"], line["answer"]]
+    wanted = [[calls, line["answer"]] for calls, _ in solutions[:1]] if is_mutant else solutions
+    is_one = canonical(found) in map(canonical, wanted)
+    require("task.broken", is_one, f"{where}: $.calls and $.answer", wanted, found)
 
 def _doubt_share(case):
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
     count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
-    if len(own) * _REVIEW_ONE_IN <= count:
+    if len(own) * _DOUBT_ONE_IN <= count:
         return ""
     found = {item.leaf.name: item.leaf.says["cause"] for item in own}
-    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _REVIEW_ONE_IN}"
+    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _DOUBT_ONE_IN}"
     case.doubt("doubt.share", where, most, found)
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"
@@ -668,6 +706,7 @@ class AuditedTask:
     stratum: str
     category: str
     max_steps: int
+    played: list[Any] | None = None  # calls and answer of each committed solution, if it was broken
 
 @dataclass(frozen=True, slots=True)
 class OpenedRun:

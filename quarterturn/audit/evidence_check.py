@@ -14,14 +14,11 @@ from typing import Any
 from quarterturn.errors import Malformed, NotFound
 from vault.errors import Broken, VaultError
 from vault.ledger.audit import accusation
+from vault.ledger.audit.audit_state import AuditState
 from vault.ledger.release import contents
-from vault.ledger.release.bundle_reader import Bundle
-from vault.ledger.signatures.checkpoint import Checkpoint
-from vault.ledger.signatures.note import take_apart
 from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import parse_canonical
 from vault.ledger.statements.log_state import LoggedRun, LogState
-from vault.ledger.tree.tiles import HEAD, bundles_of, entries_path, unpack_entries
 
 Item = Mapping[str, Any]
 MAX_FILE = 64 << 20  # bytes of a file of evidence
@@ -82,16 +79,20 @@ class _Release:
         return self.openings[number]["submitter"], run.open.says["month"]
 
 
-def check(folder: Path, paths: Sequence[Path]) -> list[CheckedEvidence]:
-    """Check the documents in some files, one a line, against a release that was audited before.
+def check(case: AuditState, paths: Sequence[Path]) -> list[CheckedEvidence]:
+    """Check the documents in some files, one a line, against a release.
+
+    Args:
+        case: the state of its audit, in which no step failed.
+        paths: the files.
 
     Raises:
         NotFound: one of the files is not there.
         Malformed: one of them is too long to be evidence, or empty.
-        VaultError: the release changed since it was audited.
+        VaultError: the release cannot be read any more.
     """
     documents = [(path, _lines(path)) for path in paths]
-    release = _release(folder)
+    release = _release(case)
     return [
         _checked(release, f"{path}, line {number}" if len(lines) > 1 else str(path), line)
         for path, lines in documents
@@ -116,14 +117,9 @@ def _lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 
 
-def _release(folder: Path) -> _Release:
-    bundle = Bundle.read(folder)
+def _release(case: AuditState) -> _Release:
+    bundle = case.bundle
     files = [name for name in (contents.TASKS, contents.WITHDRAWN) if name in bundle.manifest["files"]]
     tasks = {task["id"]: task for name in files for *_, task in bundle.lines(name)}
-    openings = {line["run"]: line["opening"] for *_, line in bundle.lines(contents.RUNS)}
-    log = LogState(bundle.manifest["origin"])
-    for index, width in bundles_of(Checkpoint.parse(take_apart(bundle.log_file(HEAD))[0]).size):
-        path = entries_path(index, width)
-        for leaf in unpack_entries(bundle.log_file(path), width, path):
-            log.take(leaf)
-    return _Release(tasks, openings, log)
+    openings = {opened.line["run"]: opened.line["opening"] for opened in case.runs}
+    return _Release(tasks, openings, case.log)

@@ -58,6 +58,7 @@ from vault.store.tasks import Vault
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
+from ..broken import SOLUTION
 from ..serving import serve
 
 FIRST = Month.parse("2026-12")
@@ -227,7 +228,8 @@ class Benchmark:
     def add(self, task: dict[str, Any], skeleton: str) -> str:
         """Add a reviewed task and give its id."""
         parsed, names = Task.parse(task), {"skeleton": skeleton, "template": "t"}
-        self.vault.add(parsed, {"skeleton": skeleton}, author="ada", public_grammar=True, **names)
+        provenance = {"skeleton": skeleton, "solutions": [SOLUTION]}
+        self.vault.add(parsed, provenance, author="ada", public_grammar=True, **names)
         for event in ("admit", "approve"):
             self.vault.advance(parsed.id, event)
         return parsed.id

@@ -50,7 +50,7 @@ def audit(
     from vault.ledger.audit.command import require_release
 
     require_release(bundle)
-    report = auditor(key, policy, previous, accept or ())(bundle)
+    report, case = auditor(key, policy, previous, accept or ())(bundle)
     data, lines, ok = report.as_json(), [*status_lines(report)], report.ok
     documents = [*(evidence or ()), *(path for path in [bundle / "evidence.jsonl"] if path.exists())]
     if documents and report.failed:
@@ -58,7 +58,7 @@ def audit(
     elif documents:
         from quarterturn.audit import evidence_check
 
-        checked = evidence_check.check(bundle, documents)
+        checked = evidence_check.check(case, documents)
         data |= {"evidence": [document.as_json() for document in checked]}
         lines += [line for document in checked for line in document.lines()]
         ok = ok and all(document.ok for document in checked)

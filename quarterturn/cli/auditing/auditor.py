@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from quarterturn.cli.terminal.colour import StatusLine
 
 if TYPE_CHECKING:
+    from vault.ledger.audit.audit_state import AuditState
     from vault.ledger.audit.report import AuditReport
 
+Auditor: TypeAlias = "Callable[[Path], tuple[AuditReport, AuditState]]"
 Keys = Annotated[
     list[Path], typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys; may repeat.")
 ]
@@ -29,8 +31,10 @@ Previous = Annotated[Path | None, typer.Option("--previous", help="A file with a
 
 def auditor(
     keys: Sequence[Path], policy: Path | None, previous: Path | None, accepted: Collection[int] = ()
-) -> Callable[[Path], AuditReport]:
+) -> Auditor:
     """Read the files that an audit needs, and give what audits the folder of a release with them.
+
+    It gives the report, and the state of the audit: what its steps read of the release.
 
     Args:
         keys: files with the log's keys.
@@ -42,13 +46,20 @@ def auditor(
         NotFound: one of the files is not there.
         Malformed: one of them holds something else.
     """
+    from vault.ledger.audit.audit_state import AuditState
     from vault.ledger.audit.command import read_checkpoint, read_keys, read_policy
-    from vault.ledger.audit.verify import audit
+    from vault.ledger.audit.verify import audit_case
+    from vault.ledger.signatures.policy import Policy
 
     vkeys = [vkey for path in keys for vkey in read_keys(path)]
     checkpoint = read_checkpoint(previous) if previous else None
-    witnesses = read_policy(policy) if policy else None
-    return lambda bundle: audit(bundle, vkeys, checkpoint, witnesses, accepted)
+    witnesses = read_policy(policy) if policy else Policy()
+
+    def audit(bundle: Path) -> tuple[AuditReport, AuditState]:
+        case = AuditState(bundle, vkeys, checkpoint, witnesses)
+        return audit_case(case, accepted), case
+
+    return audit
 
 
 def status_lines(report: AuditReport) -> Sequence[str]:

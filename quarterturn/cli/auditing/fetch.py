@@ -49,7 +49,7 @@ def fetch(
         with release_download.download_folder(to):
             for release in chosen:
                 result, line = _fetched(client, release, to, out)
-                report = audit(to / release.release) if audit else None
+                report = audit(to / release.release)[0] if audit else None
                 results.append(result | {"audit": report.as_json() if report else None})
                 lines += [line, *(status_lines(report) if report else ())]
     if audit is None:

@@ -73,6 +73,14 @@ def second_signature(signer: Signer, withdrawal: bytes, origin: str = ORIGIN) ->
     return {"key": signer.verifier.vkey, "signature": base64.b64encode(signature).decode()}
 
 
+def solved(month: "Month", task: str) -> list[dict]:
+    """Commit to two solutions of a task with a free value; give their calls with its first choice."""
+    month.tasks[task]["free"] = {"name": {"from": ['the "first"', "other"]}}
+    calls = [{"tool": "git.commit", "arguments": {"message": f"{word} {{{{name}}}}"}} for word in ("one", "two")]
+    month.solutions[task] = [{"calls": [call], "answer": "{{name}}", "name": "direct"} for call in calls]
+    return [{"tool": "git.commit", "arguments": {"message": f'{word} the "first"'}} for word in ("one", "two")]
+
+
 @dataclass(frozen=True)
 class PlayedRun:
     """A run as its operator knows it: all of its results, of every cohort that it was served."""
@@ -128,11 +136,13 @@ class Month:
         self.tracks: dict[int, str] = {}
         self.submitters: dict[int, tuple[str, int]] = {}  # with the number of the attempt
         self.evidence: list[dict] = []
+        self.solutions: dict[str, list[dict]] = {}  # of tasks whose provenance is opened when they are withdrawn
         self.own_grammars: set[str] = set()  # tasks of grammars that are not public
         self.runs: list[PlayedRun] = []
         self.named: set[int] = set()
         self.retirement: dict[str, object] = {}
         self.second: Signer | None = None  # whose key the sets name, and who signs withdrawals
+        self.witness = WITNESS
         self.clock: Iterator[int] | None = None  # seconds at which the witness cosigns each head, if it does
 
     @property
@@ -150,6 +160,9 @@ class Month:
     def salt(self, *names: object) -> bytes:
         return dice("salt", *names)
 
+    def provenance(self, task: str) -> dict:
+        return {"grammar": task} | ({"solutions": self.solutions[task]} if task in self.solutions else {})
+
     def promised(self, task: str) -> bytes:
         return commitment("commit", canonical(self.tasks[task]), self.salt(task))
 
@@ -161,11 +174,11 @@ class Month:
     def publish(self) -> None:
         head = self.writer.append(self.leaves, 0)
         if self.clock is not None:
-            self.writer.put_under(self.writer.note() or "", WITNESS.cosign(head, next(self.clock)))
+            self.writer.put_under(self.writer.note() or "", self.witness.cosign(head, next(self.clock)))
 
     def commit(self, *tasks: str, **other: object) -> None:
         for task in tasks:
-            provenance = commitment("provenance", canonical({"grammar": task}), self.salt("provenance", task))
+            provenance = commitment("provenance", canonical(self.provenance(task)), self.salt("provenance", task))
             facts = {"spec": "1.0.0", "provenance": provenance, "public_grammar": task not in self.own_grammars}
             self.log(task, leaf.commit(task, self.promised(task), **(facts | other)))
             if self.last_set is not None:
@@ -409,8 +422,9 @@ class Month:
     def play_withdrawing(self, refill: int | None = 0) -> "Month":
         """A month in which a task is refilled from the reserve between two runs; honestly, with the first of it.
 
-        Then its rest is withdrawn, and the cohort's other task, whose stratum has none.
+        Then its rest is withdrawn, and the cohort's other task, whose stratum has none. A second person signs.
         """
+        self.second = SECOND
         self.begin()
         self.open_run(1)
         before = {name: list(tasks) for name, tasks in self.cohorts.items()}
@@ -534,7 +548,7 @@ class Month:
 
     def content(self) -> BundleContent:
         tasks = [self.opened(task, provenance=place == 0) for place, task in enumerate(self.cohorts[self.sunset])]
-        gone = [self.opened(task) for task in self.due()]
+        gone = [self.opened(task, provenance=task in self.solutions) for task in self.due()]
         runs = [run.opened(self.sunset) for run in self.runs if self.sunset in run.cohorts]
         evidence = [line for line in self.evidence if line["task"] in self.due()]
         return BundleContent(
@@ -542,7 +556,7 @@ class Month:
         )  # fmt: skip
 
     def opened(self, task: str, *, provenance: bool = False) -> TaskOpening:
-        document, salt = ({"grammar": task}, self.salt("provenance", task)) if provenance else (None, None)
+        document, salt = (self.provenance(task), self.salt("provenance", task)) if provenance else (None, None)
         key = dice("variant", task) if "variant_key" in self.tasks[task] else None
         return TaskOpening(self.tasks[task], self.salt(task), self.index[task], document, salt, key)
 

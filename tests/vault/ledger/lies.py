@@ -33,6 +33,7 @@ from .conftest import (
     Month,
     dice,
     second_signature,
+    solved,
 )
 
 Play = Callable[[Month], Path]
@@ -240,6 +241,21 @@ def _broken(change: Callable[[list[dict]], object], *, both: bool = False, **evi
         for task in list(operator.cohorts[RETIRED])[: 1 + both]:
             operator.withdraw_broken(task, None, **evidence)
         change(operator.evidence)
+        return operator.retire()
+
+    return play
+
+
+def _played_otherwise(
+    calls: Callable[[list[dict]], list[dict]], answer: str = 'the "first"', **evidence: object
+) -> Play:
+    """Withdraw a task as broken, with these calls in the place of those of its solutions."""
+
+    def play(operator: Month) -> Path:
+        gone = operator.cohorts[RETIRED][1]
+        committed = solved(operator, gone)
+        _play(_without_reserve(operator), 1)
+        operator.withdraw_broken(gone, None, calls=calls(committed), answer=answer, **evidence)
         return operator.retire()
 
     return play
@@ -778,6 +794,14 @@ LIES: dict[str, Lie] = {
     "broken tasks in another order": Lie(_broken(list.reverse, both=True), "task.broken"),
     "a reference solution that passes": Lie(_broken(len, verdict=True), "task.broken", "found true"),
     "a mutant that fails": Lie(_broken(len, solution="mutant"), "task.broken", "found false"),
+    "calls that no solution has": Lie(_played_otherwise(lambda calls: []), "task.broken", "found [[], "),
+    "the calls of two solutions": Lie(_played_otherwise(lambda calls: calls), "task.broken", "$.calls"),
+    "an answer that no solution gives": Lie(
+        _played_otherwise(lambda calls: calls[1:], answer="other"), "task.broken", "$.answer"
+    ),
+    "a mutant of another solution": Lie(
+        _played_otherwise(lambda calls: calls[1:], solution="mutant", verdict=True), "task.broken", "$.calls"
+    ),
     "evidence of another task": Lie(_leaked_with_evidence, "task.broken"),
     "evidence twice": Lie(_broken(lambda rows: rows.append(rows[0])), "task.broken"),
     "a withdrawn task that is not opened": Lie(_withdrawn_not_opened, "task.lines"),

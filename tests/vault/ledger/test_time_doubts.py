@@ -1,6 +1,7 @@
 """Tests of doubts about time: what witnesses saw, held against the months that leaves state, up to the last second."""
 
 from calendar import timegm
+from itertools import count
 
 import pytest
 
@@ -10,6 +11,7 @@ from vault.ledger.signatures.note import take_apart
 from vault.ledger.signatures.policy import Policy
 
 from ..builders import WITNESSES, cosigned_at
+from .conftest import WITNESS
 
 POLICY = Policy.parse(
     "".join(f"witness {name} {key.witness.vkey}\n" for name, key in WITNESSES.items()).encode() + b"quorum none\n"
@@ -142,3 +144,28 @@ def test_a_clock_that_went_back_once_is_compared_with_its_latest_time(doubts):
     times = {SET: BEGIN + 9 * DAY, OPEN: BEGIN, SCORE: BEGIN + DAY, ABORT: BEGIN + 9 * DAY, RETIRE: END}
     found = places(doubts(by("A", times)))
     assert found == [("doubt.clock", f"the cosignature of A at size {size}") for size in (OPEN, SCORE)]
+
+
+@pytest.mark.parametrize(
+    ("quorum", "first"),
+    [
+        ("group either any old A\nquorum either\n", {}),
+        ("quorum A\n", {"track": "endpoint", "cohorts": ["cohort-2026-12"]}),
+    ],
+    ids=["either of them, where a run of the cohort is older", "the new one, where none is"],
+)
+def test_a_release_after_the_witnesses_changed_has_no_doubt(month, quorum, first):
+    month.clock = count(BEGIN, 60)
+    month.begin().open_run(1, **first)
+    month.publish()
+    month.score(1)
+    month.turn()
+    month.witness, month.clock = WITNESSES["A"], count(END, 60)
+    month.publish()
+    month.open_run(2)
+    month.publish()
+    month.score(2)
+    named = {"old": WITNESS, "A": WITNESSES["A"]}.items()
+    policy = "".join(f"witness {name} {key.witness.vkey}\n" for name, key in named) + quorum
+    report = audit(month.retire(), month.keys, policy=Policy.parse(policy))
+    assert (report.failed, report.doubts, report.answer) == (None, [], "yes")

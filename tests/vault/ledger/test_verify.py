@@ -14,7 +14,7 @@ from vault.ledger.signatures.note import Signer
 
 from ..builders import refused, signer, turned
 from .bad_releases import edited
-from .conftest import OTHER_SECOND, SECOND
+from .conftest import OTHER_SECOND, SECOND, solved
 
 pytestmark = pytest.mark.slow
 
@@ -157,6 +157,17 @@ def test_a_broken_task_that_is_not_shown_to_be_is_refused(broken, change, words)
     refused(audit(broken.retire(change(broken)), broken.keys), why, words)
 
 
+@pytest.mark.parametrize(
+    "evidence", [{"solution": "reference", "answer": 'the "first"'}, {"solution": "mutant", "verdict": True}]
+)
+def test_evidence_of_a_broken_task_plays_a_solution_whose_provenance_is_opened(month, evidence):
+    gone = month.cohorts[RETIRED][1]
+    calls = solved(month, gone)[:1]
+    without_reserve(month).withdraw_broken(gone, None, calls=calls, **evidence)
+    report = audit(month.retire(), month.keys)
+    assert not report.failed, report.failed
+
+
 def test_what_shows_that_a_leaked_task_was_broken_is_refused(live):
     live.withdraw(live.cohorts[RETIRED][0], live.spares[0])
     refused(audit(live.retire(shown(live)), live.keys), "task.lines", "broken.jsonl")
@@ -210,6 +221,17 @@ def test_a_second_person_signs_for_the_cohorts_whose_first_set_with_keys_named_t
     month.withdraw(month.cohorts["cohort-2027-04"][1], None)
     report = audit(month.retire(), month.keys)
     assert not report.failed, report.failed
+
+
+def test_a_task_that_is_withdrawn_as_broken_between_the_opening_and_the_score_of_a_run_is_a_doubt(live):
+    live.open_run(1)
+    before = {name: list(tasks) for name, tasks in live.cohorts.items()}
+    live.withdraw_broken(live.cohorts[RETIRED][0], live.spares[0])
+    live.score(1, before)
+    report = audit(live.retire(), live.keys)
+    assert not report.failed, report.failed
+    assert [doubt.rule for doubt in report.doubts] == ["doubt.share", "doubt.withdrawn"]
+    assert (report.answer, report.ok) == ("yes with doubts", False)
 
 
 def test_an_endpoint_run_on_the_sunset_cohort_alone_leaves_nothing_pending(live):

@@ -27,6 +27,7 @@ class AuditedTask:
     stratum: str
     category: str
     max_steps: int
+    played: list[Any] | None = None  # calls and answer of each committed solution, if it was broken
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from hashlib import sha256
 from itertools import zip_longest
@@ -14,7 +16,8 @@ from vault.ledger.statements.forms import require_form
 from vault.ledger.statements.jcs import canonical
 from vault.ledger.statements.rules import agree, disagreement, require
 
-_REVIEW_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
+_PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
+_DOUBT_ONE_IN = 20  # more withdrawn tasks than this share of a cohort are a doubt
 
 
 def check_tasks(case: AuditState) -> Outcome:
@@ -22,7 +25,7 @@ def check_tasks(case: AuditState) -> Outcome:
     case.tasks, case.withdrawn = {}, {}
     openings = case.bundle.lines(OPENINGS)
     withdrawals = case.retired.withdrawals
-    due = [{"id": item.leaf.name, "commitment": item.leaf.digest} for item in withdrawals]
+    due = [{"id": i.leaf.name, "commitment": i.leaf.digest, "cause": i.leaf.says["cause"]} for i in withdrawals]
     _require_file(case, WITHDRAWN, [item["id"] for item in due])
     for name, wanted, opened in (
         (TASKS, case.retired.leaf.says["tasks"], case.tasks),
@@ -77,8 +80,27 @@ def _open(
         stated = commit.says["provenance"]
         pair = canonical(provenance), salt
         require_opens("task.provenance", "provenance", pair, stated, place)
+    shows = provenance is not None and says.get("cause") == "broken"
+    played = _played(document.get("free", {}), provenance, place) if shows else None
     stratum = f"{document['server']}/{document['category']}/{document['difficulty']}"
-    return AuditedTask(digest, stratum, document["category"], document["max_steps"])
+    return AuditedTask(digest, stratum, document["category"], document["max_steps"], played)
+
+
+def _played(free: Any, provenance: Mapping[str, Any], place: str) -> list[Any]:
+    """Give calls and answer of each committed solution, with the first choice of what is free."""
+    require_form({"*text": {"from": ["text"]}}, free, f"{place}: $.free of its task")
+    first = {name: choice["from"][0] for name, choice in free.items() if choice["from"]}
+    solutions, where = provenance.get("solutions", []), f"{place}: $.provenance.solutions"
+    require_form(["object"], solutions, where)
+    played = []
+    for solution in solutions:
+        require_form(["object"], calls := solution.get("calls"), f"{where}: $.calls")
+        plain = [{"tool": call.get("tool"), "arguments": call.get("arguments", {})} for call in calls]
+        played.append([plain, solution.get("answer")])
+    text = _PLACEHOLDER.sub(
+        lambda match: canonical(first.get(match[1], match[0])).decode()[1:-1], canonical(played).decode()
+    )
+    return list(json.loads(text))
 
 
 def require_opens(rule: str, label: str, opening: tuple[bytes, str], stated: str, where: str) -> None:
@@ -121,19 +143,30 @@ def _require_broken(case: AuditState) -> None:
     shown = []
     for where, _, line in case.bundle.lines(BROKEN) if wanted else ():
         agree("task.broken", f"{where}: $.verdict", line["solution"] == "mutant", line["verdict"])
+        task = case.withdrawn.get(line["task"])
+        if task and task.played is not None:
+            _require_played(task.played, line, where)
         shown.append(line["task"])
     agree("task.broken", f"{BROKEN}: $.task of all lines", wanted, shown)
     case.broken = set(shown)
+
+
+def _require_played(solutions: list[Any], line: Mapping[str, Any], where: str) -> None:
+    """Check that the calls are those of a committed solution; of a mutant, of the first one."""
+    is_mutant, found = line["solution"] == "mutant", [line["calls"], line["answer"]]
+    wanted = [[calls, line["answer"]] for calls, _ in solutions[:1]] if is_mutant else solutions
+    is_one = canonical(found) in map(canonical, wanted)
+    require("task.broken", is_one, f"{where}: $.calls and $.answer", wanted, found)
 
 
 def _doubt_share(case: AuditState) -> str:
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""
     own = [i for i in case.retired.withdrawals if i.cohort == case.cohort]
     count = len(case.tasks) + sum(item.leaf.says["replacement"] is None for item in own)
-    if len(own) * _REVIEW_ONE_IN <= count:
+    if len(own) * _DOUBT_ONE_IN <= count:
         return ""
     found = {item.leaf.name: item.leaf.says["cause"] for item in own}
-    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _REVIEW_ONE_IN}"
+    where, most = f"the withdrawals from {case.cohort}", f"0 to {count // _DOUBT_ONE_IN}"
     case.doubt("doubt.share", where, most, found)
     case.doubts.insert(0, case.doubts.pop())
     return f"; {len(own)} of {case.cohort} were withdrawn: see the doubts"

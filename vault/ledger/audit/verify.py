@@ -82,7 +82,11 @@ def audit(
         policy: which witnesses must have cosigned the log's heads, from anywhere but the release.
         accepted: the numbers of the doubts that the caller accepts.
     """
-    case = AuditState(folder, list(keys), previous, policy or Policy())
+    return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
+
+
+def audit_case(case: AuditState, accepted: Collection[int] = ()) -> AuditReport:
+    """Take the steps with a state that has what the caller gives; they fill it."""
     steps: list[Step] = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:

@@ -1,7 +1,8 @@
 // Step 7 of a release: the tasks are those that were committed to before any run used them.
 
 const [TASKS, WITHDRAWN, OPENINGS, BROKEN] = ["tasks.jsonl", "withdrawn.jsonl", "openings.jsonl", "broken.jsonl"];
-const REVIEW_ONE_IN = 20; // more withdrawn tasks than this share of a cohort are a doubt
+const PLACEHOLDER = /\{\{([a-z][a-z0-9_]{0,31})\}\}/g;
+const DOUBT_ONE_IN = 20; // more withdrawn tasks than this share of a cohort are a doubt
 
 /** @typedef {{sha256: string, bytes: number, stratum: string, category: string, maxSteps: number}} AuditedTask */
 
@@ -19,7 +20,7 @@ async function tasks(release) {
 /** Open every task that retired, or was withdrawn and is due, as `tasks` and `withdrawn`. @param {Release} release */
 async function openTasks(release) {
   const { leaf, withdrawals } = release.retired;
-  const due = withdrawals.map(({ leaf: { name: id, digest } }) => ({ id, commitment: digest }));
+  const due = withdrawals.map(({ leaf: { name: id, digest, says } }) => ({ id, commitment: digest, cause: says.cause }));
   const openings = await listedLines(release, OPENINGS);
   const ids = due.map(({ id }) => id);
   requireFile(release, WITHDRAWN, ids);
@@ -63,7 +64,22 @@ async function openTask({ state, manifest }, says, { where, line, value: documen
     await requireOpens("task.provenance", "provenance", asBytes(provenance), salt, commit.says.provenance, place);
   const { server, category, difficulty, max_steps: maxSteps } = document;
   const stratum = `${server}/${category}/${difficulty}`;
-  return { sha256: digest, bytes: line.length, stratum, category, maxSteps };
+  const shows = provenance !== null && says.cause === "broken";
+  const played = shows ? playedOf(document, provenance, place) : null;
+  return { sha256: digest, bytes: line.length, stratum, category, maxSteps, played };
+}
+
+/** Give calls and answer of each committed solution, with the first choice of what is free. @returns {any[]} */
+function playedOf({ free = {} }, { solutions = [] }, place) {
+  const where = `${place}: $.provenance.solutions`;
+  requireForm({ "*text": { from: ["text"] } }, free, `${place}: $.free of its task`);
+  requireForm(["object"], solutions, where);
+  const played = solutions.map(({ calls, answer = null }) => {
+    requireForm(["object"], calls, `${where}: $.calls`);
+    return [calls.map(({ tool = null, arguments: given = {} }) => ({ tool, arguments: given })), answer];
+  });
+  const first = (whole, name) => canonical((Object.hasOwn(free, name) && free[name].from[0]) || whole).slice(1, -1);
+  return JSON.parse(canonical(played).replace(PLACEHOLDER, first));
 }
 
 /** @param {any} document @returns {Uint8Array} its canonical bytes */
@@ -112,10 +128,20 @@ async function requireBroken(release) {
   const shown = [];
   for (const { where, value } of wanted.length ? await listedLines(release, BROKEN) : []) {
     agree("task.broken", `${where}: $.verdict`, value.solution === "mutant", value.verdict);
+    const { played = null } = release.withdrawn.get(value.task) ?? {};
+    if (played) requirePlayed(played, value, where);
     shown.push(value.task);
   }
   agree("task.broken", `${BROKEN}: $.task of all lines`, wanted, shown);
   release.broken = new Set(shown);
+}
+
+/** Check that the calls are those of a committed solution; of a mutant, of the first one. */
+function requirePlayed(solutions, { solution, calls, answer }, where) {
+  const found = [calls, answer];
+  const wanted = solution === "mutant" ? solutions.slice(0, 1).map(([own]) => [own, answer]) : solutions;
+  if (!wanted.some((item) => canonical(item) === canonical(found)))
+    throw disagreement("task.broken", `${where}: $.calls and $.answer`, wanted, found);
 }
 
 /** Doubt a cohort of which more than one task in twenty was withdrawn; this comes first. */
@@ -123,9 +149,9 @@ function doubtShare(release) {
   const { cohort } = release.manifest;
   const own = release.retired.withdrawals.filter((item) => item.cohort === cohort);
   const count = release.tasks.size + own.filter(({ leaf }) => leaf.says.replacement === null).length;
-  if (own.length * REVIEW_ONE_IN <= count) return "";
+  if (own.length * DOUBT_ONE_IN <= count) return "";
   const found = Object.fromEntries(own.map(({ leaf }) => [leaf.name, leaf.says.cause]));
-  const most = Math.floor(count / REVIEW_ONE_IN);
+  const most = Math.floor(count / DOUBT_ONE_IN);
   doubt(release, "doubt.share", `the withdrawals from ${cohort}`, `0 to ${most}`, found);
   release.doubts.unshift(release.doubts.pop());
   return `; ${own.length} of ${cohort} were withdrawn: see the doubts`;
