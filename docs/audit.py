@@ -134,8 +134,7 @@ def audit(folder, keys, previous=None, policy=None, accepted=()):
     return audit_case(AuditState(folder, list(keys), previous, policy or Policy()), accepted)
 
 def audit_case(case, accepted=()):
-    """Take the steps with a state that has nothing but what the caller gives; it is filled by
-    them."""
+    """Take the steps with a state that has what the caller gives; they fill it."""
     steps = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
@@ -496,8 +495,8 @@ def _require_played(solutions, line, where):
     """Check that the calls are those of a committed solution; of a mutant, of the first one."""
     is_mutant, found = line["solution"] == "mutant", [line["calls"], line["answer"]]
     wanted = [[calls, line["answer"]] for calls, _ in solutions[:1]] if is_mutant else solutions
-    if canonical(found) not in map(canonical, wanted):
-        raise disagreement("task.broken", f"{where}: $.calls and $.answer", wanted, found)
+    is_one = canonical(found) in map(canonical, wanted)
+    require("task.broken", is_one, f"{where}: $.calls and $.answer", wanted, found)
 
 def _doubt_share(case):
     """Doubt a cohort of which more than one task in twenty was withdrawn; this comes first."""

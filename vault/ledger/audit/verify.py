@@ -86,7 +86,7 @@ def audit(
 
 
 def audit_case(case: AuditState, accepted: Collection[int] = ()) -> AuditReport:
-    """Take the steps with a state that has nothing but what the caller gives; it is filled by them."""
+    """Take the steps with a state that has what the caller gives; they fill it."""
     steps: list[Step] = []
     for number, (name, check) in enumerate(STEPS.items(), 1):
         if steps and not steps[-1].ok:
