@@ -40,7 +40,7 @@ def choose(listed: Sequence[ReleaseArchive], names: Sequence[str], *, everything
         NotFound: there is none, or none of a name.
     """
     if not listed:
-        raise NotFound("the service has no release to download yet: the first one appears when a quarter retires")
+        raise NotFound("the service has no release to download yet: the first one appears when a cohort retires")
     if everything or not names:
         return listed if everything else listed[-1:]
     known = {item.release: item for item in listed}

@@ -75,6 +75,8 @@ def bench(rounds: int = 0) -> Found:
 def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, int]:
     """Draw, prove and review tasks and, for the whole set, turn; give the yield and the number of live tasks."""
     wanted = {stratum: cohorts * count for stratum, count in house.spec.per_cohort.items()}
+    if cohorts == COHORTS:
+        wanted = house.replenishment.wanted()  # the reserve too
     tally = house.replenishment.fill(wanted, box=BwrapBox(), author=AUTHOR)
     for task_id in tally.admitted:
         house.reviews.decide(task_id, REVIEWER, None)

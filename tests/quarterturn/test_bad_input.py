@@ -93,14 +93,13 @@ def test_a_home_that_lost_its_database_is_three_and_gets_no_empty_one(refused, h
 
 
 def test_an_unknown_set_is_three(refused, tmp_path):
-    refused(
-        3, "there is no set 'huge'; the sets are: demo, mcpbench", "init", "--home", tmp_path / "home", "--set", "huge"
-    )
+    sentence = "there is no set 'huge'; the shipped sets are: demo, mcpbench"
+    refused(3, sentence, "init", "--home", tmp_path / "home", "--set", "huge")
 
 
 def test_a_set_whose_grammars_are_missing_makes_no_home(refused, tmp_path, monkeypatch):
     monkeypatch.setattr("grammars.language.load.library", lambda: ["filesystem", "git", "sqlite"])
-    sentence = "there is no grammar for calendar, email, github, memory, postgres, redis, spreadsheet: write one"
+    sentence = "tasks of calendar, email, github, memory, postgres, redis, spreadsheet, which have no shipped grammar"
     refused(3, sentence, "init", "--home", tmp_path / "home", "--set", "mcpbench")
 
 

@@ -184,7 +184,7 @@ def test_init_makes_a_home_for_the_whole_benchmark(say, tmp_path, monkeypatch):
     assert (said.code, said.data["set"]) == (0, "mcpbench")
     house = Application(tmp_path / "home", None)
     assert house.spec == MCPBENCH
-    assert sum(house.replenishment.wanted().values()) == 200
+    assert sum(house.replenishment.wanted().values()) == 200 + 50, "the first cohorts and the reserve"
     house.close()
 
 

@@ -345,7 +345,7 @@ def test_everybody_knows_the_dev_tasks_of_every_set_that_can_be_drawn(grammars):
 
 def test_a_dev_set_without_its_grammars_names_those_that_are_missing(grammars):
     some = {name: grammars[name] for name in ("git", "sqlite")}
-    with pytest.raises(NotFound, match="3 servers, and there is no grammar for filesystem: write one"):
+    with pytest.raises(NotFound, match="the dev set of 'demo' has tasks of filesystem, which have no shipped grammar"):
         dev_sets.draw(some, DEMO)
     assert dev_sets.public(some) == []
 

@@ -12,7 +12,7 @@ import pytest
 from rotation.errors import Malformed, NotAllowed
 from rotation.findings.store import NewFinding, ScanRecord
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.sets import DEMO, Stratum
+from rotation.month.sets import DEMO, SETS, Stratum
 from rotation.runs import withdrawal
 from vault.errors import NotAllowed as NotOpen
 from vault.errors import NotFound, Unavailable
@@ -422,3 +422,19 @@ def test_a_refill_is_opened_with_what_it_was_served_alone(home):
     names = {result.result["task"] for result in found.results}
     assert task in names
     assert one.replacement not in names
+
+
+@pytest.mark.parametrize("name", ["demo", "mcpbench"])
+def test_the_reserve_of_a_shipped_set_fills_the_place_of_a_withdrawn_task(tmp_path, name):
+    spec = SETS[name]
+    home = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", spec)
+    kinds = [s for s, count in spec.per_cohort.items() for _ in range(spec.cohorts * count + spec.reserve.get(s, 0))]
+    for number, kind in enumerate(kinds):
+        home.add(document(number, kind), f"s-{number}")
+    home.rotation.run(BEFORE)
+    assert {state(home, r.id) for r in home.vault.records()} == {TaskState.LIVE, TaskState.REVIEWED}
+    task = next(task for task in members(home) if stratum(home, task) in spec.reserve)
+    expected, place = spare(home, task), members(home).index(task)
+    gone(home, task)
+    assert members(home)[place] == expected
+    home.engine.dispose()
