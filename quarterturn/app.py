@@ -542,8 +542,10 @@ class Application:
         from sandbox.runs.prover import BoxProver
 
         grammars, prover = self.drawn_grammars(author), BoxProver(box)
-        mix, workers = self.spec.per_cohort, self.settings.run.workers
-        return TaskGenerator(grammars, self.vault, self.drafts, prover, mix=mix, workers=workers)
+        spec, workers = self.spec, self.settings.run.workers
+        return TaskGenerator(
+            grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.quotas, workers=workers
+        )
 
     @cached_property
     def task_import(self) -> TaskImport:

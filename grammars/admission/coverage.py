@@ -18,6 +18,7 @@ from grammars.draw.sample import Draw, draw
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import of_template
 from grammars.language.grammar import Category, Difficulty, Grammar, Skeleton, Template
+from grammars.language.traits import traits
 from vault.task.variant import LEAST_BITS, bits
 from verifiers.language import predicate as predicates
 
@@ -44,6 +45,8 @@ class Coverage:
         near: how many of the draws were near-duplicates of another one.
         free: log2 of the fewest variants that a task of it is served in; with less than `vault.task.variant.LEAST_BITS`
             a leaked one cannot be traced.
+        several_servers: how many of the skeletons make tasks of several servers (`grammars.language.traits`).
+        conditional: how many of them make conditional tasks.
     """
 
     template: str
@@ -60,6 +63,8 @@ class Coverage:
     tries: float
     near: int
     free: float
+    several_servers: int
+    conditional: int
 
     @property
     def traceable(self) -> bool:
@@ -105,6 +110,7 @@ def _coverage(
     where = f"{template.file}: {grammar.server}/{template.name}: predicate"
     for made in draws:
         predicates.parse(base(made.draft).task["success_predicate"], where)
+    having = Counter(trait for skeleton in skeletons for trait in traits(grammar)[skeleton.id])
     tries = sum(made.tries for made in draws) / len(draws)
     return Coverage(
         template=f"{grammar.server}/{template.name}",
@@ -125,6 +131,8 @@ def _coverage(
         tries=tries,
         near=_near(draws),
         free=min(bits(free_of(made.draft)) for made in draws),
+        several_servers=having["several_servers"],
+        conditional=having["conditional"],
     )
 
 

@@ -66,6 +66,25 @@ def sample(
         Exhausted: no skeleton is left.
         Malformed: the template cannot be drawn from; the message says why.
     """
+    skeleton = pick(grammar, dice, category=category, difficulty=difficulty, exclude=exclude, only=only)
+    level = difficulty if difficulty is not None else dice.choice(skeleton.difficulties)
+    return draw(grammar, skeleton, level, dice).draft
+
+
+def pick(
+    grammar: Grammar,
+    dice: Random,
+    *,
+    category: Category | None = None,
+    difficulty: Difficulty | None = None,
+    exclude: Collection[str] = (),
+    only: Collection[str] | None = None,
+) -> Skeleton:
+    """Choose one of the templates that have a skeleton left, and one of its skeletons; arguments as for `sample`.
+
+    Raises:
+        Exhausted: no skeleton is left.
+    """
     wanted = [
         skeleton
         for skeleton in skeletons(grammar)
@@ -78,9 +97,7 @@ def sample(
         stratum = " ".join(part for part in (difficulty, category) if part)
         raise Exhausted(f"the {grammar.server} grammar has no unseen skeleton left for {stratum or 'any task'}")
     template = dice.choice(sorted({skeleton.template for skeleton in wanted}))
-    skeleton = dice.choice([skeleton for skeleton in wanted if skeleton.template == template])
-    level = difficulty if difficulty is not None else dice.choice(skeleton.difficulties)
-    return draw(grammar, skeleton, level, dice).draft
+    return dice.choice([skeleton for skeleton in wanted if skeleton.template == template])
 
 
 def draw(grammar: Grammar, skeleton: Skeleton, difficulty: Difficulty, dice: Random) -> Draw:
@@ -168,4 +185,4 @@ def _give_values(
     return parameters, bits
 
 
-__all__ = ["Draw", "draw", "sample", "skeletons"]
+__all__ = ["Draw", "draw", "pick", "sample", "skeletons"]

@@ -16,7 +16,8 @@ from grammars.errors import Exhausted
 from grammars.language.grammar import Draft, Grammar
 from rotation.errors import NotFound
 from rotation.month.draw import drafts
-from rotation.month.sets import SETS, SetSpec, Stratum
+from rotation.month.quotas import demands
+from rotation.month.sets import SETS, Quota, SetSpec, Stratum
 from vault.task.document import Task
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
@@ -30,7 +31,8 @@ def draw(grammars: Mapping[str, Grammar], spec: SetSpec) -> list[Draft]:
         Exhausted: a grammar has too few skeletons.
     """
     spec.require_dev_grammars(grammars)
-    return list(_drawn(tuple(grammars[server] for server in spec.dev_servers), tuple(sorted(spec.dev.items()))))
+    by_server = tuple(grammars[server] for server in spec.dev_servers)
+    return list(_drawn(by_server, tuple(sorted(spec.dev.items())), spec.trait_quotas))
 
 
 def tasks(grammars: Mapping[str, Grammar], spec: SetSpec, *, first: int | None = None) -> list[Task]:
@@ -52,12 +54,15 @@ def public(grammars: Mapping[str, Grammar], *own: SetSpec) -> list[Draft]:
 
 
 @lru_cache(maxsize=16)
-def _drawn(grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...]) -> tuple[Draft, ...]:
+def _drawn(
+    grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...], quotas: tuple[Quota, ...]
+) -> tuple[Draft, ...]:
     by_server = {grammar.server: grammar for grammar in grammars}
+    demanded = demands(quotas, by_server, SEED)
     chosen: list[Draft] = []
     used: set[str] = set()
     for stratum, count in mix:
-        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=dict(mix))
+        stream = drafts(by_server, stratum, SEED, exclude=lambda: used, mix=dict(mix), demands=demanded)
         for _ in range(count):
             draft = base(next(stream))
             used.add(draft.skeleton)

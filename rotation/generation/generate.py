@@ -23,7 +23,8 @@ from grammars.language.grammar import Draft, Grammar
 from rotation.errors import Refused
 from rotation.generation.yield_stats import YieldStats, kept_out
 from rotation.month.draw import drafts
-from rotation.month.sets import Stratum
+from rotation.month.quotas import Demand, demands
+from rotation.month.sets import Quota, Stratum
 from vault.store.tasks import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
@@ -63,6 +64,7 @@ class TaskGenerator:
         store: keeps what was drawn.
         prover: executes the drafts.
         mix: all strata that are ever drawn from the grammars (`rotation.month.draw.spared`).
+        quotas: how many of the strata must have a trait.
         workers: how many drafts are proven at a time.
     """
 
@@ -74,10 +76,12 @@ class TaskGenerator:
         prover: Prover,
         *,
         mix: Collection[Stratum] = (),
+        quotas: Collection[Quota] = (),
         workers: int = 2,
     ) -> None:
         self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover
-        self._mix, self._workers = mix, workers
+        self._mix, self._quotas, self._workers = mix, quotas, workers
+        self._demands: Mapping[Stratum, Demand] = {}
         self._known: Collection[str] = ()
         self._drawn_for = ""
 
@@ -115,6 +119,7 @@ class TaskGenerator:
         started = {stratum: {ids[tag] for tag in tags if tag in ids} for stratum, tags in kept.items()}
         self._known, self._around = {record.id for record in self._vault.records()}, around
         self._drawn_for = drawn_for
+        self._demands = demands(self._quotas, self._grammars, seed, used)
         pending: dict[Future[Admission], tuple[_Line, Draft]] = {}
         with ThreadPoolExecutor(self._workers, thread_name_prefix="prove") as pool:
             try:
@@ -141,7 +146,9 @@ class TaskGenerator:
         started: Mapping[Stratum, set[str]],
     ) -> _Line:
         others = {name for other, names in started.items() if other != stratum for name in names}
-        stream = drafts(self._grammars, stratum, seed, exclude=lambda: used | others, mix=self._mix)
+        stream = drafts(
+            self._grammars, stratum, seed, exclude=lambda: used | others, mix=self._mix, demands=self._demands
+        )
         return _Line(stratum, stream, count, used, started.get(stratum, set()))
 
     def _submit(

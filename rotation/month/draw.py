@@ -6,6 +6,7 @@ does not change the others.
 
 A skeleton that can be drawn at several difficulties is used up by the stratum that draws it first. So that no stratum
 runs out long before the others, a stratum skips the skeletons of the scarcest one while it has as many of its own.
+Which strata must be of several servers or conditional is drawn by lot from the same seed (`rotation.month.quotas`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import hashlib
 import hmac
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import cast
 
 from grammars.draw.sample import sample
-from grammars.language.derivation import skeletons
 from grammars.language.grammar import Category, Difficulty, Draft, Grammar
 from rotation.errors import NotFound
+from rotation.month.quotas import Demand, eligible
 from rotation.month.sets import Stratum
 
 
@@ -35,6 +37,7 @@ def drafts(
     *,
     exclude: Callable[[], Collection[str]],
     mix: Collection[Stratum] = (),
+    demands: Mapping[Stratum, Demand] = MappingProxyType({}),
 ) -> Iterator[Draft]:
     """Yield drafts of one stratum without end, each of a skeleton that `exclude()` does not contain at that moment.
 
@@ -44,6 +47,7 @@ def drafts(
         seed: 32 bytes.
         exclude: gives the ids of skeletons that may not be drawn.
         mix: all strata that are drawn from these grammars, including this one.
+        demands: which traits the tasks of a stratum must have, and which they need not.
 
     Raises:
         NotFound: there is no grammar for the stratum's server.
@@ -54,21 +58,28 @@ def drafts(
     grammar, dice = grammars[stratum.server], stream(seed, stratum)
     while True:
         used = exclude()
+        own = eligible(grammar, stratum, demands.get(stratum, {}), used)
         yield sample(
             grammar,
             dice,
             category=cast("Category", stratum.category),
             difficulty=cast("Difficulty", stratum.difficulty),
-            exclude={*used, *spared(grammar, stratum, mix, used)},
+            exclude={*used, *spared(grammar, stratum, mix, used, demands)},
+            only=own,
         )
 
 
-def spared(grammar: Grammar, stratum: Stratum, mix: Collection[Stratum], used: Collection[str]) -> set[str]:
+def spared(
+    grammar: Grammar,
+    stratum: Stratum,
+    mix: Collection[Stratum],
+    used: Collection[str],
+    demands: Mapping[Stratum, Demand] = MappingProxyType({}),
+) -> set[str]:
     """Give the skeletons that a stratum leaves to the scarcest stratum of its server and category, if it can."""
 
     def left(cell: Stratum) -> set[str]:
-        matching = (s for s in skeletons(grammar) if s.category == cell.category and cell.difficulty in s.difficulties)
-        return {skeleton.id for skeleton in matching if skeleton.id not in used}
+        return eligible(grammar, cell, demands.get(cell, {}), used)
 
     kin = [cell for cell in mix if (cell.server, cell.category) == (stratum.server, stratum.category)]
     own, scarcest = left(stratum), min(map(left, sorted(kin)), key=len, default=set())

@@ -14,6 +14,8 @@
     cohort = 5                  # tasks of each server in each cohort
     dev = 2                     # tasks of each server in the public dev set
     reserve = 1                 # spare tasks of each server, for refills
+    several_servers = 1         # for how many of the servers these are tasks of several servers
+    conditional = 1             # for how many of them they are conditional
 
 `parse` refuses unknown keys, wrong types and numbers that do not add up, each with a sentence that names the key.
 """
@@ -65,6 +67,10 @@ KEYS: Mapping[str, Mapping[str, str]] = {
         "cohort": "Tasks of each of these servers in each cohort, 1 or more. Required.",
         "dev": "Tasks of each of these servers in the public dev set. Default: 0; a set with none has the demo's.",
         "reserve": "Spare tasks of each of these servers, committed beside the private set for refills. Default: 0.",
+        "several_servers": "For how many of these servers, at least and by lot, the tasks need two servers or more. "
+        "Default: as it comes.",
+        "conditional": "For how many of these servers, at least and by lot, the goal has a condition. Default: as it "
+        "comes.",
     },
     "quotas": {
         "private_per_month": "Private runs per party and benchmark month.",
@@ -90,6 +96,8 @@ class MixRow:
     cohort: int
     dev: int = 0
     reserve: int = 0
+    several_servers: int | None = None
+    conditional: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +215,10 @@ def _rows(top: _Table, servers: tuple[str, ...]) -> Iterator[MixRow]:
             cohort=table.number("cohort", least=1),
             dev=table.number("dev", default=0),
             reserve=table.number("reserve", default=0),
+            several_servers=table.number("several_servers") if "several_servers" in values else None,
+            conditional=table.number("conditional") if "conditional" in values else None,
         )
+        _require_quotas(row, f"mix[{number}].")
         for server in row.servers:
             if server not in servers:
                 raise Malformed(f"mix[{number}].servers: '{server}' is not among the servers of the set: add it there")
@@ -220,6 +231,14 @@ def _rows(top: _Table, servers: tuple[str, ...]) -> Iterator[MixRow]:
     for server in servers:
         if not any(server == key[0] for key in seen):
             raise Malformed(f"servers: no table of mix has tasks of '{server}': add one, or leave the server out")
+
+
+def _require_quotas(row: MixRow, where: str) -> None:
+    for key, least in (("several_servers", row.several_servers), ("conditional", row.conditional)):
+        if least and row.category == "single-tool":
+            raise Malformed(f"{where}{key}: single-tool tasks are of one server and have no condition: leave it out")
+        if least and least > len(row.servers):
+            raise Malformed(f"{where}{key}: {least} of {len(row.servers)} servers: write {len(row.servers)} or fewer")
 
 
 def _require_sum(parsed: SetFile) -> None:

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Self
 
+from grammars.language.traits import TRAITS, Trait
 from rotation.errors import Malformed, NotFound
 from rotation.month.set_file import COHORTS, TRACKS, SetFile, parse
 from vault.store.tasks import TaskRecord
@@ -35,6 +36,21 @@ class Stratum:
 
 
 @dataclass(frozen=True, slots=True)
+class TraitQuota:
+    """How many of some strata must be of tasks with a trait.
+
+    Attributes:
+        trait: what their tasks are (`grammars.language.traits`).
+        strata: those that it counts, one a server.
+        least: how many of them, in each draw of a cohort and in the dev set.
+    """
+
+    trait: Trait
+    strata: tuple[Stratum, ...]
+    least: int
+
+
+@dataclass(frozen=True, slots=True)
 class SetSpec:
     """A benchmark set.
 
@@ -45,6 +61,7 @@ class SetSpec:
         reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
         cohorts: how many cohorts are live at once.
         period: how many months pass between two retirements.
+        trait_quotas: how many strata must be of several servers, or conditional; of the private set and of the dev set alike.
         tracks: in which private runs may be made.
         quotas: what `init` writes into a new home's settings.
         text: the text of its set file, of which a home keeps a copy; empty for a set that was made without one.
@@ -56,6 +73,7 @@ class SetSpec:
     reserve: Mapping[Stratum, int] = field(default_factory=dict)
     cohorts: int = COHORTS
     period: int = 1
+    trait_quotas: tuple[TraitQuota, ...] = ()
     tracks: tuple[str, ...] = TRACKS
     quotas: Mapping[str, int] = field(default_factory=dict)
     text: str = field(default="", repr=False, compare=False)
@@ -76,6 +94,12 @@ class SetSpec:
             {stratum: row.reserve for stratum, row in rows.items() if row.reserve},
             cohorts=file.live,
             period=file.months // file.live,
+            trait_quotas=tuple(
+                TraitQuota(trait, tuple(Stratum(server, row.category, row.difficulty) for server in row.servers), least)
+                for row in file.mix
+                for trait in TRAITS
+                if (least := getattr(row, trait)) is not None
+            ),
             tracks=file.tracks,
             quotas=file.quotas,
             text=text,

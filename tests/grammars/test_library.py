@@ -21,6 +21,7 @@ from grammars.language.forms import names_in
 from grammars.language.grammar import CATEGORIES, DIFFICULTIES
 from grammars.language.load import library, load
 from grammars.language.ranges import Compose
+from grammars.language.traits import traits
 from rotation.month.set_file import COHORTS
 from rotation.month.sets import MCPBENCH
 from sandbox.servers.registry import SERVERS, tool_table
@@ -126,7 +127,9 @@ def test_every_draw_is_a_task_that_validates_and_could_be_seeded(server, name, r
         assert traceable(free_of(draft)) or f"{server}/{name}" in UNTRACEABLE
         assert len(draft.provenance["mutants"]) >= 2
         assert len({mutant["name"] for mutant in draft.provenance["mutants"]}) == len(draft.provenance["mutants"])
+        spans = "several_servers" in traits(GRAMMARS[server])[draft.skeleton]
         for solution in draft.provenance["solutions"]:
+            assert spans == (len({call["tool"].partition(".")[0] for call in solution["calls"]}) > 1)
             assert len(solution["calls"]) <= task.max_steps
             assert {call["tool"] for call in solution["calls"]} <= set(task.available_tools)
         assert "{{" not in json.dumps(base(draft).task)

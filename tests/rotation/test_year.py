@@ -2,17 +2,22 @@
 
 import hashlib
 from collections import Counter
+from functools import cache
 from itertools import islice
+from types import MappingProxyType
 
 import pytest
 
 from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
+from grammars.draw.sample import pick
 from grammars.language.load import library, load
+from grammars.language.traits import traits
 from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_TOLD
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.draw import drafts, spared
+from rotation.month.draw import drafts, spared, stream
+from rotation.month.quotas import demands, eligible
 from rotation.month.set_file import COHORTS
 from rotation.month.sets import MCPBENCH, SETS, SetSpec, Stratum
 from sandbox.servers.registry import SERVERS
@@ -26,11 +31,11 @@ def of_server(mix, server):
     return {stratum: count for stratum, count in mix.items() if stratum.server == server}
 
 
-def drawn(grammars, mix, seed, used, *, each, around=None):
+def drawn(grammars, mix, seed, used, *, each, around=None, demanded=MappingProxyType({})):
     """Draw as `rotation.generation.generate` does: each stratum in turn, no skeleton twice, no wording twice."""
     found = []
     for stratum, count in mix.items():
-        stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix)
+        stream = drafts(grammars, stratum, seed, exclude=lambda: used, mix=mix, demands=demanded)
         for _ in range(each * count):
             own = (draft for draft in islice(stream, MOST_TOLD) if around is None or around.told(draft) is None)
             found.append((stratum, next(own)))
@@ -38,12 +43,52 @@ def drawn(grammars, mix, seed, used, *, each, around=None):
     return found
 
 
+@cache
+def shipped():
+    return {server: load(server) for server in library()}
+
+
+@cache
+def year_of_picks(start):
+    """Choose the skeletons of the whole set for a year, without drawing the tasks; give each month's lots with them."""
+    grammars, used, months = shipped(), {draft.skeleton for draft in dev_sets.public(shipped())}, []
+    for month in range(MONTHS + 1):
+        seed = month_seed(start, month)
+        lots, picked = demands(MCPBENCH.quotas, grammars, seed, used), []
+        for stratum, count in MCPBENCH.per_cohort.items():
+            grammar, dice = grammars[stratum.server], stream(seed, stratum)
+            for _ in range(count if month else count * COHORTS):
+                own = eligible(grammar, stratum, lots.get(stratum, {}), used)
+                left = {*used, *spared(grammar, stratum, MCPBENCH.per_cohort, used, lots)}
+                cell = {"category": stratum.category, "difficulty": stratum.difficulty}
+                picked.append(pick(grammar, dice, **cell, exclude=left, only=own).id)
+                used.add(picked[-1])
+        months.append((lots, picked))
+    return months
+
+
+def month_seed(start, month):
+    return hashlib.sha256(start + bytes([month])).digest()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
+def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_are_conditional(seed):
+    known = {name: has for grammar in shipped().values() for name, has in traits(grammar).items()}
+    public = dev_sets.draw(shipped(), MCPBENCH)
+    for picked in (*(picked for _, picked in year_of_picks(seed)), [draft.skeleton for draft in public]):
+        having = Counter(trait for name in picked for trait in known[name])
+        assert having["several_servers"] >= 0.5 * len(picked)
+        assert having["conditional"] >= 0.3 * len(picked)
+
+
 def known_to_everybody(grammars, server):
     """Give the skeletons and the wordings of the server's part of every dev set."""
     tags, said = set(), {}
     for spec in SETS.values():
-        used = set()
-        found = drawn(grammars, of_server(dict(sorted(spec.dev.items())), server), dev_sets.SEED, used, each=1)
+        used, lots = set(), demands(spec.quotas, shipped(), dev_sets.SEED)
+        mix = of_server(dict(sorted(spec.dev.items())), server)
+        found = drawn(grammars, mix, dev_sets.SEED, used, each=1, demanded=lots)
         tags |= used
         said |= {wording(draft.task): draft.id for _, draft in found}
     return tags, said
@@ -59,9 +104,9 @@ def test_in_a_year_no_skeleton_and_no_goal_comes_twice_no_stratum_runs_dry_and_a
     public, cohorts, goals, around = set(used), [], [*said], TaskIndex(said=said)
     for month in range(MONTHS + 1):
         names = [f"cohort-{month}-{n}" for n in range(1 if month else COHORTS)]
-        found = drawn(
-            grammars, mix, hashlib.sha256(seed + bytes([month])).digest(), used, each=len(names), around=around
-        )
+        lots, _ = year_of_picks(seed)[month]
+        now = month_seed(seed, month)
+        found = drawn(grammars, mix, now, used, each=len(names), around=around, demanded=lots)
         goals += [wording(draft.task) for _, draft in found]
         candidates = [
             Candidate(draft.id, stratum, draft.skeleton, hashlib.sha256(draft.id.encode()).digest())

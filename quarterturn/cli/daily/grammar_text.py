@@ -1,10 +1,11 @@
-"""Text of `grammar check`: a line for each template, what cannot be traced, and how many months the rest lasts."""
+"""Text of `grammar check`: a line for each template, kinds of tasks, what cannot be traced, and months left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grammars.admission.coverage import Coverage
+from grammars.language.traits import TRAITS
 from quarterturn.tasks.grammar_report import GrammarReport
 from vault.task.variant import LEAST_BITS
 
@@ -18,6 +19,7 @@ def lines(report: GrammarReport) -> Iterator[str]:
     """Describe a grammar."""
     yield HEAD
     yield from map(_line, report.templates)
+    yield _kinds(report.templates)
     if missing := sum(not entry.traceable for entry in report.templates):
         yield (
             f"{missing} of {len(report.templates)} templates make tasks that cannot be traced once they leak: they "
@@ -25,6 +27,12 @@ def lines(report: GrammarReport) -> Iterator[str]:
         )
     for category, left in report.runway.items():
         yield f"{category:<12} unseen skeletons for {left:.0f} months"
+
+
+def _kinds(templates: Sequence[Coverage]) -> str:
+    every = sum(entry.unseen + entry.live + entry.seen for entry in templates)
+    several, conditional = (sum(getattr(entry, trait) for entry in templates) for trait in TRAITS)
+    return f"{every} skeletons: {several} make tasks of several servers, {conditional} make conditional tasks"
 
 
 def _line(entry: Coverage) -> str:

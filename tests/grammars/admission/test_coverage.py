@@ -18,6 +18,7 @@ def test_a_template_is_counted_by_its_poorest_skeleton(grammar):
     assert (note.phrasings, note.solutions, note.mutants) == (3, 1, 2)
     assert note.steps == pytest.approx(1 / 3)
     assert note.tries >= 1
+    assert (note.several_servers, note.conditional) == (0, 0)
 
 
 def test_a_predicate_with_a_wrong_argument_is_found_before_anything_runs(small):
