@@ -3,186 +3,244 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from datetime import datetime
 
-from knowledge import CURRENCIES
-from rules import Tools, quoted, rule
+from conditions import holds, slips
+from rules import Stuck, Tools, quoted, rule
 
-Slips = dict[str, dict[str, str]]
+UNLESS = r"[Ii]f <condition:TEXT>, (?:then )?(?P<then>{verbs} .+?); otherwise <other:TEXT>\. "
 
 
 @rule(
-    r"\.txt files in <folder:PATH> are slips\. If <condition:TEXT>, (?P<act>move all of them into a new folder|rename"
-    r" the one"
-    r" with the largest amount to) (?P<yes>\S+?)(?: \(in the same folder\))?; otherwise .*? (?:folder|it to)"
-    r" (?P<no>/?[\w/.-]*\w)[. ]"
+    r"(?P<goal>\.txt files in <folder:PATH> are slips\. If <condition:TEXT>, (?P<act>move all of them into a"
+    r" new folder|rename the one with the largest amount to) (?P<yes>\S+?)(?: \(in the same folder\))?;"
+    r" otherwise .*? (?:folder|it to) (?P<no>/?[\w/.-]*\w)[. ])"
 )
-def slips(tools: Tools, folder: str, condition: str, act: str, yes: str, no: str) -> None:
+def move_slips(tools: Tools, goal: str, folder: str, condition: str, act: str, yes: str, no: str) -> None:
     """Move all slips, or rename the largest, as what they say decides."""
-    names = tools.names(folder, ".txt")
-    all_slips: Slips = {
-        name: dict(line.split(": ", 1) for line in tools.read(f"{folder}/{name}").splitlines() if ": " in line)
-        for name in names
-    }
-    to = yes if _holds(condition, all_slips) else no
+    all_slips = slips(tools, folder)
+    to = yes if holds(tools, goal, condition) else no
     if act.startswith("rename"):
-        largest = max(names, key=lambda name: int(all_slips[name]["amount"]))
+        largest = max(all_slips, key=lambda name: int(all_slips[name]["amount"]))
         tools("filesystem__move_file", source=f"{folder}/{largest}", destination=f"{folder}/{to}")
         return
     tools.folder(to)
-    for name in names:
+    for name in all_slips:
         tools("filesystem__move_file", source=f"{folder}/{name}", destination=f"{to}/{name}")
 
 
-def _holds(condition: str, all_slips: Slips) -> bool:
-    if match := re.search(r"add up to more than (\d+)", condition):
-        return sum(int(slip["amount"]) for slip in all_slips.values()) > int(match[1])
-    return all(slip.get("signed", "").strip(" -") for slip in all_slips.values())
-
-
 @rule(
-    r"In Redis: if (?:the field <field:WORD> of the hash <limits:KEY> is at least <least:N>|<member:WORD> is a member"
-    r" of the set <crew:KEY>),"
-    r" then <then:TEXT>; otherwise <other:TEXT>\. In either case store the text <text:WORD> in the string key"
-    r" <key:KEY> at the end"
+    r"(?P<goal>.*?(?:at|about|of) the file (?:in <folder:PATH> )?(?:that has|with) the line \"(?P<line>ref: \S+?)\""
+    r"(?:, one of those in <other_folder:PATH>)?.*?" + UNLESS.format(verbs="(?:move|rename|set|copy|append)") + ".*)"
 )
-def redis(
+def file(
     tools: Tools,
-    field: str,
-    limits: str,
-    least: str,
-    member: str,
-    crew: str,
+    goal: str,
+    folder: str | None,
+    other_folder: str | None,
+    line: str,
+    condition: str,
     then: str,
     other: str,
-    text: str,
-    key: str,
 ) -> None:
-    """Do one of two things to a list, and leave a mark."""
-    if field:
-        met = int(tools("redis__hget", name=limits, key=field)) >= int(least)
+    """Do one of two things with the file that has a line, as something else decides."""
+    where = folder or other_folder or ""
+    (name,) = [name for name in tools.names(where, ".txt") if line in tools.read(f"{where}/{name}").splitlines()]
+    path, act = f"{where}/{name}", then if holds(tools, goal, condition) else other
+    text = tools.read(path)
+    if match := re.search(r"(?:move|copy) .*folder (/data/files/\S*\w)", act):
+        tools.folder(match[1])
+        if act.startswith("move"):
+            tools("filesystem__move_file", source=path, destination=f"{match[1]}/{name}")
+        else:
+            tools("filesystem__write_file", path=f"{match[1]}/{name}", content=text)
+    elif match := re.search(r"rename .* to (\S*\w)", act):
+        tools("filesystem__move_file", source=path, destination=f"{where}/{match[1]}")
+    elif match := re.search(r"^set .* to (\w+)$", act):
+        lines = re.sub(r"^state: .*$", f"state: {match[1]}", text, flags=re.MULTILINE).splitlines()
+        tools.write(path, lines)
+    elif match := re.search(r"append the line \"(.+)\"", act):
+        tools.write(path, [*text.splitlines(), match[1]])
+    elif match := re.search(r"take its line \"(\w+)\" out", act):
+        tools.write(path, [one for one in text.splitlines() if not one.startswith(f"{match[1]}:")])
     else:
-        met = member in tools("redis__smembers", name=crew).split()
-    _to_list(tools, then if met else other)
-    tools("redis__set", key=key, value=text)
-
-
-def _to_list(tools: Tools, act: str) -> None:
-    if match := re.search(r"rename the list (\S+) to (\S+)", act):
-        tools("redis__rename", old_key=match[1], new_key=match[2])
-    elif match := re.search(r"list (\S+) expire in (\d+) hours", act):
-        tools("redis__expire", name=match[1], expire_seconds=3600 * int(match[2]))
-    elif match := re.search(r"append \"(.+)\" to the right end of (\S+)", act):
-        tools("redis__rpush", name=match[2], value=match[1])
-    elif match := re.search(r"leftmost entry from the list (\S+) to the right end of the list (\S+)", act):
-        tools("redis__rpush", name=match[2], value=tools("redis__lpop", name=match[1]))
+        tools.write(path, [])
 
 
 @rule(
-    r"In the (?P<where>Postgre|data)\w*.* the table <table:WORD>: if at least <least:N> of the rows of <who:WORD>"
-    r" have the state"
-    r" <state:WORD>, set .* to <yes:WORD>; otherwise set it to <no:WORD>"
+    r"(?P<goal>.*?\btable <table:WORD> (?:in the database\.|in line with|depends on)?.*?"
+    + UNLESS.format(verbs="(?:delete|move|raise) (?:the|every) (?:row|pieces)")
+    + ".*)",
+    r"(?P<goal>.*?\bdatabase table <table:WORD>, and what it is depends on .*?"
+    + UNLESS.format(verbs="raise the pieces")
+    + ".*)",
 )
-def rows(tools: Tools, where: str, table: str, least: str, who: str, state: str, yes: str, no: str) -> None:
+def table_rows(tools: Tools, goal: str, table: str, condition: str, then: str, other: str) -> None:
+    """Do one of two things with rows of a table, as something else decides."""
+    act = then if holds(tools, goal, condition) else other
+    row = f"code = {quoted(match[1])}" if (match := re.search(r"with the code (\S*\w)", then)) else "state = 'open'"
+    if match := re.search(r"into the table (\w+)", act):
+        tools.change("sqlite", f"INSERT INTO {match[1]} SELECT * FROM {table} WHERE {row}")  # noqa: S608
+    if act.startswith(("move", "delete")):
+        tools.change("sqlite", f"DELETE FROM {table} WHERE {row}")  # noqa: S608
+    elif match := re.search(r"(raise|lower) .*by (\d+)", act):
+        by = int(match[2]) * (1 if match[1] == "raise" else -1)
+        tools.change("sqlite", f"UPDATE {table} SET pieces = pieces + {by} WHERE {row}")  # noqa: S608
+    elif act.startswith("double"):
+        tools.change("sqlite", f"UPDATE {table} SET pieces = pieces * 2 WHERE {row}")  # noqa: S608
+
+
+@rule(
+    r"(?P<goal>In the (?P<where>Postgre|data)\w*.* the table <table:WORD>: if (?P<condition>at least \d+ of"
+    r" the rows of <who:WORD> have the state <state:WORD>), set .* to <yes:WORD>; otherwise set it to <no:WORD>)"
+)
+def rows(
+    tools: Tools, goal: str, where: str, table: str, condition: str, who: str, state: str, yes: str, no: str
+) -> None:
     """Set the state of some rows, as their number decides."""
+    to = yes if holds(tools, goal, condition) else no
     chosen = f"customer = {quoted(who)} AND state = {quoted(state)}"
-    ((count,),) = tools.rows(where, f"SELECT COUNT(*) FROM {table} WHERE {chosen}")  # noqa: S608
-    tools.change(where, f"UPDATE {table} SET state = {quoted(yes if count >= int(least) else no)} WHERE {chosen}")  # noqa: S608
+    tools.change(where, f"UPDATE {table} SET state = {quoted(to)} WHERE {chosen}")  # noqa: S608
 
 
 @rule(
-    r"the table <table:WORD>: if any of the rows of <who:WORD> has the state <state:WORD>, add to the table <to:WORD>,"
-    r" under id <id:N>, a row with the customer .* and the note <yes:WORD>; otherwise the same row with the note"
-    r" <no:WORD>"
+    r"(?P<goal>.*[Ii]f (?P<condition>.*?\bcalendar <name:NAME>.*?), then <then:TEXT>; otherwise <other:TEXT>\."
+    r" (?:Whatever you did, the calendar <board:NAME> then gets a task \"<new:TEXT>\" that is"
+    r"|When that is done, either way, note a task \"<new_too:TEXT>\" in the calendar <board_too:NAME>,)"
+    r" due on (?P<due>[\d-]+) at (?P<at>[\d:]*\d).*)"
 )
-def note(tools: Tools, table: str, who: str, state: str, to: str, id: str, yes: str, no: str) -> None:  # noqa: A002
-    """Add a row whose text depends on other rows."""
-    query = f"SELECT COUNT(*) FROM {table} WHERE customer = {quoted(who)} AND state = {quoted(state)}"  # noqa: S608
-    ((count,),) = tools.rows("sqlite", query)
-    text = quoted(yes if count else no)
-    tools.change("sqlite", f"INSERT INTO {to} (id, customer, note) VALUES ({id}, {quoted(who)}, {text})")  # noqa: S608
-
-
-@rule(
-    r"Read <path:PATH> and look at your memory\. If the budget of (?P<project>Project \S+) is at least the"
-    r" \"<limit:WORD>\" in the"
-    r" file, then delete (?P<gone>Project \S+) .*; otherwise create an entity \"<new:TEXT>\" of the type <kind:WORD>"
-    r" without observations, and a relation \"<relation:TEXT>\" from it"
-)
-def budget(tools: Tools, path: str, project: str, limit: str, gone: str, new: str, kind: str, relation: str) -> None:
-    """Delete or create an entity, as a file and a budget decide."""
-    limits = dict(re.findall(r"^(\w+) = (\d+)$", tools.read(path), re.MULTILINE))
-    amounts = [int(note.split()[1]) for note in tools.graph()[0][project] if note.startswith("budget ")]
-    if amounts[0] >= int(limits[limit]):
-        tools("memory__delete_entities", entityNames=[gone])
-        return
-    tools("memory__create_entities", entities=[{"name": new, "entityType": kind, "observations": []}])
-    tools("memory__create_relations", relations=[{"from": new, "relationType": relation, "to": project}])
-
-
-@rule(
-    r"(?:repository |^)(?P<owner>[\w-]+)/<repo:WORD>(?:, take| on GitHub needs).*open issues that are assigned to"
-    r" nobody(?P<more>.*)"
-)
-def issues(tools: Tools, owner: str, repo: str, more: str) -> None:
-    """Change each issue that has nobody, and report how many there were if that is asked for."""
-    at = {"owner": owner, "repo": repo}
-    listed = tools.json("github__list_issues", **at, state="open", per_page=100)
-    chosen = [issue for issue in listed if "pull_request" not in issue and not issue["assignees"]]
-    label, who = re.search(r"add the label (\S+) to each", more), re.search(r"Assign each to (\S+)", more)
-    comment = re.search(r"comment(?: on each with just)? \"(.+?)\"", more)
-    for issue in chosen:
-        change = {"assignees": [who[1]]} if who else {}
-        if label:
-            change = {"labels": [*(one["name"] for one in issue["labels"]), label[1]]}
-        tools("github__update_issue", **at, issue_number=issue["number"], **change)
-        if comment:
-            tools("github__add_issue_comment", **at, issue_number=issue["number"], body=comment[1])
-    if title := re.search(r"one new issue titled \"(.+?)\"", more):
-        tools("github__create_issue", **at, title=title[1], body=str(len(chosen)))
-
-
-@rule(
-    r"If nothing in the calendar <name:NAME> goes on between (?P<start>\S+) and (?P<end>\S+) on (?P<day>\S+), then"
-    r" mark the"
-    r" task \"<todo:TEXT>\" .* as done; otherwise let it be due on (?P<later>\S+) at (?P<hour>\S+)\. In either case,"
-    r" add a"
-    r" task \"<new:TEXT>\" to the calendar <other:NAME> at the end, due on (?P<due>\S+) at (?P<at>[\d:]+)"
-)
-def decision(
+def week(
     tools: Tools,
+    goal: str,
+    condition: str,
     name: str,
-    start: str,
-    end: str,
-    day: str,
-    todo: str,
-    later: str,
-    hour: str,
-    new: str,
+    then: str,
     other: str,
     due: str,
     at: str,
+    board: str | None,
+    new: str | None,
+    board_too: str | None,
+    new_too: str | None,
 ) -> None:
-    """Complete or postpone a task, as a free time decides."""
-    urls = tools.calendars()
-    begin, until = (datetime.fromisoformat(f"{day}T{time}:00+00:00") for time in (start, end))
-    events = tools.json("calendar__list-events", calendarUrl=urls[name], start=day, end=later)
-    times = [[datetime.fromisoformat(event[edge]) for edge in ("start", "end")] for event in events]
-    free = not any(first < until and begin < last for first, last in times)
-    todos = tools.json("calendar__list-todos", calendarUrl=urls[name], status="ALL")["todos"]
-    uid = next(one["uid"] for one in todos if one["summary"] == todo)
-    if free:
-        tools("calendar__complete-todo", calendarUrl=urls[name], uid=uid)
+    """Change an event or a task, as the calendars decide, and add a task."""
+    urls, act = tools.calendars(), then if holds(tools, goal, condition) else other
+    url = urls[name]
+    if todo := re.search(r"the task \"(.+?)\"", then):
+        todos = tools.json("calendar__list-todos", calendarUrl=url, status="ALL")["todos"]
+        uid = next(one["uid"] for one in todos if one["summary"] == todo[1])
+        if later := re.search(r"due on (\S+) at (\S+)", act):
+            tools("calendar__update-todo", calendarUrl=url, uid=uid, due=f"{later[1]}T{later[2]}:00Z")
+        else:
+            tools("calendar__complete-todo", calendarUrl=url, uid=uid)
+    elif event := re.search(r"move the event \"(.+?)\" from that calendar into (\w+ \w+)", then):
+        monday = re.search(r"Monday ([\d-]+)", goal)
+        events = tools.week(name, monday[1] if monday else due)
+        found = next(one for one in events if one["summary"] == event[1])
+        if act == then:
+            keys = ("summary", "start", "end", "location")
+            tools("calendar__create-event", calendarUrl=urls[event[2]], **{key: found[key] for key in keys})
+        tools("calendar__delete-event", calendarUrl=url, uid=found["uid"])
     else:
-        tools("calendar__update-todo", calendarUrl=urls[name], uid=uid, due=f"{later}T{hour}:00Z")
-    tools("calendar__create-todo", calendarUrl=urls[other], summary=new, due=f"{due}T{at}:00Z")
+        raise Stuck("no rule is about what is to be done")
+    tools(
+        "calendar__create-todo",
+        calendarUrl=urls[board or board_too or ""],
+        summary=new or new_too,
+        due=f"{due}T{at}:00Z",
+    )
 
 
 @rule(
-    r"In <book:BOOK>, sheet <sheet:WORD>, it is about the orders with <least:N> pieces or more\. Move them, .* into a"
-    r" new sheet"
-    r" <to:WORD> .* append a sheet <last:WORD> with two cells"
+    r"(?P<goal>[Ii]f <condition:TEXT>, then forward the order <ref:WORD> to .*? \((?P<to>\S+)\) and nobody"
+    r" else, with the note \"<note:TEXT>\" above it; otherwise save a draft to \S+ with the subject"
+    r" \"<subject:TEXT>\")"
+)
+def forward(tools: Tools, goal: str, condition: str, ref: str, to: str, note: str, subject: str) -> None:
+    """Forward a mail or save a draft, as other mails decide."""
+    if holds(tools, goal, condition):
+        (order,) = [one for one in tools.orders() if one["ref"] == ref]
+        ids = {"email_id": order["email_id"], "recipients": [to]}
+        tools("email__forward_email", account_name="agent", **ids, body=note)
+    else:
+        tools("email__save_draft", account_name="agent", recipients=[to], subject=subject, body=note)
+
+
+@rule(
+    r"table <table:WORD> of the database \(ref, amount, state\).*orders from anybody but <who:NAME> .*Enter"
+    r" those that the table lacks.* the state \"<state:WORD>\", and then move just these mails into Archive"
+)
+def book(tools: Tools, table: str, who: str, state: str) -> None:
+    """Enter the orders that a table lacks, and archive them."""
+    known = {ref for (ref,) in tools.rows("sqlite", f"SELECT ref FROM {table}")}  # noqa: S608
+    chosen = [one for one in tools.orders() if one["ref"] not in known and not one["sender"].startswith(f"{who} ")]
+    for order in chosen:
+        values = f"{quoted(order['ref'])}, {int(order['amount'])}, {quoted(state)}"
+        tools.change("sqlite", f"INSERT INTO {table} (ref, amount, state) VALUES ({values})")  # noqa: S608
+    ids = [order["email_id"] for order in chosen]
+    tools("email__archive_emails", account_name="agent", email_ids=ids)
+
+
+@rule(
+    r"(?P<slug>[\w-]+/[\w-]+) on GitHub has open pull requests\. Take those that <who:WORD> made and that were not"
+    r" reviewed by <judge:WORD> .*merge it into main .*comment on it with just \"<comment:TEXT>\""
+)
+def gate(tools: Tools, slug: str, who: str, judge: str, comment: str) -> None:
+    """Merge the pull requests of somebody that somebody else has not reviewed."""
+    at = dict(zip(("owner", "repo"), slug.split("/"), strict=True))
+    for request in tools.json("github__list_pull_requests", **at, state="open", per_page=100):
+        number = request["number"]
+        reviews = tools.json("github__get_pull_request_reviews", **at, pull_number=number)
+        if request["user"]["login"] == who and judge not in [review["user"]["login"] for review in reviews]:
+            tools("github__merge_pull_request", **at, pull_number=number, merge_method="merge")
+            tools("github__add_issue_comment", **at, issue_number=number, body=comment)
+
+
+@rule(
+    r"Take the people who report to <boss:NAME>, except <one:NAME> and <two:NAME>: they stop working on the"
+    r" project .* work on (?P<project>Project \S+) instead .*the observation \"<note:TEXT>: N people\""
+)
+def regroup(tools: Tools, boss: str, one: str, two: str, project: str, note: str) -> None:
+    """Move people to another project, and note how many they were."""
+    relations = tools.graph()[1]
+    people = {start for start, kind, end in relations if (kind, end) == ("reports to", boss)} - {one, two}
+    old = [{"from": a, "relationType": kind, "to": b} for a, kind, b in relations if a in people and kind == "works on"]
+    tools("memory__delete_relations", relations=old)
+    tools("memory__create_relations", relations=[relation | {"to": project} for relation in old])
+    contents = [f"{note}: {len(people)} people"]
+    tools("memory__add_observations", observations=[{"entityName": project, "contents": contents}])
+
+
+@rule(
+    r"(?P<goal>.*If <condition:TEXT>, then replace the observation of (?P<project>Project \S+) about its"
+    r" <what:WORD> by \"<new:TEXT>\"; otherwise keep it and add the observation \"<more:TEXT>\".*)"
+)
+def observe(tools: Tools, goal: str, condition: str, project: str, what: str, new: str, more: str) -> None:
+    """Replace or add an observation, as a file and the memory decide."""
+    contents = [more]
+    if holds(tools, goal, condition):
+        old = [note for note in tools.graph()[0][project] if note.startswith(f"{what} ")]
+        tools("memory__delete_observations", deletions=[{"entityName": project, "observations": old}])
+        contents = [new]
+    tools("memory__add_observations", observations=[{"entityName": project, "contents": contents}])
+
+
+@rule(
+    r"Redis as hashes (?P<key>\w+:)NUMBER\. Find those whose field <field:WORD> is exactly \"<value:TEXT>\";"
+    r" delete the key\. Then make a list <to:KEY> of their numbers"
+)
+def drop(tools: Tools, key: str, field: str, value: str, to: str) -> None:
+    """Delete hashes, and list which they were."""
+    keys = sorted(tools.keys(f"{key}*"))
+    chosen = [name for name in keys if tools("redis__hget", name=name, key=field) == value]
+    for name in chosen:
+        tools("redis__delete", key=name)
+    for name in sorted(chosen, key=lambda name: int(name.removeprefix(key))):
+        tools("redis__rpush", name=to, value=name.removeprefix(key))
+
+
+@rule(
+    r"In <book:BOOK>, sheet <sheet:WORD>, it is about the orders with <least:N> pieces or more\. Move them,"
+    r" .* into a new sheet <to:WORD> .* append a sheet <last:WORD> with two cells"
 )
 def move_orders(tools: Tools, book: str, sheet: str, least: str, to: str, last: str) -> None:
     """Move rows into a new sheet, and count them in another."""
@@ -197,26 +255,3 @@ def move_orders(tools: Tools, book: str, sheet: str, least: str, to: str, last: 
     tools("spreadsheet__create_sheet", path=book, new_name=last)
     figures = [[len(moved), sum(row["pieces"] for row in moved)]]
     tools("spreadsheet__write_range", path=book, sheet=last, at="A1", rows=figures)
-
-
-@rule(
-    r"reply to the order with the largest amount among those whose currency is the (?P<currency>\w+ \w+) .*"
-    r"with (?P<cc>\S+) as the only Cc, .*each airport .* \"CODE: SUM\".*mark the order as read"
-)
-def reply(tools: Tools, currency: str, cc: str) -> None:
-    """Answer one mail with figures of many."""
-    chosen = [order for order in tools.orders() if order["currency"] == CURRENCIES[currency]]
-    largest = max(chosen, key=lambda order: int(order["amount"]))
-    sums: dict[str, int] = defaultdict(int)
-    for order in chosen:
-        sums[order["airport"]] += int(order["amount"])
-    tools(
-        "email__send_email",
-        account_name="agent",
-        recipients=[largest["address"]],
-        cc=[cc],
-        subject=f"Re: {largest['subject']}",
-        body="".join(f"{code}: {sums[code]}\n" for code in sorted(sums)),
-        in_reply_to=largest["message_id"],
-    )
-    tools("email__mark_emails_as_read", account_name="agent", email_ids=[largest["email_id"]])

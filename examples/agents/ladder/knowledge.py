@@ -13,8 +13,19 @@ CURRENCIES = {
     "Hungarian forint": "HUF",
     "Indian rupee": "INR",
     "Kenyan shilling": "KES",
+    "Romanian leu": "RON",
+    "Icelandic krona": "ISK",
 }
-COUNTRIES = {"Norway": "NO", "New Zealand": "NZ", "Denmark": "DK", "Kenya": "KE", "Hungary": "HU", "Iceland": "IS"}
+COUNTRIES = {
+    "Norway": "NO",
+    "New Zealand": "NZ",
+    "Denmark": "DK",
+    "Kenya": "KE",
+    "Hungary": "HU",
+    "Iceland": "IS",
+    "Switzerland": "CH",
+    "South Africa": "ZA",
+}
 ZONES = {
     "Estonia": "Europe/Tallinn",
     "France": "Europe/Paris",
@@ -37,6 +48,7 @@ AIRPORTS = {
     "Madrid": "MAD",
     "Marseille": "MRS",
     "Miami": "MIA",
+    "Montreal": "YUL",
     "Nairobi": "NBO",
     "Oslo": "OSL",
     "Prague": "PRG",

@@ -5,27 +5,16 @@ from __future__ import annotations
 import re
 from datetime import datetime
 
+from knowledge import COUNTRIES
 from rules import Tools, quoted, rule
 from transfers import enter
-
-STARTS = {"a dollar sign": "$", "!! (two exclamation marks)": "!!"}
-
-
-@rule(
-    r"Collect every line that starts with <start:TEXT> from the (?P<ending>\.\w+) files in <folder:PATH> into"
-    r" <path:PATH>"
-)
-def collect(tools: Tools, start: str, ending: str, folder: str, path: str) -> None:
-    """Collect lines from many files into one."""
-    lines = [line for name in tools.names(folder, ending) for line in tools.read(f"{folder}/{name}").splitlines()]
-    tools.folder(path.rpartition("/")[0])
-    tools.write(path, [line for line in lines if line.startswith(STARTS.get(start, start))])
 
 
 @rule(
     r"<repo:REPO>(?:, make two commits on main out of the open edits:| into two commits on main,) first all edited"
     r" and new files"
-    r" whose names end in (?P<first>\.\w+), then those that end in (?P<second>\.\w+);.*?\"<one:TEXT>\".*?\"<two:TEXT>\""
+    r" whose names end in (?P<first>\.\w+), then those that end in"
+    r" (?P<second>\.\w+);.*?\"<one:TEXT>\".*?\"<two:TEXT>\""
 )
 def two_commits(tools: Tools, repo: str, first: str, second: str, one: str, two: str) -> None:
     """Commit what is open in two parts."""
@@ -55,8 +44,8 @@ def turn_round(tools: Tools, kind: str, project: str, note: str) -> None:
     r"(?P<where>Postgre)SQL table <table:WORD> \(.*\) in line with <path:PATH>\. Each line has a sku and the number"
     r" of pieces to be"
     r" added.* into <done:PATH>",
-    r"Carry out what <path:PATH> says on the database table <table:WORD> .*each line has a sku that must be deleted\."
-    r" At the end"
+    r"Carry out what <path:PATH> says on the database table <table:WORD> .*each line has a sku that must be"
+    r" deleted\. At the end"
     r" <done:PATH>",
 )
 def corrections(tools: Tools, path: str, table: str, done: str, where: str = "sqlite") -> None:
@@ -122,8 +111,8 @@ def papers(tools: Tools, path: str, answer: str, subject: str, text: str) -> Non
 
 
 @rule(
-    r"into main of (?P<owner>[\w-]+)/<repo:WORD> on GitHub: set <key:WORD> in (?P<file>\S+) to <value:WORD> .*in one"
-    r" commit"
+    r"into main of (?P<owner>[\w-]+)/<repo:WORD> on GitHub: set <key:WORD> in (?P<file>\S+) to <value:WORD>"
+    r" .*in one commit"
     r" \"<message:TEXT>\" on a new branch (?P<branch>\S+) that starts at main; then a pull request titled"
     r" \"<title:TEXT>\""
 )
@@ -139,22 +128,6 @@ def change(
     tools("github__create_or_update_file", **at, **where, content=text, message=message)
     request = tools.json("github__create_pull_request", **at, title=title, head=branch, base="main")
     tools("github__merge_pull_request", **at, pull_number=request["number"], merge_method="merge")
-
-
-@rule(
-    r"Set every item of the account of <who:WORD> whose state is <old:WORD> to <new:WORD>, take their total .* into"
-    r" journal:"
-    r" the account's id, that total and the note (?P<note>[\w ]+)\."
-)
-def settle(tools: Tools, who: str, old: str, new: str, note: str) -> None:
-    """Settle an account: the row in the journal, the balance, the items."""
-    ((account,),) = tools.rows("sqlite", f"SELECT id FROM accounts WHERE owner = {quoted(who)}")  # noqa: S608
-    chosen = f"account_id = {account} AND state = {quoted(old)}"
-    ((total,),) = tools.rows("sqlite", f"SELECT SUM(amount) FROM items WHERE {chosen}")  # noqa: S608
-    values = f"({account}, {total}, {quoted(note)})"
-    tools.change("sqlite", f"INSERT INTO journal (account_id, amount, note) VALUES {values}")  # noqa: S608
-    tools.change("sqlite", f"UPDATE accounts SET balance = balance - {total} WHERE id = {account}")  # noqa: S608
-    tools.change("sqlite", f"UPDATE items SET state = {quoted(new)} WHERE {chosen}")  # noqa: S608
 
 
 @rule(
@@ -181,3 +154,42 @@ def new_person(
     tools("spreadsheet__write_range", path=book, sheet=sheet, at=f"A{new}", rows=values)
     refers = next(one["refers_to"] for one in names if one["name"] == range)
     tools("spreadsheet__set_defined_name", path=book, name=range, refers_to=re.sub(rf"{last}$", str(new), refers))
+
+
+@rule(
+    r"The table <table:WORD> in the database needs slips: one file <folder:PATH>/CODE\.txt for each row that"
+    r" goes to <country:TEXT>, named after its code"
+)
+def dispatch(tools: Tools, table: str, folder: str, country: str) -> None:
+    """Write a file for each row that goes to a country."""
+    query = f"SELECT code, receiver, country, amount FROM {table} WHERE country = {quoted(COUNTRIES[country])}"  # noqa: S608
+    tools.folder(folder)
+    for code, receiver, land, amount in tools.rows("sqlite", query):
+        tools.write(f"{folder}/{code}.txt", [receiver, f"{land} {amount}"])
+
+
+@rule(
+    r"Carry out what <path:PATH> says on the database table <table:WORD> .*each line has a sku and the name"
+    r" that it gets\. At the end <done:PATH>"
+)
+def names(tools: Tools, path: str, table: str, done: str) -> None:
+    """Carry out the lines of a file that give names."""
+    for sku, name in re.findall(r"^[^#\n]*?([A-Z]{2}-\d{4}) (\S+)$", tools.read(path), re.MULTILINE):
+        tools.change("sqlite", f"UPDATE {table} SET name = {quoted(name)} WHERE sku = {quoted(sku)}")  # noqa: S608
+    ((count,),) = tools.rows("sqlite", f"SELECT COUNT(*) FROM {table}")  # noqa: S608
+    tools.write(done, [f"{count} rows"])
+
+
+@rule(
+    r"In the PostgreSQL database: <new:WORD> takes over all items of <old:WORD>: .* into journal: .* and the note"
+    r" (?P<note>[\w ]+)\."
+)
+def take_over(tools: Tools, new: str, old: str, note: str) -> None:
+    """Hand an account's items and balance over."""
+    accounts = {owner: (key, balance) for key, owner, balance in tools.rows("PostgreSQL", "SELECT * FROM accounts")}
+    (to, _), (start, amount) = accounts[new], accounts[old]
+    balance = f"CASE id WHEN {start} THEN 0 ELSE balance + {amount} END"
+    tools.change("PostgreSQL", f"UPDATE accounts SET balance = {balance} WHERE id IN ({start}, {to})")  # noqa: S608
+    tools.change("PostgreSQL", f"UPDATE items SET account_id = {to} WHERE account_id = {start}")  # noqa: S608
+    values = f"({to}, {amount}, {quoted(note)})"
+    tools.change("PostgreSQL", f"INSERT INTO journal (account_id, amount, note) VALUES {values}")  # noqa: S608

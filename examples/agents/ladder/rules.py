@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection
+from datetime import date, timedelta
 from typing import Any
 
 from protocol import Gateway, ToolFailed
@@ -32,13 +33,18 @@ class Stuck(Exception):
     """No rule is about the goal, or it does not know how to go on."""
 
 
+def compiled(wording: str) -> re.Pattern[str]:
+    """Compile a wording, in which `<name:KIND>` stands for an argument."""
+    pattern = re.sub(r"<(\w+):(\w+)>", lambda match: f"(?P<{match[1]}>{KINDS[match[2]]})", wording)
+    return re.compile(pattern, re.DOTALL)
+
+
 def rule(*wordings: str) -> Callable[[Rule], Rule]:
     """Make a function the rule for goals with one of these wordings."""
 
     def keep(function: Rule) -> Rule:
         for wording in wordings:
-            pattern = re.sub(r"<(\w+):(\w+)>", lambda match: f"(?P<{match[1]}>{KINDS[match[2]]})", wording)
-            RULES.append((re.compile(pattern, re.DOTALL), function))
+            RULES.append((compiled(wording), function))
         return function
 
     return keep
@@ -130,6 +136,27 @@ class Tools:
         """Give the address of each calendar by its name."""
         listed = self.json("calendar__list-calendars")
         return {calendar["displayName"]: calendar["url"] for calendar in listed}
+
+    def week(self, name: str, monday: str) -> list[dict[str, Any]]:
+        """List a calendar's events of the week that begins at a Monday."""
+        last = date.fromisoformat(monday) + timedelta(days=6)
+        url = self.calendars()[name]
+        return list(self.json("calendar__list-events", calendarUrl=url, start=monday, end=last.isoformat()))
+
+    def issues(self, slug: str, state: str) -> list[dict[str, Any]]:
+        """List the issues of a repository on GitHub, without its pull requests."""
+        owner, repo = slug.split("/")
+        listed = self.json("github__list_issues", owner=owner, repo=repo, state=state, per_page=100)
+        return [issue for issue in listed if "pull_request" not in issue]
+
+    def keys(self, pattern: str) -> list[str]:
+        """List the keys of Redis that match a pattern."""
+        return re.findall(r"[\w-]+:[\w-]+", self("redis__scan_all_keys", pattern=pattern))
+
+    def branches(self, repo: str) -> list[str]:
+        """List the feature branches of a repository."""
+        listed = self("git__git_branch", repo_path=repo, branch_type="local")
+        return [line[2:] for line in listed.splitlines() if line[2:].startswith("feature/")]
 
     def graph(self) -> tuple[dict[str, list[str]], list[tuple[str, str, str]]]:
         """Give what was observed about each entity of the memory, and the relations as (from, what, to)."""

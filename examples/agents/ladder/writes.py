@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from rules import Tools, rule
 
 PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
@@ -30,12 +28,6 @@ def forget(tools: Tools, first: str, second: str) -> None:
     tools("memory__delete_entities", entityNames=[first, second])
 
 
-@rule(r"Give the hash <key:KEY> one more field, <field:WORD>, with the value <value:WORD>")
-def field(tools: Tools, key: str, field: str, value: str) -> None:
-    """Set a field of a hash."""
-    tools("redis__hset", name=key, key=field, value=value)
-
-
 @rule(r"Add an empty sheet <name:WORD> to <book:BOOK>, as the <place:WORD> one")
 def sheet(tools: Tools, name: str, book: str, place: str) -> None:
     """Add a sheet."""
@@ -56,22 +48,4 @@ def weekly(tools: Tools, url: str, title: str, day: str, start: str, end: str, t
         start=f"{day}T{start}:00Z",
         end=f"{day}T{end}:00Z",
         recurrenceRule={"freq": "WEEKLY", "count": int(times)},
-    )
-
-
-@rule(
-    r"Send a mail to (?P<to>\S+) with (?P<bcc>.+?) as blind copies \(Bcc\) and the subject \"<subject:TEXT>\".*"
-    r"there are <least:N> pieces or more: (?P<wares>.+?)\."
-)
-def mail(tools: Tools, to: str, bcc: str, subject: str, least: str, wares: str) -> None:
-    """Send a mail that lists those wares of the goal of which there are enough."""
-    pieces = {name: int(count) for count, name in re.findall(r"(\d+) (\w+)", wares)}
-    lines = [f"{name}: {pieces[name]}\n" for name in sorted(pieces) if pieces[name] >= int(least)]
-    tools(
-        "email__send_email",
-        account_name="agent",
-        recipients=[to],
-        bcc=bcc.split(" and "),
-        subject=subject,
-        body="".join(lines),
     )
