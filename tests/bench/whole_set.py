@@ -28,6 +28,7 @@ from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, RunSettings, Settings
 from rotation.calendar import Month
 from rotation.generation import dev_sets
+from rotation.generation.make_up import make_up
 from rotation.generation.yield_stats import TemplateYield, YieldStats
 from rotation.month.set_file import COHORTS
 from rotation.month.sets import MCPBENCH
@@ -54,14 +55,20 @@ def bench(rounds: int = 0) -> Found:
         house = Application(Path(folder, "home"), None)
         try:
             tally, live = _made(house, cohorts, month)
+            kinds = [f"Private set: {make_up(_drawn(house), house.grammars)}."]
             private = time.monotonic() - start
             if cohorts == COHORTS:
-                _dev(house.grammars, tally)
+                dev = _dev(house.grammars, tally)
+                kinds.append(f"Dev set: {make_up(dev, house.grammars)}.")
             table = Table(_about(tally, live, private, time.monotonic() - start), COLUMNS, _rows(house.grammars, tally))
         finally:
             house.close()
     return Found(
-        f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.", [], (), [*yield_lines(tally)], [table]
+        f"{cohorts} cohorts of {MCPBENCH.cohort_size} tasks in the bwrap box.",
+        [],
+        (),
+        [*kinds, *yield_lines(tally)],
+        [table],
     )
 
 
@@ -81,12 +88,20 @@ def _made(house: Application, cohorts: int, month: Month) -> tuple[YieldStats, i
     return tally, live
 
 
-def _dev(grammars: Mapping[str, Grammar], tally: YieldStats) -> None:
-    """Admit the dev set too."""
+def _drawn(house: Application) -> list[str]:
+    """Give the skeletons of all tasks that were admitted."""
+    names = {house.vault.tag("skeleton", one.id): one.id for g in house.grammars.values() for one in skeletons(g)}
+    states = (TaskState.REVIEWED, TaskState.LIVE)
+    return [names[record.skeleton_tag] for state in states for record in house.vault.records(state)]
+
+
+def _dev(grammars: Mapping[str, Grammar], tally: YieldStats) -> list[str]:
+    """Admit the dev set too, and give its skeletons."""
     prover, drafts = BoxProver(BwrapBox()), dev_sets.draw(grammars, MCPBENCH)
     with ThreadPoolExecutor(WORKERS) as pool:
         for draft, admission in zip(drafts, pool.map(lambda d: admit(d, prover, TaskIndex()), drafts), strict=True):
             tally.count(draft, admission)
+    return [draft.skeleton for draft in drafts]
 
 
 def _about(tally: YieldStats, live: int, private: float, whole: float) -> str:

@@ -12,9 +12,9 @@ from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
 from grammars.draw.sample import pick
 from grammars.language.load import library, load
-from grammars.language.traits import traits
 from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_TOLD
+from rotation.generation.make_up import make_up
 from rotation.month.cohort import Candidate, allocate
 from rotation.month.draw import drafts, spared, stream
 from rotation.month.quotas import demands, eligible
@@ -74,12 +74,12 @@ def month_seed(start, month):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", sample([b"one", b"another"], keep=[b"one"]))
 def test_in_every_month_of_a_year_half_needs_several_servers_and_three_in_ten_are_conditional(seed):
-    known = {name: has for grammar in shipped().values() for name, has in traits(grammar).items()}
-    public = dev_sets.draw(shipped(), MCPBENCH)
-    for picked in (*(picked for _, picked in year_of_picks(seed)), [draft.skeleton for draft in public]):
-        having = Counter(trait for name in picked for trait in known[name])
-        assert having["several_servers"] >= 0.5 * len(picked)
-        assert having["conditional"] >= 0.3 * len(picked)
+    public = [draft.skeleton for draft in dev_sets.draw(shipped(), MCPBENCH)]
+    for picked in (*(picked for _, picked in year_of_picks(seed)), public):
+        counted = make_up(picked, shipped())
+        assert counted.single_tool == 0.2 * counted.tasks
+        assert counted.several_servers >= 0.5 * counted.tasks
+        assert counted.conditional >= 0.3 * counted.tasks
 
 
 def known_to_everybody(grammars, server):

@@ -1,0 +1,48 @@
+"""Make-up of some tasks: how many are single-tool, of several servers, and conditional (`grammars.language.traits`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from grammars.language.derivation import skeletons
+from grammars.language.grammar import Grammar
+from grammars.language.traits import WORDS, traits
+
+
+@dataclass(frozen=True, slots=True)
+class MakeUp:
+    """Counts of some drawn tasks.
+
+    Attributes:
+        tasks: how many there are.
+        single_tool: how many of them need one tool.
+        several_servers: how many need two servers or more.
+        conditional: how many have a condition in their goal.
+    """
+
+    tasks: int
+    single_tool: int
+    several_servers: int
+    conditional: int
+
+    def __str__(self) -> str:
+        shares = [
+            (self.single_tool, "single-tool"),
+            (self.several_servers, WORDS["several_servers"]),
+            (self.conditional, WORDS["conditional"]),
+        ]
+        return f"{self.tasks} tasks: " + ", ".join(f"{count / max(self.tasks, 1):.0%} {what}" for count, what in shares)
+
+
+def make_up(drawn: Iterable[str], grammars: Mapping[str, Grammar]) -> MakeUp:
+    """Count tasks by the ids of the skeletons that they were drawn from; each of them is one of the grammars'."""
+    kinds = {
+        skeleton.id: ({"single_tool"} if skeleton.category == "single-tool" else set()) | traits(grammar)[skeleton.id]
+        for grammar in grammars.values()
+        for skeleton in skeletons(grammar)
+    }
+    names = list(drawn)
+    counts = Counter(kind for name in names for kind in kinds[name])
+    return MakeUp(len(names), counts["single_tool"], counts["several_servers"], counts["conditional"])
