@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def among():
-    return leaking.drawn(Random(20261121), 20, 20)
+    return leaking.drawn(Random(20261122), 20, 20)
 
 
 def outcomes(among, by, spoil, **what):
