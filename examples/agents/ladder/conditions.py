@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 
 from knowledge import AIRPORTS, CURRENCIES
 from rules import Stuck, Tools, compiled, quoted
@@ -46,8 +47,9 @@ def place(goal: str, pattern: str) -> str:
     raise Stuck("the goal does not say where to look")
 
 
+@cache
 def slips(tools: Tools, folder: str) -> dict[str, dict[str, str]]:
-    """Read all slips in a folder: their lines `key: value`, by the file's name."""
+    """Read all slips in a folder once: their lines `key: value`, by the file's name."""
     texts = {name: tools.read(f"{folder}/{name}") for name in tools.names(folder, ".txt")}
     return {name: dict(re.findall(r"^(\w+): ?(.*)$", text, re.MULTILINE)) for name, text in texts.items()}
 

@@ -56,8 +56,9 @@ def file(
     elif match := re.search(r"rename .* to (\S*\w)", act):
         tools("filesystem__move_file", source=path, destination=f"{where}/{match[1]}")
     elif match := re.search(r"^set .* to (\w+)$", act):
-        lines = re.sub(r"^state: .*$", f"state: {match[1]}", text, flags=re.MULTILINE).splitlines()
-        tools.write(path, lines)
+        (before,) = re.findall(r"^state: .*$", text, re.MULTILINE)
+        edits = [{"oldText": f"\n{before}\n", "newText": f"\nstate: {match[1]}\n"}]
+        tools("filesystem__edit_file", path=path, edits=edits)
     elif match := re.search(r"append the line \"(.+)\"", act):
         tools.write(path, [*text.splitlines(), match[1]])
     elif match := re.search(r"take its line \"(\w+)\" out", act):
