@@ -544,7 +544,7 @@ class Application:
         grammars, prover = self.drawn_grammars(author), BoxProver(box)
         spec, workers = self.spec, self.settings.run.workers
         return TaskGenerator(
-            grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.quotas, workers=workers
+            grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.trait_quotas, workers=workers
         )
 
     @cached_property

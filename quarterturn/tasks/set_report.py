@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from grammars.errors import Exhausted
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import CATEGORIES, Grammar
+from rotation.generation import make_up
+from rotation.generation.make_up import MakeUp
 from rotation.month.sets import SetSpec, Stratum
 
 
@@ -42,10 +46,18 @@ class SetRow:
 
 @dataclass(frozen=True, slots=True)
 class SetReport:
-    """What a set comes to."""
+    """What a set comes to.
+
+    Attributes:
+        spec: the set.
+        rows: its tasks by server and category.
+        kinds: the make-up of a `cohort` and of the `dev` set; empty where a server has no grammar to draw from, or too
+            few skeletons.
+    """
 
     spec: SetSpec
     rows: tuple[SetRow, ...]
+    kinds: Mapping[str, MakeUp]
 
     @property
     def ok(self) -> bool:
@@ -67,12 +79,26 @@ class SetReport:
             "tracks": list(spec.tracks),
             "quotas": dict(spec.quotas),
             "rows": [asdict(row) for row in self.rows],
+            "make_up": {name: asdict(kinds) for name, kinds in self.kinds.items()},
         }
 
 
 def report(spec: SetSpec, grammars: Mapping[str, Grammar]) -> SetReport:
-    """Count the tasks of a set by server and category, and the skeletons of those grammars that there are."""
-    return SetReport(spec, tuple(_rows(spec, grammars)))
+    """Count the tasks of a set by server and category, and the skeletons of those grammars that there are.
+
+    Raises:
+        Refused: fewer servers have skeletons of a kind (of several servers, conditional) than the set wants.
+    """
+    rows = tuple(_rows(spec, grammars))
+    drawable = all(row.enough for row in rows) and set(spec.servers) <= set(grammars)
+    return SetReport(spec, rows, dict(_kinds(spec, grammars)) if drawable else {})
+
+
+def _kinds(spec: SetSpec, grammars: Mapping[str, Grammar]) -> Iterator[tuple[str, MakeUp]]:
+    with suppress(Exhausted):  # a category has enough skeletons, and one of its difficulties has not
+        yield "cohort", make_up.cohort(spec, grammars)
+        if spec.dev:
+            yield "dev", make_up.dev(spec)
 
 
 def _rows(spec: SetSpec, grammars: Mapping[str, Grammar]) -> Iterator[SetRow]:

@@ -16,8 +16,8 @@ from grammars.errors import Exhausted
 from grammars.language.grammar import Draft, Grammar
 from rotation.errors import NotFound
 from rotation.month.draw import drafts
-from rotation.month.quotas import demands
-from rotation.month.sets import SETS, Quota, SetSpec, Stratum
+from rotation.month.sets import SETS, SetSpec, Stratum, TraitQuota
+from rotation.month.trait_quotas import demands
 from vault.task.document import Task
 
 SEED = hashlib.sha256(b"quarterturn/dev/v1").digest()
@@ -55,7 +55,7 @@ def public(grammars: Mapping[str, Grammar], *own: SetSpec) -> list[Draft]:
 
 @lru_cache(maxsize=16)
 def _drawn(
-    grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...], quotas: tuple[Quota, ...]
+    grammars: tuple[Grammar, ...], mix: tuple[tuple[Stratum, int], ...], quotas: tuple[TraitQuota, ...]
 ) -> tuple[Draft, ...]:
     by_server = {grammar.server: grammar for grammar in grammars}
     demanded = demands(quotas, by_server, SEED)

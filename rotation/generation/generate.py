@@ -23,8 +23,8 @@ from grammars.language.grammar import Draft, Grammar
 from rotation.errors import Refused
 from rotation.generation.yield_stats import YieldStats, kept_out
 from rotation.month.draw import drafts
-from rotation.month.quotas import Demand, demands
-from rotation.month.sets import Quota, Stratum
+from rotation.month.sets import Stratum, TraitQuota
+from rotation.month.trait_quotas import Demand, demands
 from vault.store.tasks import Vault
 
 MOST_FAILURES = 5  # drafts of one stratum in a row
@@ -76,7 +76,7 @@ class TaskGenerator:
         prover: Prover,
         *,
         mix: Collection[Stratum] = (),
-        quotas: Collection[Quota] = (),
+        quotas: Collection[TraitQuota] = (),
         workers: int = 2,
     ) -> None:
         self._grammars, self._vault, self._store, self._prover = grammars, vault, store, prover

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
 from grammars.language.traits import WORDS, traits
+from rotation.generation import dev_sets
+from rotation.generation.grammars import shipped_among
+from rotation.month.draw import picks
+from rotation.month.sets import SetSpec
+from rotation.month.trait_quotas import demands
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,27 @@ class MakeUp:
             (self.conditional, WORDS["conditional"]),
         ]
         return f"{self.tasks} tasks: " + ", ".join(f"{count / max(self.tasks, 1):.0%} {what}" for count, what in shares)
+
+
+def cohort(spec: SetSpec, grammars: Mapping[str, Grammar], seed: bytes = dev_sets.SEED) -> MakeUp:
+    """Count the tasks of a cohort that a seed would draw from unused grammars.
+
+    Raises:
+        Refused: fewer servers have skeletons of a kind than the set wants.
+        Exhausted: a grammar has too few skeletons.
+    """
+    lots = demands(spec.trait_quotas, grammars, seed)
+    return make_up(picks(grammars, spec.per_cohort, seed, set(), lots), grammars)
+
+
+def dev(spec: SetSpec) -> MakeUp:
+    """Count the tasks of a set's dev set, which is drawn from the shipped grammars.
+
+    Raises:
+        NotFound, Exhausted: as for `dev_sets.draw`.
+    """
+    grammars = shipped_among(spec.dev_servers)
+    return make_up((draft.skeleton for draft in dev_sets.draw(grammars, spec)), grammars)
 
 
 def make_up(drawn: Iterable[str], grammars: Mapping[str, Grammar]) -> MakeUp:

@@ -6,7 +6,7 @@ does not change the others.
 
 A skeleton that can be drawn at several difficulties is used up by the stratum that draws it first. So that no stratum
 runs out long before the others, a stratum skips the skeletons of the scarcest one while it has as many of its own.
-Which strata must be of several servers or conditional is drawn by lot from the same seed (`rotation.month.quotas`).
+Which strata must be of several servers or conditional is drawn by lot from that seed (`rotation.month.trait_quotas`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import cast
 
-from grammars.draw.sample import sample
+from grammars.draw.sample import pick, sample
 from grammars.language.grammar import Category, Difficulty, Draft, Grammar
 from rotation.errors import NotFound
-from rotation.month.quotas import Demand, eligible
 from rotation.month.sets import Stratum
+from rotation.month.trait_quotas import Demand, eligible
 
 
 def stream(seed: bytes, stratum: Stratum) -> random.Random:
@@ -67,6 +67,33 @@ def drafts(
             exclude={*used, *spared(grammar, stratum, mix, used, demands)},
             only=own,
         )
+
+
+def picks(
+    grammars: Mapping[str, Grammar],
+    mix: Mapping[Stratum, int],
+    seed: bytes,
+    used: set[str],
+    demands: Mapping[Stratum, Demand] = MappingProxyType({}),
+) -> Iterator[str]:
+    """Choose skeletons as a draw of the mix would, without drawing tasks; each is added to `used`.
+
+    Raises:
+        Exhausted: a grammar has no such skeleton left.
+    """
+    for stratum, count in mix.items():
+        grammar, dice = grammars[stratum.server], stream(seed, stratum)
+        for _ in range(count):
+            skeleton = pick(
+                grammar,
+                dice,
+                category=cast("Category", stratum.category),
+                difficulty=cast("Difficulty", stratum.difficulty),
+                exclude={*used, *spared(grammar, stratum, mix, used, demands)},
+                only=eligible(grammar, stratum, demands.get(stratum, {}), used),
+            )
+            used.add(skeleton.id)
+            yield skeleton.id
 
 
 def spared(

@@ -61,7 +61,7 @@ class SetSpec:
         reserve: how many spare tasks of each stratum are committed beside the private set, for refills.
         cohorts: how many cohorts are live at once.
         period: how many months pass between two retirements.
-        trait_quotas: how many strata must be of several servers, or conditional; of the private set and of the dev set alike.
+        trait_quotas: how many strata must be of several servers, or conditional, here and in the dev set.
         tracks: in which private runs may be made.
         quotas: what `init` writes into a new home's settings.
         text: the text of its set file, of which a home keeps a copy; empty for a set that was made without one.

@@ -10,16 +10,15 @@ import pytest
 
 from grammars.admission.duplicates import wording
 from grammars.admission.existing_tasks import TaskIndex
-from grammars.draw.sample import pick
 from grammars.language.load import library, load
 from rotation.generation import dev_sets
 from rotation.generation.generate import MOST_TOLD
 from rotation.generation.make_up import make_up
 from rotation.month.cohort import Candidate, allocate
-from rotation.month.draw import drafts, spared, stream
-from rotation.month.quotas import demands, eligible
+from rotation.month.draw import drafts, picks, spared
 from rotation.month.set_file import COHORTS
 from rotation.month.sets import MCPBENCH, SETS, SetSpec, Stratum
+from rotation.month.trait_quotas import demands
 from sandbox.servers.registry import SERVERS
 
 from ..sampling import sample
@@ -52,17 +51,13 @@ def shipped():
 def year_of_picks(start):
     """Choose the skeletons of the whole set for a year, without drawing the tasks; give each month's lots with them."""
     grammars, used, months = shipped(), {draft.skeleton for draft in dev_sets.public(shipped())}, []
+    spare = MCPBENCH.reserve
+    first = {stratum: COHORTS * count + spare.get(stratum, 0) for stratum, count in MCPBENCH.per_cohort.items()}
     for month in range(MONTHS + 1):
         seed = month_seed(start, month)
-        lots, picked = demands(MCPBENCH.quotas, grammars, seed, used), []
-        for stratum, count in MCPBENCH.per_cohort.items():
-            grammar, dice = grammars[stratum.server], stream(seed, stratum)
-            for _ in range(count if month else count * COHORTS):
-                own = eligible(grammar, stratum, lots.get(stratum, {}), used)
-                left = {*used, *spared(grammar, stratum, MCPBENCH.per_cohort, used, lots)}
-                cell = {"category": stratum.category, "difficulty": stratum.difficulty}
-                picked.append(pick(grammar, dice, **cell, exclude=left, only=own).id)
-                used.add(picked[-1])
+        lots = demands(MCPBENCH.trait_quotas, grammars, seed, used)
+        mix = MCPBENCH.per_cohort if month else first
+        picked = list(picks(grammars, mix, seed, used, lots))
         months.append((lots, picked))
     return months
 
@@ -86,7 +81,7 @@ def known_to_everybody(grammars, server):
     """Give the skeletons and the wordings of the server's part of every dev set."""
     tags, said = set(), {}
     for spec in SETS.values():
-        used, lots = set(), demands(spec.quotas, shipped(), dev_sets.SEED)
+        used, lots = set(), demands(spec.trait_quotas, shipped(), dev_sets.SEED)
         mix = of_server(dict(sorted(spec.dev.items())), server)
         found = drawn(grammars, mix, dev_sets.SEED, used, each=1, demanded=lots)
         tags |= used

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 HEAD = "server         category     cohort  live reserve  dev skeletons months"
 
+_KINDS = {"cohort": "a cohort", "dev": "the dev set"}
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
@@ -79,6 +81,7 @@ def _lines(made: SetReport) -> Iterator[str]:
     spare, dev = sum(spec.reserve.values()), sum(spec.dev.values())
     yield f"{spare} spare tasks, {dev} dev tasks; tracks: {', '.join(spec.tracks)}"
     yield from (f"quota {name}: {most}" for name, most in spec.quotas.items())
+    yield from (f"{_KINDS[name]}: {kinds}" for name, kinds in made.kinds.items())
     yield HEAD
     for row in made.rows:
         have, months = ("-" if value is None else str(value) for value in (row.skeletons, row.months))

@@ -66,7 +66,9 @@ def test_set_check_says_what_a_set_comes_to_and_what_the_grammars_lack(own, say)
         0,
         True,
     )
-    rows = {(row["server"], row["category"]): row for row in say("set", "check", own, "--json").data["rows"]}
+    data = say("set", "check", own, "--json").data
+    assert data["make_up"] == {}  # nobody knows what a server without a grammar would give
+    rows = {(row["server"], row["category"]): row for row in data["rows"]}
     git, notes = rows["git", "composition"], rows["notes", "recovery"]
     assert (git["live"], git["reserve"], git["dev"], notes["skeletons"]) == (18, 1, 2, None)
     later = (git["skeletons"] - 18 - 1 - 2) // 3
@@ -77,6 +79,19 @@ def test_set_check_says_what_a_set_comes_to_and_what_the_grammars_lack(own, say)
         1,
         True,
     )
+
+
+def test_set_check_says_how_many_tasks_are_of_each_kind_and_what_cannot_be_had(tmp_path, say):
+    text = say("set", "show", "demo", "--json").data["text"].replace('name = "demo"', 'name = "other"')
+    file = tmp_path / "other.toml"
+    quota = 'category = "composition"\nseveral_servers = 1\nconditional = 2'
+    file.write_text(text.replace('category = "composition"', quota))
+    cohort = say("set", "check", file, "--json").data["make_up"]["cohort"]
+    assert (cohort["tasks"], cohort["single_tool"], cohort["conditional"]) == (6, 2, 2)
+    assert cohort["several_servers"] >= 1
+    file.write_text(text.replace('category = "recovery"', 'category = "recovery"\nconditional = 1'))
+    refused = say("set", "check", file)
+    assert (refused.code, "hard recovery tasks that are conditional of 1 servers" in refused.sentence) == (8, True)
 
 
 def test_the_shipped_sets_are_listed_and_shown(say):

@@ -21,7 +21,7 @@ from grammars.language.derivation import skeletons
 from grammars.language.grammar import Grammar
 from grammars.language.traits import WORDS, Trait, traits
 from rotation.errors import Refused
-from rotation.month.sets import Quota, Stratum
+from rotation.month.sets import Stratum, TraitQuota
 
 Demand: TypeAlias = Mapping[Trait, bool]
 """For each trait that a quota counts, whether a stratum's tasks must have it."""
@@ -31,7 +31,7 @@ FEW = 6
 
 
 def demands(
-    quotas: Collection[Quota], grammars: Mapping[str, Grammar], seed: bytes, used: Collection[str] = ()
+    quotas: Collection[TraitQuota], grammars: Mapping[str, Grammar], seed: bytes, used: Collection[str] = ()
 ) -> dict[Stratum, Demand]:
     """Draw the lots of one draw.
 
@@ -61,8 +61,8 @@ def demands(
             first = quota.strata[0]
             raise Refused(
                 f"the set wants {first.difficulty} {first.category} tasks that are {WORDS[quota.trait]} of "
-                f"{quota.least} servers, and the grammars of {len(able)} have such skeletons left: write more "
-                "templates (docs/how-to/write-a-grammar.md) and import them with `quarterturn grammar import`"
+                f"{quota.least} servers, and the grammars of {len(able)} have such skeletons left: ask for fewer, or "
+                "write more templates (docs/how-to/write-a-grammar.md) and `quarterturn grammar import` them"
             )
         for place, stratum in enumerate(able):
             demanded[stratum][quota.trait] = place < quota.least

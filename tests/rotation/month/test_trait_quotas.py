@@ -7,9 +7,9 @@ import pytest
 from grammars.language.load import load
 from grammars.language.traits import traits
 from rotation.errors import Malformed, Refused
-from rotation.month.quotas import demands, eligible
 from rotation.month.set_file import parse
-from rotation.month.sets import MCPBENCH, Quota, SetSpec, Stratum
+from rotation.month.sets import MCPBENCH, SetSpec, Stratum, TraitQuota
+from rotation.month.trait_quotas import demands, eligible
 
 SERVERS = ("filesystem", "git", "github", "sqlite")
 GRAMMARS = {server: load(server) for server in SERVERS}
@@ -34,7 +34,7 @@ cohort = 1
 
 
 def lots(trait, seed=SEED, used=(), least=2, strata=HARD):
-    drawn = demands([Quota(trait, strata, least)], GRAMMARS, seed, used)
+    drawn = demands([TraitQuota(trait, strata, least)], GRAMMARS, seed, used)
     return {stratum.server for stratum, demand in drawn.items() if demand[trait]}
 
 
@@ -46,7 +46,7 @@ def test_each_seed_draws_its_own_lots_and_always_as_many():
 
 
 def test_a_stratum_is_given_what_its_lot_demands_and_nothing_else_while_it_can():
-    drawn = demands([Quota(trait, HARD, 2) for trait in ("several_servers", "conditional")], GRAMMARS, SEED)
+    drawn = demands([TraitQuota(trait, HARD, 2) for trait in ("several_servers", "conditional")], GRAMMARS, SEED)
     for stratum, demand in drawn.items():
         chosen = eligible(GRAMMARS[stratum.server], stratum, demand, ())
         assert {TRAITS[name] for name in chosen} == {frozenset(trait for trait, must in demand.items() if must)}
@@ -75,7 +75,7 @@ def test_a_server_that_runs_out_comes_last_and_too_few_servers_are_refused():
 def test_a_set_file_says_quotas_and_unfit_ones_are_refused():
     spec = SetSpec.of(parse(SET, "set.toml"))
     strata = tuple(Stratum(server, "composition", "medium") for server in ("git", "sqlite"))
-    assert spec.quotas == (Quota("several_servers", strata, 1),)
+    assert spec.trait_quotas == (TraitQuota("several_servers", strata, 1),)
     with pytest.raises(Malformed, match=r"mix\[1\].several_servers: 3 of 2 servers: write 2 or fewer"):
         parse(SET.replace("several_servers = 1", "several_servers = 3"), "set.toml")
     with pytest.raises(Malformed, match=r"mix\[1\].several_servers: single-tool tasks are of one server"):
@@ -84,7 +84,7 @@ def test_a_set_file_says_quotas_and_unfit_ones_are_refused():
 
 def test_half_of_the_benchmark_needs_several_servers_and_three_in_ten_tasks_are_conditional():
     least = Counter[str]()
-    for quota in MCPBENCH.quotas:
+    for quota in MCPBENCH.trait_quotas:
         least[quota.trait] += quota.least
     assert least["several_servers"] >= 0.5 * MCPBENCH.cohort_size
     assert least["conditional"] >= 0.3 * MCPBENCH.cohort_size
