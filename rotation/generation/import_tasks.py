@@ -84,6 +84,11 @@ def read_drafts(data: bytes, what: str) -> list[Draft]:
         place = f"{what}, line {number}"
         document = parse_object(line, place, max_size=MAX_LINE)
         require(document, _LINE, place)
+        if "partial" in document["provenance"]:
+            raise Malformed(
+                f"{place}: $.provenance.partial: the task was converted in part only; complete its predicate by the "
+                "list there, then take `partial` out"
+            )
         draft = Draft(document["task"], {"given": [], **document["provenance"]})
         _check(draft, place)
         if drafts.setdefault(draft.id, draft) is not draft:

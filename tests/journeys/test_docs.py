@@ -116,11 +116,13 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     guides = ROOT / "docs" / "how-to"
     # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
     # tests/quarterturn/test_verify_guide.py, tests/quarterturn/findings/test_detection_report.py,
+    # tests/quarterturn/test_import_guide.py,
     # tests/quarterturn/month/test_withdraw_task.py and tests/quarterturn/http/test_client.py do
     names = (
         *("write-a-grammar.md", "let-agents-use-a-model.md", "host-an-endpoint.md", "read-the-findings.md"),
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
         *("withdraw-a-task.md", "submit-an-agent.md", "verify-without-our-code.md"),
+        "import-tasks-of-other-benchmarks.md",
     )
     # tests/contracts/test_example_release.py runs those of the example
     covered = {*(guides / name for name in names), ROOT / "examples" / "release" / "README.md"}

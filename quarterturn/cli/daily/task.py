@@ -10,6 +10,7 @@ import typer
 from quarterturn.choices import State, WithdrawalCause
 from quarterturn.cli.daily import review
 from quarterturn.cli.daily.review import state_lines, states
+from quarterturn.cli.daily.task_convert import task_convert
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
@@ -33,6 +34,7 @@ def register(app: typer.Typer) -> None:
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
+    task.command("convert")(task_convert)
     task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)
     task.command("shred")(task_shred)

@@ -193,6 +193,9 @@ class Answers:
         self.ask("task review", waiting, "--approve", "--as", "test-grace", home=self.home)
         self.ask("task shred", self.rejected["id"], "--as", "test-ada", home=self.home)
         self.ask("task import", self._file("tasks.jsonl", '{"task": {}}\n'), "--as", "test-ada", home=self.home)
+        row = {"goal": "Make out.", "predicate": {"filesystem.directoryExists": {"path": "out"}}, "name": "made"}
+        rows = self._file("rows.jsonl", json.dumps(row) + "\n")
+        self.ask("task convert", "rows", rows, "--out", self.beside / "drafts.jsonl")
         self.ask("task admit", "--as", "test-ada", home=self.beside / "nowhere")
         (request,) = self.ask("approval list", home=self.home)["requests"]
         assert request["id"] in asked["error"]
