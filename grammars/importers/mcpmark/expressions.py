@@ -472,8 +472,8 @@ class Expressions:
                 return idioms.deeper(value, key)
             case RestObject():
                 return idioms.rest_field(value, key)
-            case Choice(options):
-                return self.choose([(guard, self.item(option, key, node)) for guard, option in options])
+            case Choice():
+                return self.choose([(guard, self.item(option, key, node)) for guard, option in self._present(value)])
             case dict() | list() | tuple() | str() if is_plain(key):
                 return value[key]
         return self.opaque(node)
@@ -632,9 +632,12 @@ class Expressions:
                 return FsPath(".")
             return self.account if args[0] in OWNERS else "given" if "TOKEN" in str(args[0]) else self.opaque(node)
         first = args[0] if args else None
-        if isinstance(first, Choice) and name not in {"isinstance", "hasattr"}:
+        if isinstance(first, Choice) and name not in {"isinstance", "hasattr", "bool"}:
             return self.choose(
-                [(guard, self._library(name, [value, *args[1:]], kwargs, node)) for guard, value in first.options]
+                [
+                    (guard, self._library(name, [value, *args[1:]], kwargs, node))
+                    for guard, value in self._present(first)
+                ]
             )
         if isinstance(first, Opaque):
             return first
@@ -668,6 +671,13 @@ class Expressions:
         if name == "sum" and isinstance(first, Collected) and all(value == 1 for _, value in first.items):
             return Count(0, tuple(guard for guard, _ in first.items))
         return self.opaque(node)
+
+    def _present(self, value: Choice) -> list[tuple[Formula, Any]]:
+        """Give the options that are something: where it is None, an operation on it raises an exception."""
+        for guard, option in value.options:
+            if option is None:
+                self.require(negated(given(guard, self.path())), "TypeError")
+        return [(guard, option) for guard, option in value.options if option is not None]
 
     def _gathered(self, name: str, first: Collected, node: ast.Call) -> Any:
         """Call a function on a list that was filled: a set of it only where every item is there for certain."""
@@ -732,6 +742,9 @@ class Expressions:
             if pattern != pattern.lower():
                 raise CannotSay("a pattern with capitals in a text without")
             letters += "i"
+        whole = re.fullmatch(r"\^((?:(?!\\[sSWDntr]|\[\^)[^.|$^\s])+)\$", pattern)
+        if text.strip and whole and name in {"re.search", "re.match"} and not letters:
+            return idioms.matches(text, rf"\A\s*(?:{whole[1]})\s*\Z")  # it matches no white space of its own
         if text.strip and re.search(r"(?<!\\)[\^$]|\\[AZ]", pattern):
             raise CannotSay("a pattern that is anchored in a text that was stripped")
         if "$" in pattern and "m" not in letters:
@@ -747,7 +760,7 @@ class Expressions:
         if isinstance(value, Opaque):
             return value
         if isinstance(value, Choice):
-            present = [(guard, option) for guard, option in value.options if option is not None]
+            present = self._present(value)
             return self.choose([(guard, self._method(option, name, args, kwargs, node)) for guard, option in present])
         if isinstance(value, Collected) and name in {"append", "add"}:
             value.items.append((self.path(), args[0]))
