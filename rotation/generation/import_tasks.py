@@ -84,6 +84,11 @@ def read_drafts(data: bytes, what: str) -> list[Draft]:
     for number, line in enumerate(_lines(data, what), 1):
         place = f"{what}, line {number}"
         draft = _draft(line, place)
+        if "partial" in draft.provenance:
+            raise Malformed(
+                f"{place}: $.provenance.partial: the task was converted in part only; complete its predicate by the "
+                "list there, then take `partial` out"
+            )
         if drafts.setdefault(draft.id, draft) is not draft:
             raise Malformed(f"{place}: the task {draft.id} stands in the file twice")
     return list(drafts.values())

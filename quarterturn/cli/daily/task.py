@@ -9,6 +9,7 @@ import typer
 
 from quarterturn.choices import State, WithdrawalCause
 from quarterturn.cli.daily import review, trial
+from quarterturn.cli.daily.task_convert import task_convert
 from quarterturn.cli.terminal.colour import StatusLine
 from quarterturn.cli.terminal.exits import EXITS
 from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
@@ -33,6 +34,7 @@ def register(app: typer.Typer) -> None:
     task.command("show")(task_show)
     task.command("admit")(task_admit)
     task.command("import")(task_import)
+    task.command("convert")(task_convert)
     task.command("try")(trial.task_try)
     task.command("review")(review.task_review)
     task.command("withdraw")(task_withdraw)

@@ -196,6 +196,9 @@ class Answers:
         drafts = self._file("tasks.jsonl", '{"task": {}}\n')
         self.ask("task import", drafts, "--as", "test-ada", home=self.home)
         self.ask("task try", drafts)
+        row = {"goal": "Make out.", "predicate": {"filesystem.directoryExists": {"path": "out"}}, "name": "made"}
+        rows = self._file("rows.jsonl", json.dumps(row) + "\n")
+        self.ask("task convert", "rows", rows, "--out", self.beside / "drafts.jsonl")
         self.ask("task admit", "--as", "test-ada", home=self.beside / "nowhere")
         (request,) = self.ask("approval list", home=self.home)["requests"]
         assert request["id"] in asked["error"]

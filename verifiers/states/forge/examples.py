@@ -25,6 +25,7 @@ def forge(
     name: str = "acme/site",
     fork: str | None = None,
     branches: Sequence[str] = ("main", "draft"),
+    extra: Mapping[str, str] | None = None,
 ) -> JudgeInput:
     """Give the views of a world with one repository, an issue (1) and a pull request (2) from `draft` to `main`.
 
@@ -34,8 +35,10 @@ def forge(
         name: the repository's.
         fork: the name of a fork of it, if there is one.
         branches: those of its two that are there.
+        extra: other files of its last commit.
     """
-    commits = [START, SIDE, *([MERGE] if merged else [])]
+    last: Commit = (*MERGE[:2], {**MERGE[2], **(extra or {})})
+    commits = [START, SIDE, *([last] if merged else [])]
     git = repository(commits).states["git"].below("site/.git")
     heads = {branch: git[f"refs/heads/{branch}"].data.decode().strip() for branch in ("main", "draft")}
     files = {path: node for path, node in git.items() if _is_kept(path, branches)}

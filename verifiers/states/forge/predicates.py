@@ -14,7 +14,7 @@ from verifiers.linear_regex import PATTERN, compiled, search
 from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, PATH, TEXT, Example, ProbeResult, predicate
 from verifiers.quoting import listed, quoted
-from verifiers.states.forge import issues, pulls  # noqa: F401 - they register their predicates
+from verifiers.states.forge import counts, issues, pulls  # noqa: F401 - they register their predicates
 from verifiers.states.forge.examples import forge
 from verifiers.states.forge.parts import BRANCH, PART, REF, REPOSITORY, SITE, git_of, is_as_given, tip_of
 from verifiers.states.forge.state import open_forge

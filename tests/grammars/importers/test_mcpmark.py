@@ -1,0 +1,170 @@
+"""Tests of the importer of mcpmark: what it makes of a verifier agrees with the verifier, run on the same files."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from grammars.importers.conversion import convert
+from grammars.importers.mcpmark import Place, read_task, read_verifier
+from verifiers.language.in_process import judge
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.states.files.examples import files
+
+VERIFIER = """
+import os, re, sys
+from pathlib import Path
+
+def get_test_directory() -> Path:
+    root = os.environ.get("FILESYSTEM_TEST_DIR")
+    if not root:
+        raise ValueError("no folder")
+    return Path(root)
+
+def verify_folder(test_dir):
+    out = test_dir / "out"
+    if not out.is_dir():
+        print("no folder")
+        return False
+    missing = []
+    for name in ["a.txt", "b.txt"]:
+        if not (out / name).exists():
+            missing.append(name)
+    if missing:
+        print(f"missing: {missing}")
+        return False
+    names = [f.name for f in out.iterdir() if f.is_file() and f.name not in [".DS_Store"]]
+    return set(names) == {"a.txt", "b.txt"}
+
+def verify_text(test_dir):
+    try:
+        content = (test_dir / "out" / "a.txt").read_text()
+        lines = [line.strip() for line in content.split("\\n") if line.strip()]
+        if len(lines) != 2:
+            return False
+        has_either = "alpha" in content.lower() or "beta" in content
+        found = 0
+        for word in ("one", "two", "three"):
+            if word in content:
+                found += 1
+        return has_either and found >= 2 and bool(re.search(r"^total: \\d+$", content, re.MULTILINE))
+    except Exception as error:
+        print(error)
+        return False
+
+def verify_size(test_dir):
+    return 2 <= (test_dir / "out" / "b.txt").stat().st_size < 5
+
+def main():
+    test_dir = get_test_directory()
+    steps = [("Folder", verify_folder), ("Text", verify_text), ("Size", verify_size)]
+    passed = True
+    for name, check in steps:
+        if not check(test_dir):
+            passed = False
+    sys.exit(0 if passed else 1)
+
+if __name__ == "__main__":
+    main()
+"""
+GOOD = {"out/a.txt": "ALPHA one two\n\n total: 12\ntotal: 12".replace("\n\n total: 12", ""), "out/b.txt": "xyz"}
+STATES = {
+    "right": GOOD,
+    "a file to ignore": GOOD | {"out/.DS_Store": "", "out/in/c.txt": ""},
+    "nothing": {},
+    "a file too many": GOOD | {"out/c.txt": ""},
+    "a file too few": {"out/a.txt": GOOD["out/a.txt"]},
+    "beta": GOOD | {"out/a.txt": "beta two three\ntotal: 1\n"},
+    "BETA": GOOD | {"out/a.txt": "BETA two three\ntotal: 1\n"},
+    "one word": GOOD | {"out/a.txt": "alpha one\ntotal: 1\n"},
+    "a line too many": GOOD | {"out/a.txt": "alpha one two\ntotal: 1\nx"},
+    "no total": GOOD | {"out/a.txt": "alpha one two\ntotal: x"},
+    "too large": GOOD | {"out/b.txt": "12345"},
+    "too small": GOOD | {"out/b.txt": "1"},
+}
+PLACE = Place("made/up/task", "up/verify.py", "filesystem", "octo")
+
+
+@pytest.fixture(scope="module")
+def predicate():
+    formula, reasons = read_verifier(VERIFIER, PLACE)
+    assert not reasons
+    return parse(formula)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_predicate_says_what_the_verifier_says(predicate, tmp_path, state):
+    for path, text in STATES[state].items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    environment = os.environ | {"FILESYSTEM_TEST_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", VERIFIER], env=environment, capture_output=True, check=False)
+    assert (judge(predicate, files(STATES[state])).verdict is Verdict.TRUE) == (done.returncode == 0)
+    assert (state in {"right", "a file to ignore", "beta"}) == (done.returncode == 0)
+
+
+def test_what_is_not_understood_is_named_by_its_line_and_never_guessed():
+    verifier = VERIFIER.replace("return 2 <= (test_dir", "return checked(test_dir) and 2 <= (test_dir")
+    formula, reasons = read_verifier(verifier, PLACE)
+    assert "up/verify.py:43: `checked(test_dir)` is not understood" in " ".join(reasons)
+    assert judge(parse(formula), files(STATES["right"])).verdict is Verdict.TRUE
+    assert judge(parse(formula), files(STATES["nothing"])).verdict is Verdict.FALSE
+    source = read_task(verifier, PLACE, "Do it.", {"difficulty": "L3"}, None)
+    made = convert(source, {"filesystem": ["read_file", "write_file"], "git": [f"g{n}" for n in range(12)]})
+    assert made.outcome == "partly"
+    assert made.line["provenance"]["partial"] == list(made.reasons)
+
+
+@pytest.mark.parametrize(
+    "verifier",
+    [
+        "not Python (",
+        "import sys\nsys.exit(1)\n",
+        "raise SystemExit",
+        "while True:\n    pass\n",
+        "import x\nx.verify()\n",
+    ],
+)
+def test_a_verifier_of_another_kind_does_not_come(verifier):
+    made = convert(read_task(verifier, PLACE, "Do it.", {}, None), {})
+    assert made.outcome == "not"
+    assert made.reasons
+    assert made.line is None
+
+
+def test_an_issue_a_branch_and_a_file_on_github():
+    verifier = """
+import base64, os, sys, requests
+
+def api(endpoint, org):
+    response = requests.get(f"https://api.github.com/repos/{org}/site/{endpoint}", headers={})
+    if response.status_code == 200:
+        return True, response.json()
+    return False, None
+
+def main():
+    org = os.environ.get("GITHUB_EVAL_ORG")
+    found, issue = api("issues/1", org)
+    if not found or sorted([label["name"] for label in issue.get("labels", [])]) != ["bug"]:
+        sys.exit(1)
+    found, file = api("contents/index.html?ref=main", org)
+    if not found or not file:
+        sys.exit(1)
+    text = base64.b64decode(file.get("content", "")).decode("utf-8")
+    if "hi" not in text:
+        sys.exit(1)
+    sys.exit(0)
+
+main()
+"""
+    from verifiers.states.forge.examples import ISSUE, forge
+
+    formula, reasons = read_verifier(verifier, Place("a", "verify.py", "github", "acme"))
+    assert not reasons
+    says = partial(judge, parse(formula))
+    assert says(forge({**ISSUE, "labels": ["bug"]})).verdict is Verdict.TRUE
+    assert says(forge()).verdict is Verdict.FALSE
+    assert says(forge({**ISSUE, "labels": ["bug"]}, name="acme/other")).verdict is Verdict.FALSE
