@@ -298,6 +298,11 @@ class Answers:
     def _alone(self) -> None:
         grammar = Path(__file__).with_name("grammar.yaml")
         there = self._file("filesystem.yaml", grammar.read_bytes())
+        self.ask("server list")
+        wrong = self._file("server.yaml", "server: notes\npackage: npm:notes\nversion: 1\n")
+        self.ask("server add", wrong, home=self.home)
+        for verb in ("record", "check", "remove"):
+            self.ask(f"server {verb}", "notes", home=self.home)
         self.ask("grammar list")
         self.ask("set list")
         self.ask("set show", "demo")
