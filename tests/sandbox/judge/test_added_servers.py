@@ -1,0 +1,107 @@
+"""Tests of verdicts about the state of an added server: predicates of its state kind and of its own."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from sandbox.mutations.make import mutants
+from verifiers.errors import Malformed
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.language.predicate import parse
+from verifiers.language.verdict import Verdict
+from verifiers.predicates import namespaces
+from verifiers.predicates.own_predicates import OwnPredicates
+from verifiers.tree import FileTree, Node
+
+SOURCE = """
+import json, sys
+
+def isShort(state, most):
+    text = json.dumps(state.document)
+    sys.ran_here = True
+    return len(text) <= most, f"{len(text)} characters"
+
+def breaks(state):
+    raise ValueError("of the author's making")
+"""
+DECLARED = {
+    "isShort": {
+        "words": "at most {most} characters",
+        "about": "It is short.",
+        "arguments": {"most": {"type": "integer"}},
+    },
+    "breaks": {"words": "it breaks", "about": "It breaks.", "arguments": {}},
+}
+CARDS = {"cards": [{"title": "Pay", "done": True}]}
+DONE = {"board.itemExists": {"pointer": "/cards", "fields": {"title": "Pay", "done": True}}}
+
+
+def tree(document, name="state.json"):
+    return FileTree({name: Node("file", json.dumps(document).encode())})
+
+
+@pytest.fixture
+def board(monkeypatch):
+    """Add the server for the time of one test."""
+    for name in ("_KINDS", "_OWN", "_ENTRIES"):
+        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
+    namespaces.add("board", "json_document", OwnPredicates(DECLARED, SOURCE))
+
+
+@pytest.mark.usefixtures("board")
+def test_a_further_server_has_the_predicates_of_its_state_kind(judging, question, left):
+    asked, state = question(DONE, "board"), left(board=tree(CARDS))
+    assert judging.verdict(asked, state, None, lambda: state).verdict is Verdict.TRUE
+    undone = [("board", {"set": {"pointer": "/cards/0/done", "value": False}})]
+    assert judging.mutated(asked, state, undone, None).verdict is Verdict.FALSE
+    assert "board.itemExists" in list(CATALOGUE)
+    assert CATALOGUE["board.itemExists"].name == "board.itemExists"
+    with pytest.raises(KeyError):
+        CATALOGUE["board.nothing"]
+
+
+@pytest.mark.usefixtures("board")
+def test_a_conjunct_of_a_further_server_can_be_broken(judging, question, left):
+    asked, state = question({"all": [DONE]}, "board"), left(board=tree(CARDS))
+    broken = [mutant for mutant in mutants(asked.predicate, {}, {}, None) if mutant.kind == "broken"]
+    assert broken
+    assert judging.mutated(asked, state, broken[0].changes, None).verdict is Verdict.FALSE
+
+
+@pytest.mark.usefixtures("board")
+def test_a_file_of_another_name_is_read_as_the_kind_s_own_and_no_other_is(judging, question, left):
+    asked = replace(question(DONE, "board"), files={"board": ("data/cards.json", "state.json")})
+    state = left(board=tree(CARDS, "data/cards.json"))
+    assert judging.verdict(asked, state, None, lambda: state).verdict is Verdict.TRUE
+    elsewhere = left(board=tree(CARDS))
+    assert judging.verdict(asked, elsewhere, None, lambda: state).verdict is Verdict.FALSE
+
+
+@pytest.mark.usefixtures("board")
+def test_a_predicate_of_its_own_runs_in_the_judge_alone(judging, question, left):
+    state = left(board=tree(CARDS))
+    for most, verdict in ((1000, Verdict.TRUE), (3, Verdict.FALSE)):
+        judged = judging.verdict(question({"board.isShort": {"most": most}}, "board"), state, None, lambda: state)
+        assert judged.verdict is verdict
+        assert "characters" in judged.evidence.found
+    assert not hasattr(sys, "ran_here")
+    broken = judging.verdict(question({"board.breaks": {}}, "board"), state, None, lambda: state)
+    assert broken.verdict is Verdict.UNKNOWN, "it breaks on the untouched state too, which says nothing about the agent"
+
+
+@pytest.mark.usefixtures("board")
+def test_arguments_of_its_own_predicates_are_checked_and_a_taken_name_is_refused():
+    with pytest.raises(Malformed, match=r"board\.isShort.*most"):
+        parse({"board.isShort": {"most": "many"}})
+    with pytest.raises(Malformed, match="another name"):
+        namespaces.add("redis", "files")
+    with pytest.raises(Malformed, match="another name"):
+        namespaces.add("answer", "files")
+    with pytest.raises(Malformed, match="no state kind"):
+        namespaces.add("notes", "cloud")
+    with pytest.raises(Malformed, match="no function isShort"):
+        OwnPredicates(DECLARED, "").probes("json_document")
+    with pytest.raises(Malformed, match="cannot be run"):
+        OwnPredicates(DECLARED, "1 +").probes("json_document")
