@@ -18,8 +18,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from verifiers.predicates import namespaces
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.predicates import namespaces
 
 SHORTEST = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
