@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from verifiers.language.catalogue import CATALOGUE
+from verifiers.predicates import namespaces
 
 SHORTEST = 3
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WHOLE = ("git.fileAtRef", "github.", "json_document.", "memory.", "redis.")
-"""Beginnings of the names of predicates that describe a whole state, or a whole file in it."""
+"""Beginnings of the registered names of predicates that describe a whole state, or a whole file in it."""
 
 
 def leaks(
@@ -46,7 +47,7 @@ def leaks(
 def produced(document: Mapping[str, Any]) -> set[str]:
     """Collect the values that the predicate expects to be produced, as stripped texts."""
     unchanged, state = _initial_files(document), document["initial_state"]
-    texts = {start: _whole_texts(state.get(start.partition(".")[0], {})) for start in _WHOLE}
+    texts = {server: _whole_texts(part) for server, part in state.items()}
     return {
         text.strip()
         for name, arguments in _probes(document["success_predicate"])
@@ -54,24 +55,39 @@ def produced(document: Mapping[str, Any]) -> set[str]:
         for key in CATALOGUE[name].produces
         if key in arguments
         for text in _scalars(arguments[key])
-        if not any(name.startswith(start) and text.strip() in full_texts for start, full_texts in texts.items())
-        if text not in _under(state.get("redis", {}), arguments.get("key"))
+        if not (_describes_all(name) and text.strip() in texts.get(_server(name), ()))
+        if text not in _under(_of_kind(state, "redis"), arguments.get("key"))
     }
+
+
+def _server(predicate: str) -> str:
+    return predicate.partition(".")[0]
+
+
+def _describes_all(predicate: str) -> bool:
+    server, _, name = predicate.partition(".")
+    return f"{namespaces.registered(server)}.{name}".startswith(_WHOLE)
+
+
+def _of_kind(state: Mapping[str, Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    """Give the parts of an initial state that are of a state kind, whichever server has them."""
+    return (part for server, part in state.items() if namespaces.kind_of(server) == kind)
 
 
 def _whole_texts(state: Any) -> set[str]:
     return {text.strip() for text in _scalars(state) if not _NUMBER.fullmatch(text)}
 
 
-def _under(state: Mapping[str, Any], key: object) -> set[str]:
+def _under(states: Iterable[Mapping[str, Any]], key: object) -> set[str]:
     """Give the texts stored under a Redis key, whatever its type."""
-    values = (kind[key] for kind in state.values() if isinstance(kind, Mapping) and key in kind)
+    parts = (part for state in states for part in state.values())
+    values = (part[key] for part in parts if isinstance(part, Mapping) and key in part)
     return {text for value in values for text in _scalars(value)}
 
 
 def _initial_files(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    files: Mapping[str, Any] = document["initial_state"].get("filesystem", {}).get("files", {})
-    return files
+    parts = _of_kind(document["initial_state"], "files")
+    return {path: text for part in parts for path, text in part.get("files", {}).items()}
 
 
 def _probes(predicate: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -1,0 +1,49 @@
+"""Tests of manifests: bad ones get one sentence with file and place, and the reference is made of the schema."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import Malformed
+from sandbox.servers import manifest
+from sandbox.servers.manifest_reference import reference, schema_text
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "docs" / "reference"
+GOOD = (ROOT / "examples" / "servers" / "planner" / "server.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place"),
+    [
+        ("server: planner", "server: Planner", "$.server"),
+        ("server: planner", "name: planner", "$"),
+        ('version: "1.1.1"', "version: 1.1", "$.version"),
+        ("npm:@kazuph", "gem:kazuph", "$.package"),
+        ("kind: json_document", "kind: paper", "$.state.kind"),
+        ("file: tasks.json", "file: ../tasks.json", "$.state.file"),
+        ("kind: json_document", "kind: files", "$.state.file"),
+        ("{modules}/", "{module}/", "$.command[1]"),
+        ("{state}/", "{home}/", "$.environment.TASK_MANAGER_FILE_PATH"),
+        ("stateless: true", "stateless: perhaps", "$.stateless"),
+        ("stateless: true", "shell: true", "$"),
+    ],
+)
+def test_a_wrong_manifest_gets_one_sentence_with_file_and_place(before: str, after: str, place: str) -> None:
+    assert before in GOOD
+    with pytest.raises(Malformed) as caught:
+        manifest.load(GOOD.replace(before, after), {}, "here/server.yaml")
+    message = str(caught.value)
+    assert message.startswith("here/server.yaml")
+    assert place in message
+    assert "\n" not in message
+
+
+def test_a_key_twice_is_refused() -> None:
+    with pytest.raises(Malformed, match=r"here/server\.yaml"):
+        manifest.load(GOOD + "server: other\n", {}, "here/server.yaml")
+
+
+def test_the_reference_and_the_schema_file_are_current() -> None:
+    assert (REFERENCE / "server-manifests.md").read_text(encoding="utf-8") == reference()
+    assert (REFERENCE / "server-manifest.schema.json").read_text(encoding="utf-8") == schema_text()
