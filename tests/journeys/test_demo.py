@@ -86,8 +86,7 @@ def require_the_month(data: dict[str, Any], box: str, strata: str) -> None:
     assert (data["live"], data["retired"], data["entered"]) == (COHORTS * size, size, size)
     assert data["agents"]["null"]["success_rate"] == 0.0
     assert data["agents"]["oracle"]["success_rate"] == 1.0
-    assert data["agents"]["rulebook"]["success_rate"] < 1.0
-    assert data["agents"]["rulebook"]["success_rate"] > 0.0 or strata == ONE, "it knows easy tasks"
+    assert data["agents"]["rulebook"]["success_rate"] < 1.0, "what it passes depends on the draw"
     for figures in data["agents"].values():
         assert set(figures) >= FIGURES
         assert figures["attempted"] == COHORTS * size
