@@ -132,12 +132,23 @@ def grammar_sample(
     )
 
 
-def predicate_list(as_json: Json = False) -> None:
+def predicate_list(
+    home: Annotated[
+        Path | None, typer.Option("--home", help="List the predicates of the servers that this home has added too.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """List every predicate with its arguments and an example."""
     import json
 
+    from quarterturn.home.paths import HomePaths
+    from quarterturn.servers.home_servers import HomeServers
     from verifiers.language.catalogue import CATALOGUE
 
+    if home is not None:
+        places = HomePaths(home.resolve())
+        places.require()
+        HomeServers(places.servers).register()
     entries = sorted(CATALOGUE.items())
     data = {
         name: {"doc": e.doc, "schema": dict(e.schema), "example": {name: dict(e.example.arguments)}}

@@ -33,13 +33,17 @@ def server_list(
     as_json: Json = False,
 ) -> None:
     """List the servers with their state kinds and packages."""
-    from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.home.paths import HomePaths
+    from quarterturn.servers.home_servers import HomeServers
     from sandbox.servers.registry import SERVERS
 
     added = set()
     if home is not None:
-        with open_app(home) as app:
-            added = set(app.servers.names())
+        places = HomePaths(home.resolve())
+        places.require()
+        servers = HomeServers(places.servers)
+        servers.register()
+        added = set(servers.names())
     data = [{**_described(server), "added": name in added} for name, server in SERVERS.items()]
     lines = [
         f"{row['server']:<14} {row['kind']:<14} {row['tools']:>3} tools  {row['package']} {row['version']}"

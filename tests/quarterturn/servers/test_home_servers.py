@@ -1,0 +1,161 @@
+"""Tests of adding servers to a home where what is installed and what a server lists are given.
+
+`tests/journeys/test_add_server_guide.py` adds real ones from the registries.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+
+from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
+from quarterturn.servers import home_servers, install
+from quarterturn.servers.home_servers import HomeServers, compared, kept_files
+from sandbox.servers.definition import server_digest
+from sandbox.servers.registry import SERVERS, ServerRegistry
+from vault.task.lifecycle import TaskState
+from verifiers.language.catalogue import CATALOGUE
+from verifiers.predicates import namespaces
+
+MANIFEST = """\
+server: board
+package: pypi:mcp-board
+version: "1.0"
+state: {kind: json_document, file: data/board.json}
+command: ["{python}", -m, mcp_board, "{state}/data/board.json"]
+"""
+ADD = {"description": "Add a card.", "inputSchema": {"type": "object"}}
+
+
+@pytest.fixture
+def tools():
+    """What the server lists."""
+    return {"add": ADD, "remove": ADD}
+
+
+@pytest.fixture
+def servers(tmp_path, monkeypatch, tools):
+    """Give the servers of a home, and forget them after the test."""
+
+    def installed(folder, package, version):
+        assert (package, version) == ("pypi:mcp-board", "1.0")
+        (folder / "requirements.txt").write_text("mcp-board==1.0 --hash=sha256:00\n")
+        (folder / "python" / "bin").mkdir(parents=True, exist_ok=True)
+        (folder / "python" / "bin" / "python").touch()
+
+    for name in ("_KINDS", "_OWN", "_ENTRIES"):
+        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
+    monkeypatch.setattr(SERVERS, "_servers", dict(SERVERS))
+    monkeypatch.setattr(install, "install", installed)
+    monkeypatch.setattr(home_servers, "_listed", lambda _box, _server: dict(tools))
+    return HomeServers(tmp_path / "home" / "servers")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path):
+    (tmp_path / "home").mkdir()
+
+
+@pytest.fixture
+def source(tmp_path):
+    place = tmp_path / "source"
+    place.mkdir()
+    (place / "server.yaml").write_text(MANIFEST)
+    return place
+
+
+def box():
+    return SimpleNamespace()
+
+
+def test_an_added_server_is_known_with_its_tools_predicates_and_digest(servers, source, tmp_path):
+    server = servers.add(source, box)
+    assert server.command == ("/opt/added/board/python/bin/python", "-m", "mcp_board", "/data/board/data/board.json")
+    assert list(server.seed({"document": {"cards": []}})) == ["data/board.json"]
+    assert "board" in SERVERS
+    assert "board.itemExists" in list(CATALOGUE)
+    kept = {path.name for path in kept_files(tmp_path / "home" / "servers")}
+    assert kept == {"server.yaml", "tools.json", "requirements.txt"}
+    before = server_digest("board")
+    (tmp_path / "home/servers/board/requirements.txt").write_text("mcp-board==1.0 --hash=sha256:01\n")
+    assert server_digest("board") != before
+    assert ServerRegistry([]).get("board") is None
+
+
+def test_a_taken_name_is_refused_before_anything_is_installed(servers, source):
+    (source / "server.yaml").write_text(MANIFEST.replace("server: board", "server: redis"))
+    with pytest.raises(Refused, match="a server 'redis' already"):
+        servers.add(source, box)
+    assert servers.names() == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("package", Unavailable, "cannot be installed"),
+        ("no tools", Malformed, "lists no tools"),
+        ("long name", Malformed, "at most 64"),
+        ("recorded", Malformed, "no longer has hide; newly has add, remove"),
+        ("registry", Malformed, "npm: or pypi:"),
+        ("predicates", NotFound, r"no .*predicates\.py"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_and_nothing_is_half_added(servers, source, tools, monkeypatch, case):
+    fault, error, says = case
+
+    def unreachable(*_):
+        raise Unavailable("pypi:mcp-board 1.0 cannot be installed: no answer")
+
+    match fault:
+        case "package":
+            monkeypatch.setattr(install, "install", unreachable)
+        case "no tools":
+            tools.clear()
+        case "long name":
+            tools["x" * 60] = ADD
+        case "recorded":
+            (source / "tools.json").write_text('{"hide": {"description": "", "inputSchema": {}}}')
+        case "registry":
+            (source / "server.yaml").write_text(MANIFEST.replace("pypi:", "ours:"))
+        case "predicates":
+            declared = "predicates: {isShort: {words: short, about: It is short., arguments: {}}}\n"
+            (source / "server.yaml").write_text(MANIFEST + declared)
+    with pytest.raises(error, match=says):
+        servers.add(source, box)
+    assert servers.names() == []
+    assert "board" not in SERVERS
+    assert not [path for path in source.with_name("home").rglob("*") if path.is_file()]
+
+
+def test_a_later_difference_names_the_tool_until_it_is_recorded(servers, source, tools):
+    servers.add(source, box)
+    assert not servers.check("board", box)
+    tools["add"] = {**ADD, "description": "Add cards."}
+    del tools["remove"]
+    assert str(servers.check("board", box)) == "no longer has remove; describes otherwise add"
+    assert servers.record("board", box)
+    assert not servers.check("board", box)
+
+
+def test_programs_that_a_backup_does_not_hold_are_installed_again_by_record(servers, source, tmp_path):
+    servers.add(source, box)
+    (tmp_path / "home/servers/board/python/bin/python").unlink()
+    with pytest.raises(NotFound, match="`quarterturn server record board` installs them"):
+        servers.check("board", box)
+    assert not servers.record("board", box)
+    assert not servers.check("board", box)
+
+
+def test_a_server_is_removed_after_its_tasks(servers, source):
+    servers.add(source, box)
+    task = SimpleNamespace(id="t-1", server="board", state=TaskState.LIVE)
+    with pytest.raises(Refused, match="such as t-1"):
+        servers.remove("board", used=[task])
+    servers.remove("board", used=[SimpleNamespace(id="t-1", server="board", state=TaskState.PUBLISHED)])
+    assert servers.names() == []
+    with pytest.raises(NotFound, match="no server 'board'"):
+        servers.remove("board", used=[])
+
+
+def test_two_lists_of_tools_are_compared_by_name():
+    assert not compared({"add": ADD}, {"add": ADD})
+    assert str(compared({"add": ADD}, {"new": ADD})) == "no longer has add; newly has new"
