@@ -27,6 +27,7 @@ from sandbox.servers.registry import SERVERS
 from vault import database as db
 from vault.task.document import Task
 
+from ..broken import SOLUTION
 from ..postgres import Server
 
 MONTH = "2026-12"
@@ -153,7 +154,8 @@ def stocked_up(
             task = Task.parse(write(stratum, number))
             skeleton = f"{stratum}/{number}"
             named = template.format(number=number)
-            house.vault.add(task, {}, author="ada", public_grammar=public, skeleton=skeleton, template=named)
+            names = {"skeleton": skeleton, "template": named}
+            house.vault.add(task, {"solutions": [SOLUTION]}, author="ada", public_grammar=public, **names)
             house.vault.advance(task.id, "admit")
             house.reviews.decide(task.id, "grace", None)
             added.append(task.id)

@@ -39,6 +39,7 @@ THINGS = {
     r"home/keys/log\.key": "the log's key",
     r"home/keys/.*\.key": "the other signing keys",
     r"home/public/(log\.vkey|endpoint\.pem)": "the public keys",
+    r"home/set\.toml": "the set file",
     r"home/quarterturn\.toml": "the settings",
     r"home/head/signed": "the signed head",
     r"home/public/log/tile/.*": "the log's tiles",
@@ -87,6 +88,7 @@ TABLE: dict[str, tuple[Step, ...]] = {
         Step("the public keys", "strangers can verify; written anew by whoever goes on"),
         Step("the other signing keys", "endpoints and months will be signed with them"),
         Step("the rows", "the database has its tables"),
+        Step("the set file", "the home has its set; written anew by whoever goes on"),
         Step("the settings", "it is a home, and `init` never touches it again"),
     ),
     "task import": (

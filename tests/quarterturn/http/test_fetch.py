@@ -237,7 +237,7 @@ def test_the_next_command_goes_on_from_the_part_of_the_one_before(fake, say):
     service.most = 30_000
     said = say("fetch", url, "--to", mine)
     assert said.code == 6
-    assert f"120000 of 184320 bytes are kept in {mine}" in said.sentence
+    assert f"120000 of {len(service.data)} bytes are kept in {mine}" in said.sentence
     part = part_of(mine, service.listed.sha256)
     assert names(mine) == [part.name]
     assert part.read_bytes() == service.data[:120_000]

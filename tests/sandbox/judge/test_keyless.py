@@ -19,9 +19,10 @@ from ...patience import PATIENCE
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-MAY_READ = ("sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
+MAY_READ = ("grammars/importers/", "sandbox/judge/reader.py", "sandbox/mutations/", "verifiers/")
 CHANGES = ("/apply_mutation.py", "/proposed_mutations.py")
-"""Where readers may be imported: in what only a reader process loads."""
+"""Where readers may be imported: in what only a reader process loads, or the converter of other benchmarks' tasks,
+which judges states that it makes itself and opens no home."""
 
 KEY_HOLDERS = (
     "quarterturn.cli.daily.grammar",
