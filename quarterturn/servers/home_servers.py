@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.home.paths import HomePaths
 from quarterturn.servers import install
 from sandbox.boxes.box import Box
 from sandbox.servers import manifest
@@ -185,6 +186,17 @@ class HomeServers:
         predicates = own.read_text(encoding="utf-8") if own.is_file() else ""
         place = added_at(name or folder.name)
         return replace(manifest.load(text, tools, what, added=place, predicates=predicates), folder=folder)
+
+
+def of_home(home: Path) -> HomeServers:
+    """Give the servers of a home, without opening it.
+
+    Raises:
+        NotFound: there is no home.
+    """
+    places = HomePaths(home.resolve())
+    places.require()
+    return HomeServers(places.servers)
 
 
 def kept_files(folder: Path) -> list[Path]:

@@ -141,14 +141,12 @@ def predicate_list(
     """List every predicate with its arguments and an example."""
     import json
 
-    from quarterturn.home.paths import HomePaths
-    from quarterturn.servers.home_servers import HomeServers
     from verifiers.language.catalogue import CATALOGUE
 
     if home is not None:
-        places = HomePaths(home.resolve())
-        places.require()
-        HomeServers(places.servers).register()
+        from quarterturn.servers.home_servers import of_home
+
+        of_home(home).register()
     entries = sorted(CATALOGUE.items())
     data = {
         name: {"doc": e.doc, "schema": dict(e.schema), "example": {name: dict(e.example.arguments)}}

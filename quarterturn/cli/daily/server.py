@@ -33,15 +33,13 @@ def server_list(
     as_json: Json = False,
 ) -> None:
     """List the servers with their state kinds and packages."""
-    from quarterturn.home.paths import HomePaths
-    from quarterturn.servers.home_servers import HomeServers
     from sandbox.servers.registry import SERVERS
 
     added = set()
     if home is not None:
-        places = HomePaths(home.resolve())
-        places.require()
-        servers = HomeServers(places.servers)
+        from quarterturn.servers.home_servers import of_home
+
+        servers = of_home(home)
         servers.register()
         added = set(servers.names())
     data = [{**_described(server), "added": name in added} for name, server in SERVERS.items()]
