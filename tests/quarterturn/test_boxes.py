@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import partial
+from datetime import UTC, datetime
+from functools import partial, partialmethod
 
 import pytest
 from sqlalchemy import create_engine, text
 
 from quarterturn import boxes
+from quarterturn.app import Application
 from quarterturn.boxes import choose_box
 from quarterturn.cli.setup import doctor_checks
 from quarterturn.errors import Unavailable
@@ -83,8 +85,10 @@ def test_a_box_that_is_broken_is_not_passed_over(there):
 # -- doctor -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, home):
+def test_the_doctor_says_what_is_there_and_what_works_without_it(there, say, home, monkeypatch):
     there(docker=NoBox("no engine"))
+    before = partialmethod(Application.__init__, now=lambda: datetime(2026, 11, 15, tzinfo=UTC))
+    monkeypatch.setattr(Application, "__init__", before)  # no turn is near
     said = say("doctor", "--home", home, "--json")
     assert said.code == 0
     assert {name: found["ok"] for name, found in said.data.items()} == {
