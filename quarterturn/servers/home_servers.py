@@ -8,7 +8,6 @@ Nothing in it is a secret or an unsalted function of a task, so it is not sealed
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -242,5 +241,5 @@ def _refuse_names(server: str, tools: Mapping[str, Any]) -> None:
 
 
 def _write_tools(folder: Path, tools: Mapping[str, Any]) -> None:
-    text = json.dumps(tools, indent=1, ensure_ascii=False) + "\n"
+    text = manifest.tools_text(tools)
     write_atomically(folder / manifest.TOOLS, text.encode(), folder / f".{manifest.TOOLS}.new")

@@ -65,11 +65,7 @@ def _python(installer: Installer, folder: Path, lock: Path, wanted: str) -> None
         source.unlink()
     if not any(line.split(" ")[0] == wanted for line in lock.read_text().lower().splitlines()):
         raise Malformed(f"{lock} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
-    place = folder / PYTHON
-    installer.run_uv("venv", "--quiet", "--clear", "--python", installer.python, place, what=f"making {place}")
-    python = place / "bin" / "python"
-    hashed = ("--require-hashes", "--no-build", "--compile-bytecode", "--quiet", "--python", python)
-    installer.run_uv("pip", "sync", lock, *hashed, what=f"installing {wanted}")
+    installer.fill(folder / PYTHON, lock)
 
 
 def _npm(installer: Installer, folder: Path, lock: Path, name: str, version: str) -> None:

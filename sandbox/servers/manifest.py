@@ -189,6 +189,11 @@ def tools_of(text: str) -> dict[str, Any]:
     return tools
 
 
+def tools_text(tools: Mapping[str, Any]) -> str:
+    """Write recorded tools."""
+    return json.dumps(tools, indent=1, ensure_ascii=False) + "\n"
+
+
 def fits_the_wire(server: str, tool: str) -> bool:
     """Say whether a tool can be offered to models, which know it as `server__tool`."""
     return re.fullmatch(r"[A-Za-z0-9_-]{1,64}", f"{server}__{tool}", re.ASCII) is not None

@@ -9,11 +9,11 @@ from contextlib import suppress
 import pytest
 
 from sandbox.gateway import FORK_SERVER
-from sandbox.servers.record import here
 from sandbox.servers.registry import SERVERS
 from sandbox.world import frames
 
 from ...patience import PATIENCE
+from ..installed import here
 
 
 class OpenWorld:

@@ -16,7 +16,6 @@ from sandbox.errors import Malformed
 from sandbox.kinds.common.check import check
 from sandbox.kinds.forge.apply_mutation import mutate
 from sandbox.kinds.forge.kind import STATE, seed
-from sandbox.servers.record import here
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import HANDSHAKE
 from verifiers.language.in_process import judge
@@ -25,6 +24,7 @@ from verifiers.tree import JudgeInput
 
 from ...patience import PATIENCE
 from ..builders import unpack
+from ..installed import here
 
 SITE = {
     "collaborators": ["bob"],

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.errors import Unavailable
+from sandbox.runs.record import installed_version, record
 from sandbox.servers import manifest
-from sandbox.servers.record import installed_version, record
 from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.servers.server import FOLDERS
 
@@ -15,7 +16,8 @@ from sandbox.servers.server import FOLDERS
 @pytest.mark.parametrize("name", SERVERS)
 def test_recorded_tools_are_those_of_the_installed_server(name):
     kept = json.loads((FOLDERS / name / manifest.TOOLS).read_text(encoding="utf-8"))
-    assert json.loads(record(SERVERS[name])) == kept, "run `python -m sandbox.servers.record`, then read the difference"
+    recorded = json.loads(record(SERVERS[name], BwrapBox()))
+    assert recorded == kept, "run `python -m sandbox.runs.record`, then read the difference"
 
 
 def test_a_task_can_list_twelve_to_eighteen_tools():
