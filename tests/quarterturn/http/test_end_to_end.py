@@ -47,7 +47,7 @@ def test_an_image_goes_from_a_request_to_the_leaderboard(playable, serve):
     subprocess.run(["docker", "tag", IMAGE, f"{ada}/rulebook:1"], check=True)
     try:
         with serve(playable, workers=1, limits={"images": ("{account}/",)} | UNHURRIED) as site:
-            site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(workers=4)})
+            site.house.settings = site.house.settings.model_copy(update={"run": RunSettings(workers=2)})
             site.account(ada)
             site.account("eve")
             wanted = {"image": f"{ada}/rulebook:1", "set": "private"}
