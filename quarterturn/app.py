@@ -457,7 +457,8 @@ class Application:
         from quarterturn.public_view import dev_set
         from rotation.generation.grammars import shipped_among
 
-        self.public_view.refresh(partial(dev_set, self.spec, partial(shipped_among, self.spec.dev_servers)))
+        grammars = partial(shipped_among, self.spec.dev_servers)
+        self.public_view.refresh(partial(dev_set, self.spec, grammars, self.known_tasks.count_unpublished))
 
     def linked_scores(self, month: Month) -> Mapping[int, Mapping[str, Any]]:
         """Give the raw and the linked scores of a month's runs, by their numbers."""

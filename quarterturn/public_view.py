@@ -32,7 +32,7 @@ from typing import Any
 
 from grammars.language.grammar import Grammar
 from grammars.language.load import LIBRARY
-from quarterturn.errors import where
+from quarterturn.errors import Refused, where
 from rotation.calendar import Month
 from rotation.findings.store import Findings, counts_by_kind
 from rotation.generation import dev_sets
@@ -288,16 +288,41 @@ class PublicViewWriter:
         return self._folder / LEADERBOARDS / f"{month}.json"
 
 
-def dev_set(spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], written: Path) -> bytes:
-    """Give the dev set's tasks; what was written by the same grammars and the same code is not drawn again."""
+def dev_set(
+    spec: SetSpec, grammars: Callable[[], Mapping[str, Grammar]], used: Callable[[Iterable[str]], int], written: Path
+) -> bytes:
+    """Give the dev set's tasks; what was written by the same grammars and the same code is not drawn again.
+
+    Another set file, or other shipped grammars, can draw skeletons that private tasks of today have. Then the dev set
+    that is public stays, and the log says so.
+
+    Args:
+        spec: the home's set.
+        grammars: gives the shipped grammars by server.
+        used: counts the skeletons, among those of these ids, that private tasks have.
+        written: where the dev set that is public lies, if there is one.
+
+    Raises:
+        Refused: private tasks have such skeletons, and no dev set is public yet.
+    """
     version = _version()
+    known = None
     with suppress(OSError, ValueError):
         known = json.loads(written.read_bytes())
         mix = Counter(Stratum(task["server"], task["category"], task["difficulty"]) for task in known["tasks"])
         if (known["set"], known["version"], mix) == (spec.name, version, Counter(spec.dev)):
             return written.read_bytes()
-    tasks = [draft.task for draft in dev_sets.draw(grammars(), spec)]
-    return canonical({"set": spec.name, "version": version, "tasks": tasks})
+    drafts = dev_sets.draw(grammars(), spec)
+    if count := used(draft.skeleton for draft in drafts):
+        cause = (
+            f"the dev set of '{spec.name}' would publish {count} skeletons that private tasks have: set `dev` in the "
+            "home's set.toml back to what it was until the cohorts of today are published"
+        )
+        if known is None:
+            raise Refused(cause)
+        log.warning("the dev set stays as it is: %s", cause)
+        return written.read_bytes()
+    return canonical({"set": spec.name, "version": version, "tasks": [draft.task for draft in drafts]})
 
 
 def _version() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from grammars.admission.duplicates import Sketch, wording
@@ -66,6 +66,11 @@ class KnownTasks:
             frozenset(name for name, tag in tags.items() if tag in live),
             frozenset(name for name, tag in tags.items() if tag in seen or name in public),
         )
+
+    def count_unpublished(self, skeleton_ids: Iterable[str]) -> int:
+        """Count the skeletons, among those of these ids, that tasks of unpublished cohorts have."""
+        taken = self._months.taken()
+        return sum(self._tag(skeleton) in taken for skeleton in skeleton_ids)
 
     def _tag(self, skeleton: str) -> str:
         return self._vault.tag("skeleton", skeleton)

@@ -28,7 +28,8 @@ Keys = Annotated[
     typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys, to audit a release; may repeat."),
 ]
 DevOf = Annotated[
-    str | None, typer.Option("--dev-of", help="Which dev set: demo or mcpbench (default: the home's, else demo).")
+    str | None,
+    typer.Option("--dev-of", help="The dev set of a shipped set or a set file (default: the home's, else demo)."),
 ]
 License = Annotated[
     str | None,
@@ -82,7 +83,9 @@ def inspect_logs(
     key: Keys = None,
     policy: PolicyFile = None,
     accept: Accept = None,
+    dev_of: DevOf = None,
     license_name: License = None,
+    home: Home = HOME,
     as_json: Json = False,
 ) -> None:
     """Write each run as a log of Inspect (.eval): a sample for each task, with its calls and its score."""
@@ -92,7 +95,7 @@ def inspect_logs(
 
     if source == "dev":
         raise Malformed("a dev set has no run: play one with `quarterturn run --out FILE.json`, and export that file")
-    records = _records(source, out_folder, key, policy, accept, None, license_name, HOME)
+    records = _records(source, out_folder, key, policy, accept, dev_of, license_name, home)
     _write(out_folder, writer.files(records, version=version(), now=now()), records, as_json=as_json)
 
 
@@ -145,7 +148,7 @@ def _records(
         report, _ = auditor(keys, policy, None, accept or ())(path)
         records = sources.release(path, report)
     elif kind == "run":
-        records = sources.dev_run(path, dev_sets.public(shipped_grammars()))
+        records = sources.dev_run(path, dev_sets.public(shipped_grammars(), dev_set(home, dev_of)))
     else:
         spec = dev_set(home, dev_of)
         records = sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))

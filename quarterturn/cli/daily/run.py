@@ -35,7 +35,8 @@ def run(
     endpoint: Annotated[str | None, typer.Option(help="The URL of a hosted agent; each task is sent to it.")] = None,
     tasks: Annotated[TaskSet, typer.Option("--set", help="The public dev set, or the private set.")] = "dev",
     dev_of: Annotated[
-        str | None, typer.Option("--dev-of", help="Which dev set: demo or mcpbench (default: the home's, else demo).")
+        str | None,
+        typer.Option("--dev-of", help="The dev set of a shipped set or a set file (default: the home's, else demo)."),
     ] = None,
     task: Annotated[
         str | None, typer.Option("--task", help="Play this task of the dev set alone: its id, or how it begins.")

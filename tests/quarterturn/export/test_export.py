@@ -28,6 +28,7 @@ from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
 
 from ...contracts.freezing import exports
+from ...rotation.month.test_set_file import OWN, of
 
 RELEASE = exports.EXAMPLE / "Historical-2025-12"
 KEY = exports.EXAMPLE / "log.vkey"
@@ -217,6 +218,16 @@ def test_a_run_on_the_dev_set_keeps_each_call_with_its_result(export, tmp_path):
     assert sample["messages"][2]["content"] == r"it is \ud83d"  # a lone surrogate has no form in UTF-8
     assert sample["output"]["completion"] == "42"
     assert [event["event"] for event in sample["events"]] == ["tool", "score"]
+
+
+@pytest.mark.slow  # draws the dev sets
+def test_a_run_on_the_dev_set_of_a_set_file_is_exported_with_the_name_of_the_file(export, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(OWN)
+    document = dev_sets.draw(shipped_grammars(), of(OWN))[0].task
+    file = written(tmp_path / "run.json", (Task.parse(document), run_of(document)))
+    assert export("inspect", file).code != 0
+    assert export("inspect", file, "--dev-of", own).code == 0
 
 
 def test_a_dev_set_has_no_log_to_export(export):

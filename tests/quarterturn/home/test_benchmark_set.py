@@ -1,10 +1,14 @@
 """Tests of a home's own set: `init --set FILE`, the copy that the home keeps, its quotas, and `set check`."""
 
 from contextlib import closing
+from functools import partial
 
 import pytest
 
 from quarterturn.app import Application
+from quarterturn.errors import Refused
+from quarterturn.public_view import dev_set
+from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO, SETS
 
 from ...rotation.month.test_set_file import OWN, of
@@ -110,3 +114,20 @@ def test_the_guide_works_line_by_line(tmp_path, say, monkeypatch):
     assert (
         "size: 3 cohorts of 12 tasks make 36, but size says 40" in say("set", "check", "files-and-rows.toml").sentence
     )
+
+
+def test_a_dev_set_that_would_publish_skeletons_of_private_tasks_is_not_written(tmp_path, caplog):
+    written = tmp_path / "dev.json"
+    drawn = partial(dev_set, of(OWN), shipped_grammars)
+    with pytest.raises(Refused, match="would publish 2 skeletons that private tasks have: set `dev` in the home's set"):
+        drawn(lambda skeletons: len(list(skeletons)), written)
+    earlier = drawn(lambda _: 0, written).replace(b'"notes"', b'"before"')
+    written.write_bytes(earlier)
+    assert drawn(lambda _: 1, written) == earlier
+    assert "the dev set stays as it is: the dev set of 'notes' would publish 1 skeletons" in caplog.text
+
+
+def test_the_skeletons_of_private_tasks_are_counted(live):
+    with closing(Application(live, None)) as house:
+        stratum = min(house.spec.per_cohort)
+        assert house.known_tasks.count_unpublished([f"{stratum}/0", "another", f"{stratum}/1"]) == 2

@@ -116,7 +116,7 @@ def with_dev_set(home: Path, templates: Path) -> Path:
     kept = templates / "dev.json"
     house = Application(home, None)
     if not kept.exists():
-        kept.write_bytes(public_view.dev_set(house.spec, shipped_grammars, kept))
+        kept.write_bytes(public_view.dev_set(house.spec, shipped_grammars, house.known_tasks.count_unpublished, kept))
     house.places.view.mkdir(parents=True, exist_ok=True)
     shutil.copy(kept, house.places.view / public_view.DEV)
     house.close()
