@@ -45,14 +45,21 @@ def read_task(text: str, name: str, account: str, state: Mapping[str, Any] | Non
     document = _filled(document, account)
     parts = [_condition(evaluator, f"{name}: evaluators[{i}]") for i, evaluator in enumerate(document["evaluators"])]
     formula = all_of(parts)
+    others = sorted(_servers(document.get("mcp_servers")) - {"github"})
+    needed = [f"{name}: mcp_servers: the task needs {', '.join(others)}, too"] if others else []
     return SourceTask(
         name,
         document["question"] + _format_words(document.get("output_format")),
         understood(formula),
-        reasons=unknowns(formula),
+        reasons=[*needed, *unknowns(formula)],
         state=state,
         server="github",
     )
+
+
+def _servers(listed: object) -> set[str]:
+    servers = listed if isinstance(listed, list) else []
+    return {str(server["name"]) for server in servers if isinstance(server, dict) and "name" in server}
 
 
 def _format_words(output_format: object) -> str:
@@ -97,7 +104,12 @@ def _repository(query: Any, _value: Any) -> Formula:
     matched = re.fullmatch(r"(?:repo:)?([\w.-]+/[\w.-]+)(?: fork:true)?", query) if isinstance(query, str) else None
     if matched is None:
         raise NotUnderstood("the query names no repository")
-    return {"github.repositoryExists": {"repository": matched[1]}}
+    return _spelt(matched[1])
+
+
+def _spelt(repository: str) -> Formula:
+    """A repository whose name is spelt just so, as the original compares it."""
+    return {"github.repositoryExists": {"repository": repository, "match_case": True}}
 
 
 def _fewest(arguments: Arguments, _value: Any) -> Formula:
@@ -108,7 +120,7 @@ def _fewest(arguments: Arguments, _value: Any) -> Formula:
         copy = f"{arguments['owner']}/{source.partition('/')[2]}"
         parts: list[Formula] = [
             {"github.fewestIssues": {"repository": source, **among}},
-            {"github.repositoryExists": {"repository": copy}},
+            _spelt(copy),
         ]
         if "file_content" in arguments:
             file = {"repository": copy, "branch": arguments["branch"], "path": arguments["path"]}
@@ -144,7 +156,8 @@ def _content(arguments: Arguments, value: Any) -> Formula:
     if isinstance(value, dict):
         source = _file(value)
         where = {"of": source["repository"], "on": source["branch"], "at": source["path"]}
-        return {"github.fileSameAs": {**_file(arguments), **where, "trim": True}}
+        same: Formula = {"github.fileSameAs": {**_file(arguments), **where, "trim": True}}
+        return all_of([_exists(value, None), same])  # the original refuses an empty source
     raise NotUnderstood("the expected content is neither a text nor another file")
 
 
@@ -180,7 +193,7 @@ def _issues(arguments: Arguments, value: Any) -> Formula:
     if arguments.get("title") is not None:
         asked["title"] = arguments["title"]
     if arguments.get("labels"):
-        asked["labels"] = arguments["labels"]
+        asked |= {"labels": arguments["labels"], "match_case": True}
     if arguments.get("comments") is not None:
         asked["comment"] = arguments["comments"].replace("[repo owner name]", arguments["owner"])
     return {"github.issueCount": asked}

@@ -30,17 +30,23 @@ def verdict(view, operation, arguments, value=None):
     return judge(parse(read.formula), view).verdict is Verdict.TRUE
 
 
-LABELLED = forge({**ISSUE, "labels": ["bug", "ui"], "comments": [{"user": "ada", "body": "Hi @acme"}]}, merged=True)
+LABELLED = forge(
+    {**ISSUE, "labels": ["bug", "ui"], "comments": [{"user": "ada", "body": "Hi @acme"}]},
+    merged=True,
+    extra={"empty": ""},
+)
 COUNTED = {"search_repo_owner": "acme", "search_repo_name": "si", "issue_state": "open", "issue_labels": []}
 CASES = [
     ("check_repository", "acme/site", None, True),
     ("check_repository", "repo:acme/other fork:true", None, False),
+    ("check_repository", "acme/Site", None, False),
     ("check_branches_exist", {**OWN, "branches": ["main", "draft"]}, None, True),
     ("check_branches_exist", {**OWN, "branches": ["main", "dev"]}, None, False),
     ("check_file_content", FILE, "bye", True),
     ("check_file_content", FILE, "by", False),
     ("check_file_content", {**FILE, "path": "index.html"}, INDEX, True),
     ("check_file_content", FILE, INDEX, False),
+    ("check_file_content", {**FILE, "path": "empty"}, {**FILE, "path": "empty"}, False),
     ("check_file_exist", FILE, None, True),
     ("check_file_not_exist", FILE, None, False),
     ("check_file_not_exist", {**FILE, "branch": "nowhere"}, None, True),
@@ -48,6 +54,7 @@ CASES = [
     ("file_content_include", FILE, ["b", "z"], False),
     ("check_number_of_issues", {**OWN, "title": "Menu", "labels": ["bug"], "state": "open"}, 1, True),
     ("check_number_of_issues", {**OWN, "title": "Men", "state": "all"}, 1, False),
+    ("check_number_of_issues", {**OWN, "title": "Menu", "labels": ["Bug"]}, 1, False),
     ("check_number_of_issues", {**OWN, "comments": "Hi @[repo owner name]"}, 1, True),
     ("check_repository_with_fewest_issues", {**OWN, "repos": ["acme/site"], "issue_state": "open"}, None, True),
     ("check_file_content_and_issue_count", {**FILE, **COUNTED, "file_type": "json"}, None, False),
@@ -74,6 +81,14 @@ def test_what_has_no_predicate_is_told_by_its_place_and_the_rest_comes_partly():
     assert made.missing == ("the initial state", "a reference solution")
     assert Task.parse(made.line["task"]).server == "github"
     assert convert(read_task(task({"op": "github.stars"}), "made-up", "acme"), TOOLS).outcome == "not"
+
+
+def test_a_task_that_needs_another_server_too_comes_partly():
+    document = json.loads(task({"op": "github.check_repository", "op_args": "acme/site"}))
+    servers = [{"name": "playwright"}, {"name": "github"}]
+    made = convert(read_task(json.dumps(document | {"mcp_servers": servers}), "made-up", "acme"), TOOLS)
+    assert (made.outcome, made.reasons) == ("partly", ("made-up: mcp_servers: the task needs playwright, too",))
+    assert not read_task(json.dumps(document | {"mcp_servers": servers[1:]}), "made-up", "acme").reasons
 
 
 @pytest.mark.parametrize(

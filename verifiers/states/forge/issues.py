@@ -193,6 +193,7 @@ def issue_body(
         "comment": TEXT,
         "body_contains": names(PART),
         "at_least": FLAG,
+        "match_case": FLAG,
     },
     produces=NOTHING,
     example=Example({**SITE, "count": 1, "state": "closed"}, partial(forge, {**ISSUE, "state": "closed"}), forge),
@@ -211,19 +212,22 @@ def issue_count(
     comment: str | None = None,
     body_contains: Sequence[str] = (),
     at_least: bool = False,
+    match_case: bool = False,
 ) -> ProbeResult:
     """The number of issues (pull requests left out) in this state, with this label, title and author.
 
     `title` is the whole title, `labels` are those that an issue has among others, `comment` is the whole text of a
-    comment on it, and its text has each part of `body_contains`. With `at_least`, there may be more of them.
+    comment on it, and its text has each part of `body_contains`. With `at_least`, there may be more of them;
+    with `match_case`, labels are spelt just so.
     """
-    budget, wanted = context.budget, lower([*labels, *([label] if label is not None else [])])
+    budget, spelt = context.budget, set if match_case else lower
+    wanted = spelt([*labels, *([label] if label is not None else [])])
 
     def fits(record: Record) -> bool:
         budget.parse(len(record["body"] or ""))
         return (
             state in {None, record["state"]}
-            and wanted <= lower(parts_of(record, "labels", budget))
+            and wanted <= spelt(parts_of(record, "labels", budget))
             and (title_contains or "") in record["title"]
             and title in {None, record["title"]}
             and (by is None or by.lower() == record["user"].lower())

@@ -25,18 +25,29 @@ from verifiers.states.git.commit_files import content, folded, holds_nothing, ho
     "github.repositoryExists",
     words="there is a repository {repository}",
     takes={"repository": REPOSITORY},
-    may_take={"private": FLAG, "description": TEXT},
+    may_take={"private": FLAG, "description": TEXT, "match_case": FLAG},
     produces=("description",),
     example=Example({"repository": "acme/site", "private": False}, forge, partial(forge, name="acme/other")),
 )
 def repository_exists(
-    context: Context, repository: str, *, private: bool | None = None, description: str | None = None
+    context: Context,
+    repository: str,
+    *,
+    private: bool | None = None,
+    description: str | None = None,
+    match_case: bool = False,
 ) -> ProbeResult:
-    """The repository is there; with the others, private or not, with this description."""
-    record = open_forge(context).repository(repository)
+    """The repository is there; with the others, private or not, with this description.
+
+    With `match_case`, its name is spelt just so.
+    """
+    name = open_forge(context).name(repository)
+    record = open_forge(context).repositories[name]
     right = private in {None, record["private"]} and description in {None, record["description"] or ""}
+    right = right and (name == repository or not match_case)
     kind = "private" if record["private"] else "public"
-    return ProbeResult(right, f"it is {kind} with the description {quoted(record['description'])}")
+    spelt = "" if name == repository else f"spelt {quoted(name)}, "
+    return ProbeResult(right, f"it is {spelt}{kind} with the description {quoted(record['description'])}")
 
 
 @predicate(
