@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal
 
-from quarterturn.export.records import PublicRecords, PublicResult, PublicRun, PublicTask
+from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
 
 ColumnType = Literal["text", "texts", "integer", "number", "boolean"]
 Row = Mapping[str, Any]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from quarterturn.export.columns import Column, Table
-from quarterturn.export.records import PublicRecords
+from quarterturn.public_records.records import PublicRecords
 
 VERSION = "http://mlcommons.org/croissant/1.1"
 _PROPERTIES = (

@@ -18,7 +18,7 @@ from importlib.resources import files as resources
 from typing import Any
 
 from quarterturn.errors import Refused
-from quarterturn.export.records import PublicRecords, PublicTask
+from quarterturn.public_records.records import PublicRecords, PublicTask
 
 SCHEMA = "1.4"
 CARD = "README.md"

@@ -9,7 +9,7 @@ from datetime import datetime
 from quarterturn.export import croissant
 from quarterturn.export.columns import Table, json_lines, tables
 from quarterturn.export.parquet import parquet
-from quarterturn.export.records import PublicRecords
+from quarterturn.public_records.records import PublicRecords
 
 CARD = "README.md"
 METADATA = "croissant.json"

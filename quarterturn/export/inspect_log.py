@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
-from quarterturn.export.records import PublicRecords, PublicResult, PublicRun, PublicTask
+from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
 from sandbox.results.outcome import TaskRun
 from sandbox.servers.registry import wire_name
 from sandbox.transcript import CallRecord

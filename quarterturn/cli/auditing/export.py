@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from quarterturn.cli.auditing import public_source
 from quarterturn.cli.auditing.auditor import Accept, PolicyFile
+from quarterturn.cli.auditing.public_source import DevOf, Keys
 from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed
 
 if TYPE_CHECKING:
-    from quarterturn.export.records import PublicRecords
+    from quarterturn.public_records.records import PublicRecords
 
 ABOUT = """Write public tasks and runs in the formats of other tools.
 
@@ -23,14 +25,6 @@ SOURCE is `dev` (a dev set), a release folder (Historical-YYYY-MM, audited first
 
 Source = Annotated[str, typer.Argument(help="`dev`, a release folder, or the file of a run on a dev set.")]
 Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="The folder to write; it is not there, or empty.")]
-Keys = Annotated[
-    list[Path] | None,
-    typer.Option("--key", metavar="FILE", help="A file with the log's verifier keys, to audit a release; may repeat."),
-]
-DevOf = Annotated[
-    str | None,
-    typer.Option("--dev-of", help="The dev set of a shipped set or a set file (default: the home's, else demo)."),
-]
 License = Annotated[
     str | None,
     typer.Option(
@@ -130,28 +124,14 @@ def _records(
     """Read a source, after the place for the export was looked at."""
     from dataclasses import replace
 
-    from quarterturn.cli.auditing.auditor import auditor
-    from quarterturn.cli.daily.run import dev_set
-    from quarterturn.export import folder, sources
-    from rotation.generation import dev_sets
-    from rotation.generation.grammars import shipped_grammars
-    from vault.ledger.audit.command import require_release
+    from quarterturn.export import folder
+    from quarterturn.public_records.sources import kind_of
 
     if license_name is not None and not _SPDX.fullmatch(license_name):
         raise Malformed(f"--license {license_name[:80]!r} is no SPDX identifier in lower case, such as cc-by-4.0")
-    kind, path = sources.kind_of(source), Path(source)
+    kind_of(source)
     folder.require_new(out_folder)
-    if kind == "release":
-        require_release(path)
-        if not keys:
-            raise Malformed(f"a release is audited before it is exported: add --key FILE with the key of {path}'s log")
-        report, _ = auditor(keys, policy, None, accept or ())(path)
-        records = sources.release(path, report)
-    elif kind == "run":
-        records = sources.dev_run(path, dev_sets.public(shipped_grammars(), dev_set(home, dev_of)))
-    else:
-        spec = dev_set(home, dev_of)
-        records = sources.dev_set(spec.name, dev_sets.draw(shipped_grammars(), spec))
+    records = public_source.read(source, keys, policy, accept, dev_of, home)
     return replace(records, license=license_name) if license_name else records
 
 

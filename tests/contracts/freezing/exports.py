@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quarterturn.export import harbor, hugging_face, inspect_log, sources
-from quarterturn.export.records import PublicRecords, PublicRun, PublicTask
+from quarterturn.export import harbor, hugging_face, inspect_log
+from quarterturn.public_records import sources
+from quarterturn.public_records.records import PublicRecords, PublicRun, PublicTask
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, ModelCall, Transcript
 from vault.ledger.audit.command import read_keys

@@ -16,7 +16,8 @@ import pytest
 import yaml
 from pyarrow import parquet
 
-from quarterturn.export import folder, harbor, inspect_log, sources
+from quarterturn.export import folder, harbor, inspect_log
+from quarterturn.public_records import sources
 from quarterturn.runs.dev_runs import DevRun
 from rotation.generation import dev_sets
 from rotation.generation.grammars import shipped_grammars

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from quarterturn.boxes import bwrap
-from quarterturn.export import harbor, sources, world_server
+from quarterturn.export import harbor, world_server
+from quarterturn.public_records import sources
 from rotation.generation import dev_sets
 from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO

@@ -1,4 +1,4 @@
-"""Sources of an export: a release, a dev set, or a run on a dev set. Whatever may hold a private task is refused.
+"""Sources of public records: a release, a dev set, or a run on a dev set. What may hold a private task is refused.
 
     release   audited first with the log's key; a release that does not hold is refused
     dev set   drawn anew from the shipped grammars, which are public
@@ -18,8 +18,8 @@ from typing import Any
 
 from grammars.language.grammar import Draft
 from quarterturn.errors import Malformed, NotFound, Refused
-from quarterturn.export.records import PublicRecords, PublicResult, PublicRun, PublicTask, Status
 from quarterturn.home.paths import HomePaths
+from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask, Status
 from quarterturn.runs.dev_runs import result_of
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Score, score
@@ -34,7 +34,7 @@ DEV = "dev"
 """The source that is the home's dev set, or a shipped one."""
 AXES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
 MAX_RUN_FILE = 1 << 30
-PUBLIC = "only dev sets, runs on them, and releases are exported"
+PUBLIC = "only dev sets, runs on them, and releases are public"
 
 
 def kind_of(source: str) -> str:
@@ -92,7 +92,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
     strange += [run.task_id for task, (_, run) in zip(documents, pairs, strict=True) if run.task_id != task.id]
     if strange or not documents:
         what = f"task {strange[0]} in {file} is of no dev set" if strange else f"{file} holds no task"
-        raise Refused(f"{what}, so it may be private and nothing was exported: {PUBLIC}")
+        raise Refused(f"{what}, so it may be private and is not shown or exported: {PUBLIC}")
     runs = [run for _, run in pairs]
     results = [played(run) for run in runs]
     total = score([result_of(task, run) for task, run in zip(documents, runs, strict=True)])
@@ -115,12 +115,12 @@ def release(folder: Path, report: AuditReport) -> PublicRecords:
     if not report.ok:
         failed = report.failed
         why = f"{failed.name}: {failed.detail}" if failed else "there are doubts; accept each with --accept NUMBER"
-        raise Refused(f"{folder} does not verify, so nothing was exported; `quarterturn audit` says more ({why})")
+        raise Refused(f"{folder} does not verify, so nothing is made of it; `quarterturn audit` says more ({why})")
     try:
         bundle = Bundle.read(folder)
         tasks, runs = list(_tasks(bundle)), list(_runs(bundle))
     except VaultError as error:
-        raise Refused(f"{folder} changed while it was read, and nothing was exported: {error}") from None
+        raise Refused(f"{folder} changed while it was read; try again: {error}") from None
     manifest = bundle.manifest
     month = manifest["month"]
     about = (

@@ -1,4 +1,4 @@
-"""Records of an export: public tasks, and the runs on them. A writer sees nothing else."""
+"""Records of what is public: tasks, and the runs on them. Exports, measures and pages see nothing else."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class PublicResult:
 
 @dataclass(frozen=True, slots=True)
 class PublicRun:
-    """A run, with its results on the tasks of the export.
+    """A run, with its results on the public tasks.
 
     Attributes:
         number: its number, from 1.
@@ -87,7 +87,7 @@ class PublicRun:
 
 @dataclass(frozen=True, slots=True)
 class PublicRecords:
-    """All that an export is made of.
+    """Public tasks, and the runs on them.
 
     Attributes:
         name: what it is called, in letters, digits and hyphens.
