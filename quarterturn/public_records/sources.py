@@ -80,26 +80,32 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         Refused: a task in it is of no dev set, so it may be private.
     """
     try:
-        served = _sound(json.loads(file.read_bytes()))["tasks"]
-        pairs = [(item["task"], TaskRun.from_json(item["run"])) for item in served]
-        documents = [Task.parse(document) for document, _ in pairs]
+        data = _sound(json.loads(file.read_bytes()))
+        documents = [Task.parse(item["task"]) for item in data["tasks"]]
+        outcomes = [[item["run"] for item in data["tasks"]], *data.get("later_trials", ())]
+        trials = [[TaskRun.from_json(run) for run in trial] for trial in outcomes]
     except (VaultError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Malformed(
             f"{file} is not the file of a run: {type(error).__name__}; make one with `quarterturn run --out FILE.json`"
         ) from None
     known = {draft.task["id"]: draft for draft in public}
     strange = [task.id for task in documents if task.id not in known or Task.parse(known[task.id].task) != task]
-    strange += [run.task_id for task, (_, run) in zip(documents, pairs, strict=True) if run.task_id != task.id]
+    for trial in trials:
+        if [run.task_id for run in trial] != [task.id for task in documents]:
+            raise Malformed(f"{file} is not the file of a run: a trial has other tasks than the run")
     if strange or not documents:
         what = f"task {strange[0]} in {file} is of no dev set" if strange else f"{file} holds no task"
         raise Refused(f"{what}, so it may be private and is not shown or exported: {PUBLIC}")
-    runs = [run for _, run in pairs]
-    results = [played(run) for run in runs]
-    total = score([result_of(task, run) for task, run in zip(documents, runs, strict=True)])
-    about = f"One run of an agent on {len(runs)} public tasks of a dev set: each call, answer and verdict."
+    count = "One run" if len(trials) == 1 else f"{len(trials)} trials"
+    about = f"{count} of an agent on {len(documents)} public tasks of a dev set: each call, answer and verdict."
     tasks = [PublicTask(task, "dev", known[task.id].provenance) for task in documents]
-    run = PublicRun(1, "agent", 1, _axes(total), results)
-    return PublicRecords("dev-run", "Run on a dev set", about, "dev", tasks, [run], license="apache-2.0")
+    runs = [_trial(number, documents, trial) for number, trial in enumerate(trials, 1)]
+    return PublicRecords("dev-run", "Run on a dev set", about, "dev", tasks, runs, license="apache-2.0")
+
+
+def _trial(number: int, tasks: Sequence[Task], outcomes: Sequence[TaskRun]) -> PublicRun:
+    total = score([result_of(task, run) for task, run in zip(tasks, outcomes, strict=True)])
+    return PublicRun(number, "agent", number, _axes(total), [played(run) for run in outcomes])
 
 
 def release(folder: Path, report: AuditReport) -> PublicRecords:

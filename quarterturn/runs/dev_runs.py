@@ -36,12 +36,14 @@ class DevRun:
         tasks: what was run.
         runs: the outcome of each task, in the same order.
         stopped: why no more was played, as a sentence, or None.
+        later_trials: the outcomes of further trials of all tasks, each in the same order; none of them is scored.
     """
 
     box: str
     tasks: Sequence[Task]
     runs: Sequence[TaskRun]
     stopped: str | None = None
+    later_trials: Sequence[Sequence[TaskRun]] = ()
 
     @property
     def crashed(self) -> bool:
@@ -50,7 +52,7 @@ class DevRun:
 
     @property
     def score(self) -> Score:
-        """The score on the four axes."""
+        """The score of the first trial on the four axes."""
         return score([result_of(task, run) for task, run in zip(self.tasks, self.runs, strict=True)])
 
     def as_json(self) -> dict[str, Any]:
@@ -58,7 +60,9 @@ class DevRun:
         served = [
             {"task": task.document, "run": run.as_json()} for task, run in zip(self.tasks, self.runs, strict=True)
         ]
-        return {"box": self.box, "score": self.score.as_json(), "tasks": served, "stopped": self.stopped}
+        data = {"box": self.box, "score": self.score.as_json(), "tasks": served, "stopped": self.stopped}
+        later = [[run.as_json() for run in trial] for trial in self.later_trials]
+        return data | {"later_trials": later} if later else data
 
 
 def dev(
@@ -69,21 +73,23 @@ def dev(
     model: ModelGateway | None = None,
     *,
     hold: RunControl = ALONE,
+    trials: int = 1,
 ) -> DevRun:
-    """Run public tasks, without a home; `sender` signs requests to an endpoint."""
+    """Run public tasks `trials` times, without a home; `sender` signs requests to an endpoint."""
     own = chosen.run_class(private=False)
     submitted, box = chosen.submission(lambda: choose_box(chosen.named_box or "auto", run_class=own))
     label = f"{submitted.name} on the dev set"
     stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
     playing = machine_lock.playing(own, stopped)
-    with playing, chosen.places(sender) as places, out.progress(label, len(tasks)) as advance:
+    with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
         done, ours = lambda _: advance(1), Terms(models=model)
         play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
         runs = play(tasks[:1], submitted, box)
         if why := never_asked_reason(runs, hosted=chosen.hosting is not None):
             return DevRun(box.name, tasks[:1], runs, why)
         runs += play(tasks[1:], submitted, box)
-    return DevRun(box.name, tasks, runs)
+        later = [play(tasks, submitted, box) for _ in range(trials - 1)]
+    return DevRun(box.name, tasks, runs, later_trials=later)
 
 
 def never_asked_reason(runs: Sequence[TaskRun], *, hosted: bool = False) -> str | None:

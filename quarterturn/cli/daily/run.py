@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sandbox.endpoint.signature import Sender
     from vault.task.document import Task
 
+TRIALS = 20
+"""Trials of a dev set at most: Pass@K is shown for K up to their number."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
@@ -42,6 +45,7 @@ def run(
         str | None, typer.Option("--task", help="Play this task of the dev set alone: its id, or how it begins.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Play the first N tasks of the dev set alone.")] = None,
+    trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="Play each task of the dev set so many times.")] = 1,
     trace: Annotated[bool, typer.Option("--trace", help="Show each task of the dev set call by call.")] = False,
     out_file: Annotated[
         Path | None,
@@ -75,9 +79,9 @@ def run(
     hosting = Hosting(endpoint, listen, public_url, allow, test_authority) if endpoint is not None else None
     chosen = RunRequest(image, agent, who, box, hosting, model)
     out = Output(as_json=as_json)
-    if tasks == "private" and (dev_of or task or limit or trace or out_file):
+    if tasks == "private" and (dev_of or task or limit or trials > 1 or trace or out_file):
         raise Malformed(
-            "--dev-of, --task, --limit, --trace and --out are for the dev set; a private run has none of them"
+            "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set; a private run has none of them"
         )
     if out_file is not None:
         _require_writable(out_file)
@@ -85,11 +89,13 @@ def run(
         raise Malformed("--resume is for a private run: add --set private")
     if tasks == "dev" and model is not None:  # without one, the dev set needs no home
         with open_app(home) as app, app.facilities.model(model, "dev") as gateway:
-            played = dev_runs.dev(chosen, _chosen(_dev_tasks(home, dev_of), task, limit), out, model=gateway)
+            played = dev_runs.dev(
+                chosen, _chosen(_dev_tasks(home, dev_of), task, limit), out, model=gateway, trials=trials
+            )
         _show(played, out, out_file, traced=trace)
     elif tasks == "dev":
         chosen_tasks = _chosen(_dev_tasks(home, dev_of), task, limit)
-        played = dev_runs.dev(chosen, chosen_tasks, out, partial(_sender, home, out))
+        played = dev_runs.dev(chosen, chosen_tasks, out, partial(_sender, home, out), trials=trials)
         _show(played, out, out_file, traced=trace)
     else:
         with open_app(home) as app:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from quarterturn import trace_text
@@ -24,7 +24,15 @@ def dev(played: DevRun, *, traced: bool = False) -> list[str]:
     if played.stopped:
         return [*text, "", f"Nothing more was played: {played.stopped}."]
     total = f"{score.passed} of {score.attempted} passed. The dev set is public: no rank."
-    return [*text, "", *trace_text.subtotals(pairs), total]
+    return [*text, "", *trace_text.subtotals(pairs), total, *_trials(played)]
+
+
+def _trials(played: DevRun) -> Iterator[str]:
+    """Say how many tasks each trial passed; the headlines and totals above are of the first one."""
+    if played.later_trials:
+        trials = [played.runs, *played.later_trials]
+        counts = ", ".join(str(sum(run.passed for run in trial)) for trial in trials)
+        yield f"{len(trials)} trials passed {counts} of {len(played.tasks)} tasks; what is shown above is the first."
 
 
 def private(

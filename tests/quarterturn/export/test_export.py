@@ -222,6 +222,19 @@ def test_a_run_on_the_dev_set_keeps_each_call_with_its_result(export, tmp_path):
 
 
 @pytest.mark.slow  # draws the dev sets
+def test_each_trial_becomes_a_log_and_a_trial_of_other_tasks_is_refused(export, tmp_path):
+    first, second = (Task.parse(draft.task) for draft in dev_sets.draw(shipped_grammars(), DEMO)[:2])
+    run, other = run_of(first.document), run_of(second.document)
+    trials = DevRun("bwrap", [first], [run], later_trials=[[run_of(first.document, answer="42")]])
+    (tmp_path / "run.json").write_text(json.dumps(trials.as_json()))
+    assert export("inspect", tmp_path / "run.json").code == 0
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.eval")) == ["run-1.eval", "run-2.eval"]
+    wrong = DevRun("bwrap", [first], [run], later_trials=[[other]]).as_json()
+    with pytest.raises(sources.Malformed, match="a trial has other tasks than the run"):
+        sources.dev_run(_file(tmp_path, json.dumps(wrong).encode()), dev_sets.public(shipped_grammars(), DEMO))
+
+
+@pytest.mark.slow  # draws the dev sets
 def test_a_run_on_the_dev_set_of_a_set_file_is_exported_with_the_name_of_the_file(export, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(OWN)
