@@ -93,8 +93,7 @@ class GuideShell:
             alarm.cancel()
             yield
             process.send_signal(signal.SIGTERM)
-            process.stderr.read()
-            process.wait(PATIENCE)
+            process.communicate(timeout=PATIENCE)
         finally:
             alarm.cancel()
             process.kill()

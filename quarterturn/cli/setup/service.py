@@ -61,23 +61,18 @@ def serve_here(app: Application, ready: Callable[[str], None]) -> None:
 
 def worker(workers: Workers = 1, only: Only = None, home: Home = HOME) -> None:
     """Run the submissions of a home, beside `serve`. Ends when it is interrupted."""
-    import signal
-    from queue import SimpleQueue
-
     from quarterturn import logs
+    from quarterturn.cli.setup import end_signals
     from quarterturn.cli.terminal.secrets import open_app
 
-    ended = SimpleQueue[int]()  # a handler may come in the middle of `get`; in the middle of an event's `wait` it hangs
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: ended.put(number))
-    with open_app(home) as app:
+    with open_app(home) as app, end_signals.caught() as wait:
         app.approvals.in_force()
         logs.configure()
         works = app.executor(workers, only)
         _say_which(workers, only)
         works.start()
         logs.log.info("working on %s", app.home)
-        ended.get()
+        wait()
         logs.log.info("stopping; what is being run is given back")
         works.stop()
 
