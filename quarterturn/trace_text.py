@@ -33,7 +33,7 @@ def headline(task: Item | None, run: Item) -> str:
 
 def failed(task: Item, run: Item) -> list[str]:
     """Say why a task was not passed: its goal, what was expected beside what was seen, and how its program ended."""
-    return [*labelled("goal", task["goal"]), *missed(run["evidence"]), *_ended(run)]
+    return [*labelled("goal", task["goal"]), *missed(run["evidence"]), *ended(run)]
 
 
 def trace(task: Item | None, run: Item, state: Sequence[str] = ()) -> list[str]:
@@ -47,7 +47,7 @@ def trace(task: Item | None, run: Item, state: Sequence[str] = ()) -> list[str]:
         lines += labelled("calls", "none")
     answer = run["transcript"]["answer"]
     lines += labelled("answer", "none" if answer is None else answer)
-    return [*lines, *_ended(run), *state, *labelled("evidence", ""), *_tree(run["evidence"], 1)]
+    return [*lines, *ended(run), *state, *labelled("evidence", ""), *_tree(run["evidence"], 1)]
 
 
 def subtotals(played: Sequence[tuple[Item, Item]]) -> list[str]:
@@ -102,7 +102,7 @@ def _tree(evidence: Item, depth: int) -> Iterator[str]:
         yield from _tree(child, depth + 1)
 
 
-def _ended(run: Item) -> Iterator[str]:
+def ended(run: Item) -> Iterator[str]:
     """Say how the program ended, where that was with an error, or without an answer."""
     status, ended = run.get("exit_code"), run["transcript"]["ended"]
     if ended in ("answered", "played") and not status:

@@ -325,6 +325,7 @@ class Answers:
         release, vkey = self.home / "public/releases" / FIRST.release, self.home / "public/log.vkey"
         for name in ("hf", "inspect", "harbor"):
             self.ask(f"export {name}", release, "--key", vkey, "--out", self.beside / name)
+        self.ask("measure", release, "--run", "1", "--key", vkey)
 
     def _keys(self) -> None:
         self.ask("keys list", home=self.home)

@@ -339,7 +339,7 @@ def test_the_guide_to_submitting_works_line_by_line(service, steps, say, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     lines = commands(GUIDE)
-    assert len(lines) == 8
+    assert len(lines) == 10
     for line in lines:
         monkeypatch.setenv("QUARTERTURN_TOKEN", token)
         program, *words = shlex.split(line)

@@ -1,0 +1,76 @@
+"""Verb `measure`: the measures of public runs, their failure profile, and their trace as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from quarterturn.cli.auditing import public_source
+from quarterturn.cli.auditing.auditor import Accept, PolicyFile
+from quarterturn.cli.auditing.public_source import DevOf, Keys
+from quarterturn.cli.terminal.options import HOME, Home, Json
+from quarterturn.cli.terminal.output import Output
+from quarterturn.errors import Malformed, NotFound
+
+Group = Literal["server", "category", "difficulty"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("measure")(measure)
+
+
+def measure(
+    source: Annotated[str, typer.Argument(help="The file of a run on a dev set, or a release folder.")],
+    number: Annotated[int | None, typer.Option("--run", help="Show the run of this number alone.")] = None,
+    by: Annotated[Group | None, typer.Option("--by", help="Show the measures of each group of tasks.")] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--field", metavar="FILE", help="A run to compare the failure profile with; may repeat."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the run's trace to one HTML file.")
+    ] = None,
+    key: Keys = None,
+    policy: PolicyFile = None,
+    accept: Accept = None,
+    dev_of: DevOf = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Measure public runs beyond their score: calls, call graphs, failure classes and root causes.
+
+    SOURCE is the file of a run on a dev set (`quarterturn run --out FILE.json`), with its trials, or a release folder
+    (Historical-YYYY-MM, audited first), which opens no calls: measures of calls are empty there.
+    """
+    from quarterturn.cli.auditing import measure_text
+    from quarterturn.measures import run_measures
+    from quarterturn.measures.trace_figures import trace_figures
+
+    if source == "dev":
+        raise Malformed("a dev set has no run: play one with `quarterturn run --out FILE.json`, and measure that file")
+    records = public_source.read(source, key, policy, accept, dev_of, home)
+    runs = run_measures.measure(records)
+    chosen = [run for run in runs if number is None or run.run.number == number]
+    if not chosen:
+        raise NotFound(f"{source} has no run {number}; it has the runs 1 to {len(runs)}")
+    read = [public_source.read(str(file), key, policy, accept, dev_of, home) for file in others or ()]
+    median = run_measures.field_median([run for one in read for run in run_measures.measure(one)]) if read else None
+    trials = run_measures.trials(runs) if records.split == "dev" and number is None else None
+    if page is not None and records.split != "dev":
+        raise Malformed(f"--html: a release opens no calls, so {source} has no trace to show")
+    if page is not None:
+        _write(page, trace_figures(chosen[0], records.title, median))
+    shown = chosen[:1] if trials else chosen
+    data = {"source": records.name, "runs": [run.as_json(by) for run in chosen], "trials": trials, "field": median}
+    Output(as_json=as_json).result(data, *measure_text.lines(shown, trials, median, by))
+
+
+def _write(file: Path, figures: Mapping[str, Any]) -> None:
+    from quarterturn.pages import trace
+    from vault.files import write_atomically
+
+    write_atomically(file, trace.page(figures).encode(), file.with_name(f".{file.name}.part"))

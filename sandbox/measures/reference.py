@@ -1,0 +1,79 @@
+"""Generator of the reference page of measures: `python -m sandbox.measures.reference`."""
+
+from __future__ import annotations
+
+import sys
+
+from sandbox.measures.failure_class import BY_JUDGEMENT, TITLES
+from sandbox.measures.root_causes import CAUSES
+from sandbox.measures.table import MEASURES
+
+HEAD = """# Measures
+
+This page is written by `python -m sandbox.measures.reference`; a test fails where the two differ.
+
+`quarterturn measure FILE` shows them for a run on a dev set (`quarterturn run --out FILE.json`), `--html` with
+every call beside the reference solution's. Each figure has its n and a 95 % interval whose clusters are skeletons;
+where nothing can be measured it is empty (null), never 0. Only the four axes of a private run are shown before its
+tasks retire, rounded; everything else is computed from public tasks alone.
+
+| name | what it is | better | n counts | from | of a private run |
+|---|---|---|---|---|---|
+"""
+TRIALS = """
+## Trials
+
+`quarterturn run --trials N` plays each task of the dev set N times. **Pass@K** is the chance that at least one of
+K trials passes, 1 - C(n - c, K) / C(n, K) for c passes in n trials (M. Chen et al., arXiv 2107.03374), for each K
+up to N, as the mean over tasks. The spread between trials is the sample standard deviation of their success rates.
+Private tasks are never played several times for this: each time would be an exposure.
+
+## Failure classes
+
+The classes are those of MCP-Atlas; the rules and their order are ours. A task that definitely failed by its
+agent's doing has the first class whose rule matches, and keeps the others that match. What decided is one sentence
+with the call or the predicate. The two that are a matter of judgement are decided without a judge: the first by
+the answer's words, the last because nothing else matches.
+
+| class | evidence |
+|---|---|
+"""
+EVIDENCE = {
+    "no_tools_called": "no call at all",
+    "capability_discovery_missing": "no tool tried that every solution needs, and the answer says that it cannot",
+    "wrong_tool_selection": "a call to an unlisted tool, or none to a tool of a solution",
+    "incorrect_tool_parameters": "a call to a solution's tool in place of the right one, refused for its arguments or "
+    "with an argument that differs from the right one",
+    "environment_constraint_violation": "more calls or time than allowed, a call that reached outside, or something "
+    "changed that had to stay",
+    "missing_tool_calls": "a tool that every solution needs was never called",
+    "insufficient_exploration": "fewer different looks than in every solution",
+    "skipped_steps": "a call of the nearest solution left out, though one that comes after it was made",
+    "partial_task_completion": "some of the results are there, some are not",
+    "incorrect_conclusion": "only predicates about the answer are false",
+    "misunderstood_task": "no other class matches",
+}
+CAUSE_HEAD = """
+## Root causes of failed calls
+
+A call that reached a server and failed, or came back with nothing, has the first cause whose words its result has
+(MCPToolBench++, arXiv 2508.07575, Table 4): """
+
+
+def page() -> str:
+    """Give the page."""
+    rows = [
+        f"| `{measure.name}` | {measure.definition} | {measure.better} | {measure.counts} | {measure.source} | "
+        f"{'yes, rounded' if measure.before_retirement else 'after retirement'} |"
+        for measure in MEASURES
+    ]
+    classes = [
+        f"| {title}{' (by judgement)' if name in BY_JUDGEMENT else ''} | {EVIDENCE[name]} |"
+        for name, title in TITLES.items()
+    ]
+    causes = CAUSE_HEAD + ", ".join(CAUSES) + "."
+    return HEAD + "\n".join(rows) + "\n" + TRIALS + "\n".join(classes) + "\n" + causes + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
