@@ -41,7 +41,7 @@ def measure(
     home: Home = HOME,
     as_json: Json = False,
 ) -> None:
-    """Measure public runs: their calls, why tasks failed, and trials.
+    """Measure public runs: calls, failures and trials.
 
     SOURCE is the file of a run on a dev set (`quarterturn run --out FILE.json`), with its trials, or a release folder
     (Historical-YYYY-MM, audited first), which opens no calls: measures of calls are empty there.
