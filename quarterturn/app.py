@@ -25,7 +25,7 @@ from vault.keys.locks.passphrase import Passphrase
 
 if TYPE_CHECKING:
     from grammars.admission.store import Drafts
-    from grammars.language.grammar import Grammar
+    from grammars.language.grammar import Draft, Grammar
     from grammars.language.imported import Imported
     from quarterturn.accounts.oidc import Provider
     from quarterturn.accounts.store import Accounts, Caller
@@ -813,15 +813,24 @@ class Application:
 
     def _run_public(self, chosen: RunRequest, submission: SubmissionRecord, hold: RunControl) -> None:
         from quarterturn.errors import AgentCrashed
+        from quarterturn.measures.process import measured
         from quarterturn.progress import NullProgress
         from quarterturn.runs.dev_runs import dev
+        from vault.task.document import Task
 
-        tasks = self._dev_tasks(1 if submission.tasks == "check" else None)
+        drafts = self._dev_drafts(1 if submission.tasks == "check" else None)
+        tasks = [Task.parse(draft.task) for draft in drafts]
         with self.facilities.model(submission.model, "dev") as model:
             run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, hold=hold)
-        self.trace_store.keep(submission.id, run.as_json())
+        self.trace_store.keep(submission.id, run.as_json() | {"measures": measured(run, drafts[: len(run.tasks)])})
         if run.crashed:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")
+
+    def _dev_drafts(self, first: int | None) -> Sequence[Draft]:
+        from rotation.generation import dev_sets
+        from rotation.generation.grammars import shipped_grammars
+
+        return dev_sets.draw(shipped_grammars(), self.spec)[:first]
 
     def _dev_tasks(self, first: int | None) -> Sequence[Task]:
         from rotation.generation import dev_sets

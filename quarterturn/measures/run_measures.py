@@ -73,6 +73,12 @@ class MeasuredRun:
             of.setdefault(self.by_id[task.result.task].task.document[name], []).append(task)
         return {group: measured(of[group]) for group in sorted(of)}
 
+    @property
+    def played(self) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
+        """Each task's document and its run, of tasks whose calls are public."""
+        results = [result for result in self.run.results if result.played is not None]
+        return [(self.by_id[result.task].task.document, result.played.as_json()) for result in results if result.played]
+
     def as_json(self, by: str | None = None) -> dict[str, Any]:
         """Give it as plain JSON values, with the measures of each group of tasks where they are asked for."""
         groups = {group: _plain(figures) for group, figures in self.groups(by).items()} if by else {}
@@ -85,11 +91,18 @@ class MeasuredRun:
             "failures": {"diagnosed": self.diagnosed, "classes": _plain(self.profile)},
             "root_causes": self.root_causes,
             "tasks": [
-                task.as_json()
+                task.as_json() | {"reference_answer": self._reference_answer(task)}
                 for task, result in zip(self.tasks, self.run.results, strict=True)
                 if result.played is not None
             ],
         }
+
+    def _reference_answer(self, task: TaskMeasures) -> str | None:
+        """Give the answer of the solution that the run's calls are nearest to."""
+        solutions = self.by_id[task.result.task].solutions
+        place = task.graph.solution if task.graph else 0
+        answer: str | None = solutions[place].get("answer") if solutions else None
+        return answer
 
 
 def measure(records: PublicRecords, schemas: Schemas | None = None) -> list[MeasuredRun]:

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quarterturn.measures.run_measures import MeasuredRun
 from sandbox.measures.failure_class import TITLES
 from sandbox.measures.table import MEASURES
 
+Item = Mapping[str, Any]
 
-def trace_figures(run: MeasuredRun, title: str, median: Mapping[str, float | None] | None) -> dict[str, Any]:
+
+def trace_figures(
+    title: str, measured: Item, played: Sequence[tuple[Item, Item]], median: Mapping[str, float | None] | None = None
+) -> dict[str, Any]:
     """Give all that the page of a run shows.
 
     Args:
-        run: the run; its tasks are public.
         title: what the page is called.
+        measured: the run's measures, as `MeasuredRun.as_json` gives them; its tasks are public.
+        played: each task's document and its run, as `TaskRun.as_json` gives it, in the same order.
         median: the field's median share of each failure class, or None.
     """
-    figures, profile = run.figures, run.profile
+    classes = measured["failures"]["classes"]
     return {
         "title": title,
-        "run": run.run.number,
-        "submitter": run.run.submitter,
         "measures": [
             {"title": measure.title, "definition": measure.definition, "counts": measure.counts}
-            | asdict(figures[measure.name])
+            | measured["measures"][measure.name]
             for measure in MEASURES
         ],
         "profile": [
-            {"title": words, "median": median[name] if median else None} | asdict(profile[name])
+            {"title": words, "median": median[name] if median else None} | classes[name]
             for name, words in TITLES.items()
-            if run.diagnosed
+            if measured["failures"]["diagnosed"]
         ],
-        "diagnosed": run.diagnosed,
-        "root_causes": run.root_causes,
+        "diagnosed": measured["failures"]["diagnosed"],
+        "root_causes": measured["root_causes"],
         "tasks": [
-            {
-                "task": run.by_id[result.task].task.document,
-                "run": result.played.as_json() if result.played else None,
-                "answers": [solution.get("answer") for solution in run.by_id[result.task].solutions],
-                "measures": measures.as_json(),
-            }
-            for result, measures in zip(run.run.results, run.tasks, strict=True)
+            {"task": task, "run": run, "measures": measures}
+            for (task, run), measures in zip(played, measured["tasks"], strict=True)
         ],
     }

@@ -19,6 +19,7 @@ from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.submission_form import FormView
 from quarterturn.pages.task import address as task_address
 from quarterturn.pages.templates import render
+from sandbox.measures.table import MEASURES
 
 HERE = "/mine"
 SETS = {"dev": "the dev set", "private": "the private set", "check": "one task of the dev set"}
@@ -192,6 +193,8 @@ def grids(submission: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]
         all_grids.append(_figures(submission["figures"]))
     if trace:
         all_grids += [_tasks(trace), _calls(trace)]
+    if trace and trace.get("measures"):
+        all_grids.append(_measures(trace["measures"]))
     return {grid.name: grid for grid in all_grids}
 
 
@@ -259,6 +262,21 @@ def _figures(disclosed: Item) -> Grid:
     )
     rows = [{"of": part, "figure": name, **disclosed[part][name]} for part in PARTS for name in figures.NAMES]
     return Grid("figures", "Disclosed figures", columns, rows)
+
+
+def _measures(measured: Item) -> Grid:
+    columns = (
+        Column("measure", "Measure"),
+        Column("value", "Value", lambda share: percent(share, 1)),
+        Column("low", "Low", lambda share: percent(share, 1)),
+        Column("high", "High", lambda share: percent(share, 1)),
+        Column("n", "n"),
+        Column("of", "n counts"),
+    )
+    rows = [
+        {"measure": measure.title, "of": measure.counts, **measured["measures"][measure.name]} for measure in MEASURES
+    ]
+    return Grid("measures", "Measures", columns, rows)
 
 
 def _tasks(trace: Item) -> Grid:

@@ -12,6 +12,7 @@ import hashlib
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from quarterturn import trace_text
@@ -39,14 +40,12 @@ Item = Mapping[str, Any]
 
 def page(figures: Item) -> str:
     """Draw the trace of a run."""
-    style = (HERE / "page.css").read_text(encoding="utf-8") + (HERE / "trace.css").read_text(encoding="utf-8")
-    hashed = b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    tasks = [_task(task) for task in figures["tasks"] if task["run"] is not None]
+    tasks = [_task(task) for task in figures["tasks"]]
     return render(
         "trace.html.jinja",
-        policy=f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'",
-        style=style,
-        title=f"{figures['title']}, run {figures['run']} of {figures['submitter']}",
+        policy=f"default-src 'none'; style-src {style_hash()}; base-uri 'none'; form-action 'none'",
+        style=_style(),
+        title=figures["title"],
         counts=[
             ("Tasks", str(len(figures["tasks"]))),
             ("Passed", str(sum(task["measures"]["passed"] for task in figures["tasks"]))),
@@ -66,6 +65,17 @@ def page(figures: Item) -> str:
     )
 
 
+@cache
+def _style() -> str:
+    return "".join((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "trace.css"))
+
+
+@cache
+def style_hash() -> str:
+    """Give the hash by which a content policy allows the page's style sheet."""
+    return f"'sha256-{b64encode(hashlib.sha256(_style().encode()).digest()).decode()}'"
+
+
 def _task(task: Item) -> dict[str, Any]:
     run, measures, graph = task["run"], task["measures"], task["measures"]["graph"]
     transcript = run["transcript"]
@@ -79,7 +89,7 @@ def _task(task: Item) -> dict[str, Any]:
         "calls": _calls(transcript["calls"], graph),
         "answer": "none" if transcript["answer"] is None else transcript["answer"],
         "ended": [" ".join(line.split()) for line in trace_text.ended(run)],
-        "reference": _reference(graph, task["answers"]) if graph else None,
+        "reference": _reference(graph, measures["reference_answer"]) if graph else None,
         "evidence": _evidence(run["evidence"]),
         "tokens": _tokens(transcript.get("model_calls", ())),
     }
@@ -110,7 +120,7 @@ def _call(call: Item, number: int, made_as: Sequence[int | None]) -> dict[str, A
     }
 
 
-def _reference(graph: Item, answers: Sequence[str | None]) -> dict[str, Any]:
+def _reference(graph: Item, answer: str | None) -> dict[str, Any]:
     calls = []
     for call, made in zip(graph["calls"], graph["made_as"], strict=True):
         kind = "missing" if made is None else "same"
@@ -122,7 +132,6 @@ def _reference(graph: Item, answers: Sequence[str | None]) -> dict[str, Any]:
         f"{source} → {target}" + (f" {SIGNS['missing']}" if [source, target] in graph["missing_edges"] else "")
         for source, target in graph["edges"]
     ]
-    answer = answers[graph["solution"] - 1]
     return {"title": f"Reference solution {graph['solution']}", "calls": calls, "answer": answer, "edges": edges}
 
 

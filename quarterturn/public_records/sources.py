@@ -96,10 +96,15 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
     if strange or not documents:
         what = f"task {strange[0]} in {file} is of no dev set" if strange else f"{file} holds no task"
         raise Refused(f"{what}, so it may be private and is not shown or exported: {PUBLIC}")
+    return dev_trials([known[task.id] for task in documents], trials)
+
+
+def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]]) -> PublicRecords:
+    """Give the records of trials of one agent on tasks of a dev set, each trial with a result for each task."""
     count = "One run" if len(trials) == 1 else f"{len(trials)} trials"
-    about = f"{count} of an agent on {len(documents)} public tasks of a dev set: each call, answer and verdict."
-    tasks = [PublicTask(task, "dev", known[task.id].provenance) for task in documents]
-    runs = [_trial(number, documents, trial) for number, trial in enumerate(trials, 1)]
+    about = f"{count} of an agent on {len(drafts)} public tasks of a dev set: each call, answer and verdict."
+    tasks = [PublicTask(Task.parse(draft.task), "dev", draft.provenance) for draft in drafts]
+    runs = [_trial(number, [task.task for task in tasks], trial) for number, trial in enumerate(trials, 1)]
     return PublicRecords("dev-run", "Run on a dev set", about, "dev", tasks, runs, license="apache-2.0")
 
 

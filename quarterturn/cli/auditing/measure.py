@@ -63,7 +63,8 @@ def measure(
     if page is not None and records.split != "dev":
         raise Malformed(f"--html: a release opens no calls, so {source} has no trace to show")
     if page is not None:
-        _write(page, trace_figures(chosen[0], records.title, median))
+        title = f"{records.title}, run {chosen[0].run.number} of {chosen[0].run.submitter}"
+        _write(page, trace_figures(title, chosen[0].as_json(), chosen[0].played, median))
     shown = chosen[:1] if trials else chosen
     data = {"source": records.name, "runs": [run.as_json(by) for run in chosen], "trials": trials, "field": median}
     Output(as_json=as_json).result(data, *measure_text.lines(shown, trials, median, by))

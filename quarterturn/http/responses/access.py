@@ -42,6 +42,7 @@ PAGES: Table = {
     ("GET", "/mine/{file}"): "submit",
     ("GET", "/submission/{id}"): "submit",
     ("GET", "/submission/{id}/events"): "submit",
+    ("GET", "/submission/{id}/trace"): "submit",
     ("GET", "/submission/{id}/{file}"): "submit",
     ("POST", "/submission/{id}/cancel"): "submit",
     ("GET", "/findings/details"): "findings:read",

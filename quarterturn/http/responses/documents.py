@@ -243,9 +243,10 @@ class TraceTask(BaseModel):
 
 
 class Trace(BaseModel):
-    """The public tasks of a run."""
+    """The public tasks of a run, and of one on a dev set its measures."""
 
     tasks: list[TraceTask]
+    measures: dict[str, Any] | None = None
 
 
 class ManifestShape(BaseModel):

@@ -27,7 +27,8 @@ from quarterturn.http.identity.auth import Who
 from quarterturn.http.responses import html, json_responses
 from quarterturn.http.responses.public_view import Document
 from quarterturn.http.routes.submissions import Id, events, listed
-from quarterturn.pages import display_names, findings, submission, submission_form, templates
+from quarterturn.measures.trace_figures import trace_figures
+from quarterturn.pages import display_names, findings, submission, submission_form, templates, trace
 from quarterturn.pages.display_names import NameForm
 from quarterturn.pages.drawing.grid import Grid
 from quarterturn.pages.submission_form import Form
@@ -103,6 +104,18 @@ class _OwnPages:
         document = self._view.of(self._submissions.get(name, account))
         return submission.grids(document, self.quotas(account), self.trace(name, account))
 
+    def trace_page(self, name: str, account: str) -> str:
+        """Draw the trace of a run whose measures are public.
+
+        Raises:
+            NotFound: nothing of it can be shown yet, or it has no measures.
+        """
+        document = self.trace(name, account)
+        if document is None or not document.get("measures"):
+            raise NotFound(f"submission {name} has no measures: runs on the dev set have, once they are done")
+        played = [(task["task"], task["run"]) for task in document["tasks"]]
+        return trace.page(trace_figures(f"Submission {name}", document["measures"], played))
+
     def trace(self, name: str, account: str) -> dict[str, Any] | None:
         """Give what may be shown of a run, or None where that is nothing."""
         try:
@@ -157,6 +170,14 @@ def page_events(request: Request, store: Submissions, view: View, who: Who, id: 
 def submission_script(request: Request) -> Response:
     """Give the script that keeps that page up to date."""
     return json_responses.published(request, script, JAVASCRIPT)
+
+
+@router.get("/submission/{id}/trace", name="submission_trace")
+def one_trace(own: Own, who: Who, id: Id) -> Response:  # noqa: A002 - likewise
+    """Show each call of a run on the dev set beside the reference solution's, in one file that can be kept."""
+    response = html.own(own.trace_page(id, who.account))
+    response.headers.update(html.policy(style_src=trace.style_hash()))
+    return response
 
 
 @router.get("/submission/{id}/{file}", name="submission_table")

@@ -113,8 +113,9 @@ def test_what_has_no_public_run_is_refused(say, file):
 
 def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
     run = run_measures.measure(records)[0]
-    page = trace.page(trace_figures(run, records.title, None))
-    assert page == trace.page(trace_figures(run, records.title, None))
+    figures = trace_figures("A run", run.as_json(), run.played)
+    page = trace.page(figures)
+    assert page == trace.page(figures)
     assert "default-src &#39;none&#39;" in page
     assert not re.search(r"<script|\u202e|src=|href=", page)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in page
