@@ -75,9 +75,9 @@ def test_the_process_opens_no_file_once_it_reads_what_an_agent_wrote():
     words = """
 import json, os, sys
 from quarterturn.measures import process
-def look(text):
+def look(text, **how):
     if text != b"secret":
-        return real(text)
+        return real(text, **how)
     try:
         open("/etc/hostname")
     except OSError as error:
