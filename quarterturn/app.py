@@ -760,7 +760,7 @@ class Application:
         """What adds the retired tasks of private runs to their traces."""
         from quarterturn.submissions.traces import TraceRelease
 
-        return TraceRelease(self.trace_store, self.runs, self.vault, self._retired)
+        return TraceRelease(self.trace_store, self.runs, self.vault, self._retired, self.run_ledger.transcript_salts)
 
     # -- runs ---------------------------------------------------------------------------------------------------------
 

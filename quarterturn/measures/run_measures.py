@@ -156,7 +156,10 @@ def _measured(result: PublicResult, run: PublicRun, public: PublicTask, schemas:
     )
     if result.played is None:
         return TaskMeasures(counted)
-    solutions = [[ToolCall(call["tool"], call["arguments"]) for call in one["calls"]] for one in public.solutions]
+    solutions = [
+        [ToolCall(call["tool"], call["arguments"]) for call in one["calls"]]
+        for one in public.solutions_in(result.values)
+    ]
     return measure_task(counted, result.played, solutions, schemas)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sandbox.results.outcome import TaskRun
 from vault.task.document import Task
+from vault.task.variant import filled
 
 Status = Literal["dev", "retired", "withdrawn"]
 
@@ -22,6 +23,7 @@ class PublicTask:
         provenance: where it comes from, with its reference solutions; None where it was not opened.
         commitment: the commitment (hex) that a release opens, or None.
         salt: the salt (hex) that opens it, or None.
+        variant_key: the key (hex) that each submitter's variant was drawn with, or None.
     """
 
     task: Task
@@ -29,12 +31,19 @@ class PublicTask:
     provenance: Mapping[str, Any] | None = field(default=None, repr=False)
     commitment: str | None = None
     salt: str | None = None
+    variant_key: str | None = field(default=None, repr=False)
 
     @property
     def solutions(self) -> Sequence[Mapping[str, Any]]:
         """The reference solutions for the task's base variant: `calls`, and an `answer` or None."""
+        return self.solutions_in(None)
+
+    def solutions_in(self, values: Mapping[str, str] | None) -> Sequence[Mapping[str, Any]]:
+        """Give the reference solutions for the variant of these values; None is the base variant."""
         given: Sequence[Mapping[str, Any]] = (self.provenance or {}).get("solutions", ())
-        return [self.task.in_base(dict(solution)) for solution in given]
+        if values is None:
+            return [self.task.in_base(dict(solution)) for solution in given]
+        return [filled(dict(solution), values) for solution in given]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,8 @@ class PublicResult:
         unlisted: how many of them were to tools that the task does not list.
         saw_error: whether the agent was shown a scheduled error.
         transcript: the commitment (hex) to the transcript, or None; a release opens no transcripts.
-        played: the whole outcome, of a run on a dev set; None elsewhere.
+        played: the whole outcome, of a run on a dev set or of one whose trace was published; None elsewhere.
+        values: the values of the task's free parameters in the variant that was served; None for the base variant.
     """
 
     task: str
@@ -62,6 +72,7 @@ class PublicResult:
     saw_error: bool
     transcript: str | None = None
     played: TaskRun | None = field(default=None, repr=False)
+    values: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ class PublicRecords:
         split: the split that its rows belong to: `test` or `dev`.
         tasks: its tasks.
         runs: its runs.
+        month: the month of a release, or None.
         origin: the log that the tasks were committed to in, or None.
         canary: the release's canary GUID, or None.
         license: the SPDX identifier of the licence in lower case; `other` where nobody named one.
@@ -107,6 +119,7 @@ class PublicRecords:
     split: str
     tasks: Sequence[PublicTask]
     runs: Sequence[PublicRun] = ()
+    month: str | None = None
     origin: str | None = None
     canary: str | None = None
     license: str = "other"

@@ -142,7 +142,7 @@ def release(folder: Path, report: AuditReport) -> PublicRecords:
     name = f"historical-{month}"
     title = f"Retired tasks of {month}"
     public = PublicRecords(name, title, about, "test", tasks, runs)
-    return replace(public, origin=manifest["origin"], canary=manifest["canary"])
+    return replace(public, month=month, origin=manifest["origin"], canary=manifest["canary"])
 
 
 def _tasks(bundle: Bundle) -> Iterator[PublicTask]:
@@ -152,7 +152,8 @@ def _tasks(bundle: Bundle) -> Iterator[PublicTask]:
         for _, data, _ in bundle.lines(name) if name in bundle.manifest["files"] else ():
             _, _, opened = next(openings)
             task = Task.trusted(data)
-            yield PublicTask(task, status, opened["provenance"], opened["commitment"], opened["salt"])
+            salts = (opened["commitment"], opened["salt"], opened.get("variant_key"))
+            yield PublicTask(task, status, opened["provenance"], *salts)
 
 
 def _runs(bundle: Bundle) -> Iterator[PublicRun]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -83,10 +83,18 @@ class TraceRelease:
         runs: the runs and their sealed results.
         vault: opens these.
         retired: gives the ids of all tasks that were published.
+        salts: gives the salt of each task's transcript in a run, for whoever compares it with the release.
     """
 
-    def __init__(self, store: TraceStore, runs: Runs, vault: Vault, retired: Callable[[], Collection[str]]) -> None:
-        self._store, self._runs, self._vault, self._retired = store, runs, vault, retired
+    def __init__(
+        self,
+        store: TraceStore,
+        runs: Runs,
+        vault: Vault,
+        retired: Callable[[], Collection[str]],
+        salts: Callable[[int, str], Mapping[str, str | None]],
+    ) -> None:
+        self._store, self._runs, self._vault, self._retired, self._salts = store, runs, vault, retired, salts
 
     def release_all(self, played: Callable[[], Iterable[SubmissionRecord]]) -> None:
         """Add what has retired since to each unpublished trace; an error is logged, and the next turn tries again."""
@@ -109,8 +117,10 @@ class TraceRelease:
         if not tasks:
             return
         why = f"trace of retired tasks for the submitter of run {submission.run}"
-        blobs = (self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why) for task in tasks)
-        self._store.keep(submission.id, {"tasks": [{"run": json.loads(blob)} for blob in blobs]})
+        salts = self._salts(submission.run, why)
+        blobs = ((task, self._vault.open_blob(f"run/{submission.run}/{task}", who=WHO, why=why)) for task in tasks)
+        played = [{"run": json.loads(blob), "transcript_salt": salts[task]} for task, blob in blobs]
+        self._store.keep(submission.id, {"tasks": played})
 
 
 @contextmanager

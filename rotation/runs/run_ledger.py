@@ -171,6 +171,14 @@ class RunLedger:
         """
         return self._unseal(f"closing/{number}", why)
 
+    def transcript_salts(self, number: int, why: str) -> dict[str, str | None]:
+        """Give the salt (hex) of each task's transcript in a run; None where it left none.
+
+        Raises:
+            NotFound: the run has no score.
+        """
+        return {item["result"]["task"]: item["transcript_salt"] for item in self.closing(number, why)["results"]}
+
     def bound_result(self, number: int, task: str, *, who: str, why: str) -> dict[str, Any]:
         """Open one result of a run: the result, its salts and its inclusion proof, and what opens the run itself.
 

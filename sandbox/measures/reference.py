@@ -15,7 +15,9 @@ This page is written by `python -m sandbox.measures.reference`; a test fails whe
 `quarterturn measure FILE` shows them for a run on a dev set (`quarterturn run --out FILE.json`), `--html` with
 every call beside the reference solution's. Each figure has its n and a 95 % interval whose clusters are skeletons;
 where nothing can be measured it is empty (null), never 0. Only the four axes of a private run are shown before its
-tasks retire, rounded; everything else is computed from public tasks alone.
+tasks retire, rounded; everything else is computed from public tasks alone. A release has the four axes of each run;
+`--trace FILE` adds the calls of a run that its owner has published (`GET /runs/ID`), once they are found to be what the
+release's log bound. [Why so](../adr/0078-measures-are-made-of-public-calls.md).
 
 | name | what it is | better | n counts | from | of a private run |
 |---|---|---|---|---|---|

@@ -107,7 +107,8 @@ def test_a_set_whose_grammars_are_missing_makes_no_home(refused, tmp_path, monke
 def test_the_dev_set_of_an_unknown_set_is_three_and_a_live_set_is_no_dev_set(refused):
     words = ["run", "--as", "me", "--agent", "true", "--dev-of"]
     refused(3, "there is no set 'huge'", *words, "huge")
-    refused(2, "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set", *words, "demo", "--set", "private")
+    sentence = "--dev-of, --task, --limit, --trials, --trace and --out are for the dev set"
+    refused(2, sentence, *words, "demo", "--set", "private")
 
 
 @pytest.mark.parametrize(

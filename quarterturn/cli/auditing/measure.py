@@ -31,6 +31,10 @@ def measure(
         list[Path] | None,
         typer.Option("--field", metavar="FILE", help="A run to compare the failure profile with; may repeat."),
     ] = None,
+    trace_files: Annotated[
+        list[Path] | None,
+        typer.Option("--trace", metavar="FILE", help="A published run (GET /runs/ID), beside a release; may repeat."),
+    ] = None,
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the run's trace to one HTML file.")
     ] = None,
@@ -44,24 +48,28 @@ def measure(
     """Measure public runs: calls, failures and trials.
 
     SOURCE is the file of a run on a dev set (`quarterturn run --out FILE.json`), with its trials, or a release folder
-    (Historical-YYYY-MM, audited first), which opens no calls: measures of calls are empty there.
+    (Historical-YYYY-MM, audited first). A release opens no calls; those of a run that its owner has published come with
+    --trace, and are compared with what the release's log bound.
     """
     from quarterturn.cli.auditing import measure_text
     from quarterturn.measures import run_measures
     from quarterturn.measures.trace_figures import trace_figures
+    from quarterturn.public_records.published_traces import with_trace
 
     if source == "dev":
         raise Malformed("a dev set has no run: play one with `quarterturn run --out FILE.json`, and measure that file")
     records = public_source.read(source, key, policy, accept, dev_of, home)
+    for file in trace_files or ():
+        records = with_trace(records, file)
     runs = run_measures.measure(records)
     chosen = [run for run in runs if number is None or run.run.number == number]
     if not chosen:
-        raise NotFound(f"{source} has no run {number}; it has the runs 1 to {len(runs)}")
+        raise NotFound(f"{source} has no run {number}; it has {', '.join(str(run.run.number) for run in runs)}")
     read = [public_source.read(str(file), key, policy, accept, dev_of, home) for file in others or ()]
     median = run_measures.field_median([run for one in read for run in run_measures.measure(one)]) if read else None
     trials = run_measures.trials(runs) if records.split == "dev" and number is None else None
-    if page is not None and records.split != "dev":
-        raise Malformed(f"--html: a release opens no calls, so {source} has no trace to show")
+    if page is not None and not chosen[0].played:
+        raise Malformed(f"run {chosen[0].run.number} has no trace to show: a release opens no calls; add --trace FILE")
     if page is not None:
         title = f"{records.title}, run {chosen[0].run.number} of {chosen[0].run.submitter}"
         _write(page, trace_figures(title, chosen[0].as_json(), chosen[0].played, median))

@@ -240,6 +240,7 @@ class TraceTask(BaseModel):
     """A task of a trace."""
 
     run: TaskRunShape
+    transcript_salt: str | None = None
 
 
 class Trace(BaseModel):

@@ -103,7 +103,7 @@ def test_the_runs_of_a_release_have_their_axes_and_no_calls(say):
 
 def test_what_has_no_public_run_is_refused(say, file):
     assert "play one with `quarterturn run --out FILE.json`" in say("measure", "dev").sentence
-    assert "has no run 7; it has the runs 1 to 2" in say("measure", file, "--run", 7).sentence
+    assert "has no run 7; it has 1, 2" in say("measure", file, "--run", 7).sentence
     private = json.loads(file.read_bytes())
     private["tasks"][0]["task"]["goal"] = "Move the confidential ledger."
     file.write_text(json.dumps(private))
@@ -127,5 +127,5 @@ def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
 
 def test_a_release_has_no_trace(say, tmp_path):
     said = say("measure", RELEASE, "--key", KEY, "--html", tmp_path / "trace.html")
-    assert (said.code, "a release opens no calls" in said.sentence) == (2, True)
+    assert (said.code, "a release opens no calls; add --trace FILE" in said.sentence) == (2, True)
     assert not (tmp_path / "trace.html").exists()
