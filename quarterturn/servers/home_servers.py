@@ -156,22 +156,27 @@ class HomeServers:
         program = "python/bin/python" if lock == install.REQUIREMENTS else "npm/node_modules"
         return not (self._folder / name / program).exists()
 
-    def remove(self, name: str, *, used: Iterable[TaskRecord]) -> None:
+    def remove(self, name: str, *, used: Iterable[TaskRecord], listed: Callable[[TaskRecord], Iterable[str]]) -> None:
         """Forget a server and remove its programs.
 
         Args:
             name: the server.
             used: the home's tasks; those of a state that is not the end of their life still need it.
+            listed: opens a task and gives the tools that it lists, of its own server or as distractors.
 
         Raises:
             NotFound: the home has added none of this name.
-            Refused: tasks of it are not yet published, rejected or withdrawn.
+            Refused: tasks that list a tool of it are not yet published, rejected or withdrawn.
         """
         self.server(name)
-        if tasks := [record for record in used if record.server == name and record.state not in ENDED]:
+        left = [record for record in used if record.state not in ENDED]
+        tasks = [record for record in left if record.server == name]
+        if not tasks:  # only then is a task opened
+            tasks = [record for record in left if any(tool.partition(".")[0] == name for tool in listed(record))]
+        if tasks:
             raise Refused(
-                f"{len(tasks)} tasks of the server {name} are not published, rejected or withdrawn, such as "
-                f"{tasks[0].id}: a server is removed after its tasks"
+                f"{len(tasks)} tasks that list tools of the server {name} are not published, rejected or withdrawn, "
+                f"such as {tasks[0].id}: a server is removed after its tasks"
             )
         (self._folder / name / manifest.FILE).unlink()  # from now on it is none, whatever stops the rest
         shutil.rmtree(self._folder / name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quarterturn.cli.terminal.options import HOME, Box, Home, Json
+from quarterturn.cli.terminal.options import HOME, Box, Home, Json, Who
 from quarterturn.cli.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -96,12 +97,15 @@ def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json =
     Output(as_json=as_json).result(_difference(name, difference), line, ok=not difference)
 
 
-def server_remove(name: Name, home: Home = HOME, as_json: Json = False) -> None:
-    """Remove an added server that no task of the home uses."""
+def server_remove(name: Name, who: Who, home: Home = HOME, as_json: Json = False) -> None:
+    """Remove an added server whose tools no task of the home lists; opens the tasks that are left, to see."""
     from quarterturn.cli.terminal.secrets import open_app
 
     with open_app(home) as app:
-        app.servers.remove(name, used=app.vault.records())
+        open_task = partial(app.vault.open, who=who, why=f"look for tools of {name}, which is to be removed")
+        app.servers.remove(
+            name, used=app.vault.records(), listed=lambda record: open_task(record.id).task.available_tools
+        )
     Output(as_json=as_json).result({"removed": name}, f"{name} is removed; its manifest and programs are gone.")
 
 

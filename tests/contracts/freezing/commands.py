@@ -301,8 +301,9 @@ class Answers:
         self.ask("server list")
         wrong = self._file("server.yaml", "server: notes\npackage: npm:notes\nversion: 1\n")
         self.ask("server add", wrong, home=self.home)
-        for verb in ("record", "check", "remove"):
+        for verb in ("record", "check"):
             self.ask(f"server {verb}", "notes", home=self.home)
+        self.ask("server remove", "notes", "--as", "test-ada", home=self.home)
         self.ask("grammar list")
         self.ask("set list")
         self.ask("set show", "demo")

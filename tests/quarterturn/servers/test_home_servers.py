@@ -146,13 +146,25 @@ def test_programs_that_a_backup_does_not_hold_are_installed_again_by_record(serv
 
 def test_a_server_is_removed_after_its_tasks(servers, source):
     servers.add(source, box)
-    task = SimpleNamespace(id="t-1", server="board", state=TaskState.LIVE)
-    with pytest.raises(Refused, match="such as t-1"):
-        servers.remove("board", used=[task])
-    servers.remove("board", used=[SimpleNamespace(id="t-1", server="board", state=TaskState.PUBLISHED)])
+    opened = []
+
+    def listed(task):
+        opened.append(task.id)
+        return ["board.add"] if task.id == "t-2" else ["git.git_log", "boards.add"]
+
+    own = SimpleNamespace(id="t-1", server="board", state=TaskState.LIVE)
+    distracted = SimpleNamespace(id="t-2", server="git", state=TaskState.REVIEWED)
+    other = SimpleNamespace(id="t-3", server="git", state=TaskState.ADMITTED)
+    for used, such_as in (([own, distracted], "t-1"), ([other, distracted], "t-2")):
+        with pytest.raises(Refused, match=f"^1 tasks .* such as {such_as}"):
+            servers.remove("board", used=used, listed=listed)
+    assert opened == ["t-3", "t-2"]
+    servers.remove(
+        "board", used=[SimpleNamespace(id="t-1", server="board", state=TaskState.PUBLISHED), other], listed=listed
+    )
     assert servers.names() == []
     with pytest.raises(NotFound, match="no server 'board'"):
-        servers.remove("board", used=[])
+        servers.remove("board", used=[], listed=listed)
 
 
 def test_two_lists_of_tools_are_compared_by_name():
