@@ -17,6 +17,7 @@ from typing import Any
 
 from quarterturn.errors import Malformed, NotFound, Refused
 from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
+from quarterturn.public_records.sources import outcome_of
 from rotation.calendar import Month
 from sandbox.results.bound_transcript import transcript_bytes
 from sandbox.results.outcome import TaskRun
@@ -75,7 +76,7 @@ def with_trace(records: PublicRecords, file: Path) -> PublicRecords:
 def _played(document: Mapping[str, Any]) -> Iterator[tuple[TaskRun, str]]:
     """Give each outcome of a trace, and the commitment (hex) that its transcript and salt come to."""
     for item in document["trace"]["tasks"]:
-        outcome, salt = TaskRun.from_json(item["run"]), item.get("transcript_salt")
+        outcome, salt = outcome_of(item["run"]), item.get("transcript_salt")
         transcript = transcript_bytes(outcome)
         if salt is not None and transcript is not None:
             yield outcome, commitment("transcript", transcript, bytes.fromhex(salt)).hex()

@@ -29,6 +29,7 @@ from vault.ledger.audit.report import AuditReport
 from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.release.contents import AGGREGATE, OPENINGS, RESULTS, RUNS, TASKS, WITHDRAWN
 from vault.task.document import Task
+from verifiers.language.verdict import Evidence
 
 DEV = "dev"
 """The source that is the home's dev set, or a shipped one."""
@@ -83,7 +84,7 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         data = _sound(json.loads(file.read_bytes()))
         documents = [Task.parse(item["task"]) for item in data["tasks"]]
         outcomes = [[item["run"] for item in data["tasks"]], *data.get("later_trials", ())]
-        trials = [[TaskRun.from_json(run) for run in trial] for trial in outcomes]
+        trials = [[outcome_of(run) for run in trial] for trial in outcomes]
     except (VaultError, LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Malformed(
             f"{file} is not the file of a run: {type(error).__name__}; make one with `quarterturn run --out FILE.json`"
@@ -97,6 +98,32 @@ def dev_run(file: Path, public: Sequence[Draft]) -> PublicRecords:
         what = f"task {strange[0]} in {file} is of no dev set" if strange else f"{file} holds no task"
         raise Refused(f"{what}, so it may be private and is not shown or exported: {PUBLIC}")
     return dev_trials([known[task.id] for task in documents], trials)
+
+
+def outcome_of(value: Mapping[str, Any]) -> TaskRun:
+    """Read a task's outcome from a file that anybody may have written.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError: it is none.
+    """
+    outcome = TaskRun.from_json(value)
+    for attempt in (outcome, *outcome.earlier):
+        answer = attempt.transcript.answer
+        texts = [attempt.task_id, attempt.goal, attempt.output, "" if answer is None else answer]
+        texts += [text for call in attempt.transcript.calls for text in (call.tool, call.result)]
+        objects = [call.arguments for call in attempt.transcript.calls]
+        nodes = list(_nodes(attempt.evidence))
+        texts += [text for node in nodes for text in (node.op, node.found)]
+        objects += [node.looked_at for node in nodes]
+        if not all(isinstance(text, str) for text in texts) or not all(isinstance(item, dict) for item in objects):
+            raise TypeError("a text or an object is none")
+    return outcome
+
+
+def _nodes(evidence: Evidence) -> Iterator[Evidence]:
+    yield evidence
+    for child in evidence.children:
+        yield from _nodes(child)
 
 
 def dev_trials(drafts: Sequence[Draft], trials: Sequence[Sequence[TaskRun]]) -> PublicRecords:

@@ -111,6 +111,28 @@ def test_what_has_no_public_run_is_refused(say, file):
     assert (said.code, "may be private" in said.sentence) == (8, True)
 
 
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("arguments", [1]),
+        ("arguments", None),
+        ("result", None),
+        ("tool", 7),
+        ("answer", {}),
+        ("looked_at", "x"),
+        ("found", 1),
+    ],
+)
+def test_a_file_of_the_wrong_shape_is_one_sentence(say, file, part, value):
+    document = json.loads(file.read_bytes())
+    run = document["tasks"][0]["run"]
+    places = {"answer": run["transcript"], "looked_at": run["evidence"], "found": run["evidence"]}
+    places.get(part, run["transcript"]["calls"][0])[part] = value
+    file.write_text(json.dumps(document))
+    said = say("measure", file)
+    assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+
+
 def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
     run = run_measures.measure(records)[0]
     figures = trace_figures("A run", run.as_json(), run.played)
