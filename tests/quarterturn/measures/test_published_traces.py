@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -12,16 +12,20 @@ import pytest
 from quarterturn.app import Application
 from quarterturn.submissions.store.requests import SubmissionRequest
 
-from ..conftest import MONTH
-from ..findings.test_evidence import accused_home, turned  # noqa: F401 - a fixture
+from ..conftest import MONTH, make, stocked_up
+from ..findings.test_evidence import play, turned, varied
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def public(accused_home, memory):  # noqa: F811
+def public(memory):
     """Give a release, its log's key, and the run of mallory as its owner has published it."""
-    home = Path(shutil.copytree(accused_home, memory / "published"))
+    home = make(Path(tempfile.mkdtemp(dir=memory)) / "home", tasks=5, live=True, write=varied)
+    with closing(Application(home, None)) as house:
+        for name in ("mallory", "ada"):
+            play(house, name)
+        stocked_up(house, 1, 5, write=varied)
     release = turned(home)
     with closing(Application(home, None)) as house:
         house.accounts.create("mallory", "submitter")
