@@ -56,7 +56,8 @@ class ReleaseClient(Connection):
 
         Args:
             release: which.
-            part: the file; what it holds is the archive's beginning, and stays where the download breaks off.
+            part: the file; what it holds is the archive's beginning, and stays where the download breaks off. It is
+                removed where more comes than is listed: whether the beginning fits must not depend on how bytes arrive.
             on_size: called with the bytes that the file holds, after each piece.
 
         Raises:
@@ -79,6 +80,7 @@ class ReleaseClient(Connection):
                 with part.open("ab" if response.status_code == _PARTIAL else "wb") as file:
                     for piece in response.iter_raw():
                         if file.tell() + len(piece) > release.bytes:
+                            part.unlink()
                             raise no_answer(f"{self._url}{path} is longer than the {release.bytes} bytes listed.")
                         file.write(piece)
                         on_size(file.tell())
