@@ -32,11 +32,19 @@ MUCH = 200_000  # results; below, starting processes takes longer than it saves
 
 @dataclass(frozen=True, slots=True)
 class ScannedCases:
-    """How many cases and tests there were, and the tests that are flagged, each with its case."""
+    """How many cases and tests there were, and which tests are flagged.
+
+    Attributes:
+        cases: number of cases.
+        tests: number of tests.
+        flagged: the tests that are flagged, each with its case.
+        combined: case, rotation and submitter of a flagged `echo` -> its p-value combined with that of their `leak`.
+    """
 
     cases: int
     tests: int
     flagged: Sequence[tuple[str, CorrectedResult]]
+    combined: Mapping[tuple[str, int, str], float]
 
 
 def scan(paths: Sequence[Path], out: Path) -> ScannedCases:
@@ -49,7 +57,21 @@ def scan(paths: Sequence[Path], out: Path) -> ScannedCases:
     results = list(_tests({case: case_files.read(path) for case, path in cases.items()}))
     written = [json.dumps(judged.line(case), ensure_ascii=False) + "\n" for case, judged in results]
     write_atomically(out, "".join(written).encode(), out.with_name(f".{out.name}.part"))
-    return ScannedCases(len(cases), len(results), [result for result in results if result[1].holm <= FLAGGED])
+    flagged = [result for result in results if result[1].holm <= FLAGGED]
+    return ScannedCases(len(cases), len(results), flagged, dict(_combined(results, flagged)))
+
+
+def _combined(
+    results: Sequence[tuple[str, CorrectedResult]], flagged: Sequence[tuple[str, CorrectedResult]]
+) -> Iterator[tuple[tuple[str, int, str], float]]:
+    """Combine the p-value of each flagged `echo` with that of the same submitter's `leak`."""
+    from rotation.detection.statistics.correction import fisher  # noqa: PLC0415 - likewise
+
+    leaks = {(case, of.rotation, of.tested.subject): of.p_value for case, of in results if of.tested.kind == "leak"}
+    for case, of in flagged:
+        place = (case, of.rotation, of.tested.subject)
+        if of.tested.kind == "echo" and place in leaks:
+            yield place, fisher(of.p_value, leaks[place])
 
 
 def _tests(tables: Mapping[str, ResultTable]) -> Iterator[tuple[str, CorrectedResult]]:

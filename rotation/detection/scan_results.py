@@ -109,7 +109,8 @@ def tested(result: CorrectedResult, month: Month) -> NewFinding:
     """Give a test's result as the finding that is stored of it."""
     test, (low, high) = result.tested, result.tested.interval or (None, None)
     effect, low, high = (None if figure is None else round(figure, DIGITS) for figure in (test.effect, low, high))
-    return NewFinding(test.kind, test.subject, month, result.p_value, result.holm, result.discovery, effect, low, high)
+    figures = (result.p_value, result.holm, result.discovery, effect, low, high)
+    return NewFinding(test.kind, test.subject, month, *figures, detail=test.detail or "")
 
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:

@@ -29,7 +29,13 @@ Status = Literal["clean", "watching", "review"]
 State = Literal["open", "explained", "confirmed"]
 WATCHING, REVIEW = 0.05, 0.01
 WHO = "detectors"
-TESTED = ("leak", "copy", "family", "task")  # the kinds that have a p-value, in the order in which they are shown
+TESTED = (
+    "leak",
+    "copy",
+    "family",
+    "task",
+    "echo",
+)  # the kinds that have a p-value, in the order in which they are shown
 OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500
 _FIGURES = ("p_value", "p_adj", "q", "effect", "low", "high")
@@ -40,7 +46,8 @@ class NewFinding:
     """A finding as a scan computed it, before it is stored: one subject in one month.
 
     Attributes:
-        kind: `leak`, `copy`, `family`, `task`; or `exposure`, `unknown`, `unclear`, `verdict`, which have no p-value.
+        kind: `leak`, `copy`, `family`, `task`, `echo`; or, without a p-value, `exposure`, `unknown`, `unclear`,
+            `verdict`.
         subject: a submitter, two of them (`A|B`), a template's tag, a task's id, or a run and a task (`RUN/TASK`).
         month: the month of the rotation.
         p_value: the p-value of the test.

@@ -20,9 +20,9 @@ from quarterturn.cli.terminal.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
     *("control", "sealing", "sampling", "duplicates", "predicates", "verdicts", "worlds", "ledger", "audit"),
-    *("bwrap", "docker", "load", "spotcheck", "scans", "scale", "service", "tracing", "watch", "set"),
+    *("bwrap", "docker", "load", "spotcheck", "scans", "scale", "service", "tracing", "watch", "echoes", "set"),
 )
-ON_DEMAND = {"scans", "scale", "service", "tracing", "watch", "set"}  # take long, the last two an hour and more
+ON_DEMAND = {"scans", "scale", "service", "tracing", "watch", "echoes", "set"}  # take long, some an hour and more
 MODULES = {"docker": "in_docker", "bwrap": "in_bwrap", "set": "whole_set"}  # the others are called as their module is
 
 
@@ -68,7 +68,7 @@ def _code(error: Exception) -> int:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run bench", description="Measure ratios, side by side.")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(NAMES)}; or all but the last six"
+        "names", nargs="*", metavar="NAME", help=f"what to measure: {', '.join(NAMES)}; or all but the last seven"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
@@ -76,7 +76,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         type=_rounds,
         default=0,
         metavar="N",
-        help="play N rounds; N cases of each kind (tracing, watch); N cohorts (set)",
+        help="play N rounds; N cases of each kind (tracing, watch, echoes); N cohorts (set)",
     )
     return parser.parse_args(arguments)
 

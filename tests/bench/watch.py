@@ -46,6 +46,7 @@ START = 3
 KINDS = ("leak", "copy", "family", "task")
 PLAIN = World(rotations=5)
 CALM = 0.27  # of effort, in log calls
+LEANING = 0.6  # logits, by server and by family
 HONEST: dict[str, dict[str, Any]] = {
     "as in the other cases": {},
     "little noise in effort": {"effort": 0.2},
@@ -85,6 +86,8 @@ class Cases:
         varied: whether the world is another from case to case.
         often: how many cases there are for each that was asked for.
         months: for how many months the guilty are looked for.
+        leaning: whether submitters lean to servers and families, by .6 logits each (a standard deviation), in
+            cohorts with uneven shares of the servers.
         calm: whether effort is less noisy, by as much as lets an oracle find the fifth in the first month in 91 of 100.
     """
 
@@ -94,6 +97,7 @@ class Cases:
     often: float = 1.0
     months: int = 1
     calm: bool = False
+    leaning: bool = False
 
 
 def _leak(known: float, shortcut: float = 0.75) -> Callable[[Any, int], Truth]:
@@ -159,6 +163,8 @@ ALL: dict[str, Cases] = {
     "leak 20 %, calm effort": Cases(_leak(0.2), months=3, calm=True),
     "leak 40 %, calm effort": Cases(_leak(0.4), months=3, calm=True),
     "leak 10 %, calm effort": Cases(_leak(0.1), months=3, calm=True),
+    "honest, strong leanings": Cases(leaning=True),
+    "leak 20 %, strong leanings": Cases(_leak(0.2), months=3, leaning=True),
 }
 
 
@@ -182,6 +188,7 @@ def play_one(name: str, number: int) -> Seen:
     variant = list(HONEST)[number % len(HONEST)] if cases.varied else next(iter(HONEST))
     world = replace(PLAIN, submitters=cases.submitters, **HONEST[variant])
     world = replace(world, effort=CALM) if cases.calm else world
+    world = replace(world, leaning=LEANING, uneven=True) if cases.leaning else world
     seed = 1_000_000 + 1000 * list(ALL).index(name) + number
     truth = cases.wrong(world, seed)
     table = play(world, seed, truth.wrong)

@@ -21,15 +21,20 @@ def scan(
     out: Annotated[Path, typer.Option(help="Where the flags go, one JSON line per test.")],
     as_json: Json = False,
 ) -> None:
-    """Test results for leaks, copied runs, leaked families and broken tasks; each file is a case of its own."""
+    """Test results for leaks, copies, leaked families, broken tasks and echoes; each file is a case of its own."""
     from quarterturn.findings import case_file_scan
 
     scanned = case_file_scan.scan(paths, out)
     flagged = len(scanned.flagged)
-    lines = [
-        f"{case}  rotation {judged.rotation}  {judged.tested.kind:<6} {judged.tested.subject}  p_adj {judged.holm:.2g}"
-        for case, judged in scanned.flagged
-    ]
+    lines = []
+    for case, judged in scanned.flagged:
+        test, combined = judged.tested, scanned.combined.get((case, judged.rotation, judged.tested.subject))
+        more = f"  {test.detail}" if test.detail else ""
+        if test.kind == "echo" and combined is not None:
+            more += f"  with leak: p {combined:.2g}"
+        lines.append(
+            f"{case}  rotation {judged.rotation}  {test.kind:<6} {test.subject}  p_adj {judged.holm:.2g}{more}"
+        )
     Output(as_json=as_json).result(
         {"cases": scanned.cases, "tests": scanned.tests, "flagged": flagged, "out": str(out)},
         *lines,

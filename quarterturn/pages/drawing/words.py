@@ -15,6 +15,7 @@ KINDS = {
     "copy": "near-duplicate runs",
     "family": "leaked template",
     "task": "anomalous task",
+    "echo": "values never shown",
     "exposure": "task over a limit",
     "unknown": "unknown verdicts",
     "unclear": "failures of unclear cause",
@@ -29,6 +30,8 @@ SENTENCES = {
     "or its verifier became lenient.",
     "task": "Task {0} suddenly passes for nearly everybody. Its verifier may be broken, or its text known.",
     "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
+    "echo": "{0} named values that they were not shown, and that others, or they themselves in an earlier month, were "
+    "served. They learned tasks from a text of that time.",
     "exposure": "Task {0} was shown more often than the settings allow.",
     "unknown": "Runs of {0} have verdicts that could not be settled.",
     "unclear": "Runs of {0} have failures of unclear cause: the agent's, or ours.",
@@ -40,6 +43,7 @@ UNITS = {
     "copy": "equal calls above what was expected",
     "family": "passes above what was expected",
     "task": "passes above what was expected",
+    "echo": "values of others above what was expected by chance",
 }
 
 
@@ -78,6 +82,8 @@ def effect(finding: Item) -> str:
         return (
             f"{UNITS['leak']}: {percent(finding['effect'])} ({percent(finding['low'])} to {percent(finding['high'])})"
         )
+    if finding["kind"] == "echo":
+        return f"{UNITS['echo']}: {finding['effect']:.1f}"
     return f"{UNITS.get(finding['kind'], 'effect')}: {points(finding['effect'])} points"
 
 

@@ -10,12 +10,13 @@ class DetectorResult:
     """The result of one test.
 
     Attributes:
-        kind: `leak`, `copy`, `family` or `task`.
+        kind: `leak`, `copy`, `family`, `task` or `echo`.
         subject: who or what was tested: a submitter, `A|B`, a template family, a task's id.
         p_value: the p-value under the hypothesis that nothing is wrong; above 0, at most 1.
         z: the z-score, large if something is wrong.
         effect: the effect size, in the kind's own unit; None if it cannot be estimated.
         interval: the 95 % interval of the effect, if there is one.
+        detail: where what was found comes from, if that is known.
     """
 
     kind: str
@@ -24,3 +25,4 @@ class DetectorResult:
     z: float
     effect: float | None = None
     interval: tuple[float, float] | None = None
+    detail: str | None = None

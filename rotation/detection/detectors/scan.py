@@ -16,13 +16,14 @@ import numpy as np
 from rotation.detection.detectors.broken_task import task
 from rotation.detection.detectors.copying import copying
 from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.echoes import echo
 from rotation.detection.detectors.leaked_family import family
 from rotation.detection.detectors.leaked_tasks import leak
 from rotation.detection.statistics.correction import benjamini_hochberg, holm
 from rotation.detection.statistics.table import ResultTable
 
 Detector = Callable[[ResultTable, int], Sequence[DetectorResult]]
-DETECTORS: tuple[Detector, ...] = (leak, copying, family, task)
+DETECTORS: tuple[Detector, ...] = (leak, copying, family, task, echo)
 FIRST = 2
 SMALLEST = 1e-15
 

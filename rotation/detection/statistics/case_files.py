@@ -2,15 +2,16 @@
 
 Refused, in one sentence with file and line, are: a line that is not a JSON object, lacks a field, or has a field of
 another type or twice; a duplicate result; a task or a submission that contradicts an earlier line; and a blank line
-between others. Unknown fields are ignored. What is read of a rotation depends on nothing later: the call limit of a
-task is that of the rotation in which it was first run.
+between others. A line may have `foreign`, which `rotation.detection.statistics.served_values` reads. Other fields are
+ignored. What is read of a rotation depends on nothing later: the call limit of a task is that of the rotation in which
+it was first run.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from pydantic_core import from_json
 
+from rotation.detection.statistics.served_values import SaidValues, served_values
 from rotation.detection.statistics.table import Bools, Ints, ResultTable
 from rotation.errors import Malformed
 
@@ -93,27 +95,33 @@ def read(path: Path) -> ResultTable:
         text = path.read_bytes().rstrip()
     except OSError as error:
         raise Malformed(f"{path}: cannot be read ({error.strerror}); name a case file or a folder of them.") from error
-    return _table(path, _columns(path, text.split(b"\n") if text else []))
+    columns, foreign = _columns(path, text.split(b"\n") if text else [])
+    return _table(path, columns, foreign)
 
 
 def _broken(path: Path, line: int, what: str) -> Malformed:
     return Malformed(f"{path}, line {line}: {what}; correct the line and scan again.")
 
 
-def _columns(path: Path, lines: list[bytes]) -> dict[str, Column]:
+def _columns(path: Path, lines: list[bytes]) -> tuple[dict[str, Column], dict[int, Any]]:
+    """Give the columns of a file, and by number of the line, from 0, the `foreign` of those that have it."""
+    foreign: dict[int, Any] = {}
     columns: dict[str, list[Any]] = {name: [] for name in FIELDS}
     for start in range(0, len(lines), BLOCK):
         rows = []
         for number, line in enumerate(lines[start : start + BLOCK], start + 1):
             try:
-                rows.append(_picked(_row(line)))
+                row = _row(line)
+                rows.append(_picked(row))
+                if "foreign" in row:
+                    foreign[number - 1] = row["foreign"]
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise _broken(path, number, _why(line, error)) from error
         for (name, kinds), column in zip(FIELDS.items(), zip(*rows, strict=True), strict=True):
             if not _right(name, kinds, column):
                 raise _guilty(path, rows, start)
             columns[name].extend(column)
-    return dict(columns)
+    return dict(columns), foreign
 
 
 def _row(line: bytes) -> Any:
@@ -184,7 +192,7 @@ def _codes(names: Column) -> tuple[tuple[str, ...], Ints]:
     return tuple(order), np.fromiter(map(places.__getitem__, names), np.int64, len(names))
 
 
-def _table(path: Path, columns: dict[str, Column]) -> ResultTable:
+def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> ResultTable:
     submissions, submission = _codes(columns["submission"])
     submitters, submitter = _codes(columns["submitter"])
     tasks, task = _codes(columns["task_id"])
@@ -223,7 +231,22 @@ def _table(path: Path, columns: dict[str, Column]) -> ResultTable:
         calls=counted,
         sequence=np.zeros(shape, dtype=np.int64),
         exposed=_exposed(runs[:, 0], first[chosen] if len(task) else chosen),
+        said=tuple(_said(path, columns, foreign)),
     )
+
+
+def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> Iterator[SaidValues]:
+    choices: dict[tuple[str, str], int] = {}
+    for line, given in foreign.items():
+        rotation, task = columns["rotation"][line], columns["task_id"][line]
+        try:
+            values = served_values(given, rotation)
+        except ValueError as error:
+            raise _broken(path, line + 1, str(error)) from None
+        for one in values:
+            if choices.setdefault((task, one.parameter), one.choices) != one.choices:
+                raise _broken(path, line + 1, f"{one.parameter!r} in 'foreign' had another number of choices before")
+        yield SaidValues(rotation, columns["submitter"][line], task, values)
 
 
 def _exposed(rotation: Ints, first: Ints) -> Bools:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rotation.detection.statistics.lookback import LOOKBACK
+from rotation.detection.statistics.served_values import SaidValues
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,6 +37,7 @@ class ResultTable:
         sequence: (P, T) a code of the tools that it called in order: equal codes of a task mean equal calls. All 0 if
             the calls are not known.
         exposed: (P, T) whether this submitter could have known the task before this run.
+        said: which served values the runs said; none where nothing is known of it.
     """
 
     runs: tuple[str, ...]
@@ -52,6 +54,7 @@ class ResultTable:
     calls: Ints
     sequence: Ints
     exposed: Bools
+    said: tuple[SaidValues, ...] = ()
 
     def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
@@ -65,6 +68,7 @@ class ResultTable:
         seen = np.flatnonzero(self.taken[rows].any(axis=0))
         present, submitter = np.unique(self.submitter[rows], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)
+        kept = set(self.rotation[rows].tolist())
         return replace(
             self,
             runs=tuple(self.runs[run] for run in rows),
@@ -81,6 +85,7 @@ class ResultTable:
             calls=self.calls[np.ix_(rows, seen)],
             sequence=self.sequence[np.ix_(rows, seen)],
             exposed=self.exposed[np.ix_(rows, seen)],
+            said=tuple(row for row in self.said if row.rotation in kept),
         )
 
     @property

@@ -44,6 +44,9 @@ class World:
     shared: float = 0.45  # biases of a base model on a task
     own: float = 0.35  # biases of a submitter on a task
     of_both: float = 0.0  # biases of a submitter on a family
+    servers: int = 10
+    leaning: float = 0.0  # biases on a server, and again on a family, half of their variance shared by base model
+    uneven: bool = False  # whether a cohort has many more tasks of some servers than of others
     difficulty: float = 1.2
     of_family: float = 0.45
     tails: float = 0.0  # degrees of freedom of difficulties and abilities; 0 for normal ones
@@ -109,7 +112,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
     """Simulate a world."""
     wrong, dice, rare = wrong or Wrong(), np.random.default_rng(seed), np.random.default_rng([seed, 1])
     first = np.repeat(np.arange(2 - world.life, world.rotations + 1), world.cohort)
-    family = dice.integers(0, world.families, len(first))
+    family = _uneven(world, len(first), rare) if world.uneven else dice.integers(0, world.families, len(first))
     hard = _spread(world, dice, world.difficulty, len(first)) + dice.normal(0, world.of_family, world.families)[family]
     hard += world.harder * (first == world.harder_only if world.harder_only else first >= 2)
     people = _people(world, family, dice, rare)
@@ -158,8 +161,28 @@ def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
     base[lab], own[lab] = 0, own[lab] * 0.2
     theta[lab], call_efficiency[lab] = theta[lab[:1]], call_efficiency[lab[:1]]
     bias = shared[base] + own + rare.normal(0, world.of_both, (many, world.families))[:, family]
+    bias += _leanings(world, base, family, np.random.default_rng(rare.integers(2**32))) if world.leaning else 0
     usual = rare.normal(0, world.shared_effort, (world.bases, count))[base]
     return _People(theta, call_efficiency, bias, usual + rare.normal(0, world.own_effort, (many, count)))
+
+
+def _uneven(world: World, count: int, dice: Dice) -> Ints:
+    """Give the families of the tasks, where each cohort has other shares of the servers: uniform over all shares."""
+    server = np.arange(world.families) % world.servers
+    cohorts = []
+    for _ in range(count // world.cohort):
+        share = dice.dirichlet(np.ones(world.servers))[server]
+        cohorts.append(dice.choice(world.families, world.cohort, p=share / share.sum()))
+    return np.concatenate(cohorts)
+
+
+def _leanings(world: World, base: Ints, family: Ints, dice: Dice) -> Floats:
+    """Give the biases (S, T) of submitters on the tasks of a server, and on those of a family."""
+    sd, total = world.leaning * np.sqrt(0.5), np.zeros((len(base), len(family)))
+    for group, count in ((family % world.servers, world.servers), (family, world.families)):
+        shared, own = dice.normal(0, sd, (world.bases, count)), dice.normal(0, sd, (len(base), count))
+        total += (shared[base] + own)[:, group]
+    return total
 
 
 def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
@@ -237,7 +260,7 @@ def lines(table: ResultTable) -> Iterator[str]:
             "submission": table.runs[run],
             "submitter": table.submitters[table.submitter[run]],
             "task_id": table.tasks[task],
-            "server": ("filesystem", "git", "sqlite")[table.family[task] % 3],
+            "server": f"server{table.family[task] % World.servers}",
             "family": table.families[table.family[task]],
             "first_active_rotation": int(table.first[task]),
             "passed": bool(table.passed[run, task]),

@@ -1,0 +1,81 @@
+"""Exact tail probabilities of sums of independent scores, by convolution on a lattice. Pure.
+
+A score is a logarithm (in nats) that is rounded to a lattice of an eighth and kept between 0 and 50. Rounding changes
+the statistic and not its distribution: the tail is that of the rounded sum. Only products and sums of positive numbers
+are made, so a tail of 1e-15 is as exact as one of a half.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+import numpy as np
+from scipy.stats import hypergeom
+
+from rotation.detection.statistics.table import Floats
+
+PER_NAT = 8
+MOST = 50 * PER_NAT
+"""Largest score and largest sum; a larger sum counts as this one."""
+
+Scores = Mapping[int, float]
+"""Score on the lattice -> its probability."""
+
+
+def lattice(nats: float) -> int:
+    """Give the score of a logarithm on the lattice."""
+    return min(max(math.floor(nats * PER_NAT + 0.5), 0), MOST)
+
+
+def tails(parts: Iterable[tuple[Scores, int]]) -> Floats:
+    """Give the probability (MOST + 1,) that a sum of independent scores reaches each value.
+
+    Args:
+        parts: distributions of scores, each with the number of scores that have it.
+    """
+    total = np.ones(1)
+    for scores, often in parts:
+        total = _added(total, _power(_dense(scores), often))
+    density = np.zeros(MOST + 1)
+    density[: len(total)] = total
+    return np.minimum(np.cumsum(density[::-1])[::-1], 1.0)
+
+
+@cache
+def hypergeometric(population: int, marked: int, drawn: int, weight: int) -> Scores:
+    """Give the distribution of `weight` times the number of marked ones among those drawn without replacement."""
+    hits = np.arange(max(0, drawn + marked - population), min(marked, drawn) + 1)
+    scores: dict[int, float] = {}
+    for count, probability in zip(hits.tolist(), hypergeom.pmf(hits, population, marked, drawn).tolist(), strict=True):
+        score = min(count * weight, MOST)
+        scores[score] = scores.get(score, 0.0) + probability
+    return scores
+
+
+def _dense(scores: Scores) -> Floats:
+    density = np.zeros(max(scores) + 1)
+    for score, probability in scores.items():
+        density[score] += probability
+    return density
+
+
+def _power(density: Floats, often: int) -> Floats:
+    power = np.ones(1)
+    while often:
+        if often & 1:
+            power = _added(power, density)
+        often >>= 1
+        if often:
+            density = _added(density, density)
+    return power
+
+
+def _added(left: Floats, right: Floats) -> Floats:
+    """Give the distribution of the sum of two scores; what exceeds MOST is put there."""
+    both = np.convolve(left, right)
+    if len(both) > MOST + 1:
+        both[MOST] += both[MOST + 1 :].sum()
+        both = both[: MOST + 1]
+    return both
