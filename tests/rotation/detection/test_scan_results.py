@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from rotation.detection.detectors.detector_result import DetectorResult
 from rotation.detection.scan_results import Scanner
 from rotation.exposure.store import ExposureLimits
 from sandbox.endpoint.address import parse
@@ -27,7 +27,7 @@ PEERS = ("ada", "bob", "carol", "dan", "mallory")
 @dataclass(frozen=True)
 class Judged:
     rotation: int
-    tested: SimpleNamespace
+    tested: DetectorResult
     p_value: float
     holm: float
     discovery: float
@@ -43,7 +43,7 @@ def gap(table, rotation):
         p = 0.0001 if caught and fresh.any() else 0.6
         yield Judged(
             rotation,
-            SimpleNamespace(kind="leak", subject=name, effect=None, interval=None),
+            DetectorResult("leak", name, p, z=0),
             p,
             min(1, p * 5),
             min(1, p * 5),
