@@ -24,8 +24,12 @@ def free_of(draft: Draft) -> Free:
     return {name: choice["from"] for name, choice in draft.task.get("free", {}).items()}
 
 
+def tested_choice(number: int, choices: int) -> int:
+    """Give which of a parameter's choices the base (0) or a further variant (1 to FURTHER) has: thirds of its list."""
+    return number * (choices - 1) // FURTHER
+
+
 def _variant(draft: Draft, number: int) -> Draft:
-    """Fill in a draft: from each parameter's list the choice at `number` thirds of its length."""
-    values = {name: choices[number * (len(choices) - 1) // FURTHER] for name, choices in free_of(draft).items()}
+    values = {name: choices[tested_choice(number, len(choices))] for name, choices in free_of(draft).items()}
     task = {key: part for key, part in draft.task.items() if key not in ("free", "variant_key")}
     return Draft(filled(task, values), filled(dict(draft.provenance), values))

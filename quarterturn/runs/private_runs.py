@@ -103,7 +103,8 @@ class RunPlayer:
             opened = official.open(submitted, box, upstream, noted=hold.opened)
         number = opened.record.number
         try:
-            tasks = run_tasks.prepare(opened)
+            whole = run_tasks.open(opened)
+            tasks = run_tasks.variants(opened, whole)
 
             def done(run: TaskRun) -> None:
                 run_tasks.record(opened, run)
@@ -128,6 +129,7 @@ class RunPlayer:
                     again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
                     on_left=lambda left: run_tasks.seal(opened, left),
                     left=run_tasks.sealed(opened),
+                    free={task.id: task.free for task in whole if task.variant_key},
                     terms=self.terms(model),
                     cancelled=cancelled,
                 )

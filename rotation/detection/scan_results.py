@@ -2,7 +2,8 @@
 
     1. read      the sealed figures of the runs of the last six rotations are opened, as one entry in the access log
     2. expose    each result is marked as exposed if the submitter could have known the task before the run
-       (`rotation.detection.sealed_results`)
+       (`rotation.detection.sealed_results`); what runs said is held against what was served to whom, as another entry
+       (`rotation.detection.served_choices`)
     3. scan      the detectors test the newest month, and each month whose results have changed since its last scan; for
                  a month they see nothing that came later
     4. count     tasks over an exposure limit, and submitters with unsettled runs, become findings too
@@ -22,7 +23,7 @@ from rotation.calendar import Month
 from rotation.detection.sealed_results import SealedResults
 from rotation.detection.statistics.lookback import LOOKBACK
 from rotation.exposure.store import ExposureLimits, Exposures, Proposal, proposals
-from rotation.findings.store import Findings, NewFinding, ScanRecord
+from rotation.findings.store import WATCHING, Findings, NewFinding, ScanRecord
 from rotation.month.store import MonthStore, Unsettled
 from sandbox.runs.store import RunRecord
 
@@ -58,10 +59,12 @@ class Scanner:
         if months := self._due(runs):
             from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
 
-            table, start = self._results.table(why, _read(runs, months)), self._results.start()
+            table, start = self._results.table(why, _read(runs, months), said=True), self._results.start()
             for month in months:
                 rotation = month.since(start) + 1
-                findings += [tested(result, month) for result in judged(table, rotation)]
+                results = [*judged(table, rotation)]
+                leaks = {result.tested.subject: result.p_value for result in results if result.tested.kind == "leak"}
+                findings += [tested(result, month, leaks.get(result.tested.subject)) for result in results]
                 smallest[month] = _smallest(table, rotation)
         self._findings.keep([*self._records(runs, findings, smallest)], findings)
 
@@ -105,12 +108,20 @@ def _read(runs: Sequence[RunRecord], months: Sequence[Month]) -> list[RunRecord]
     return [run for run in runs if run.month in read]
 
 
-def tested(result: CorrectedResult, month: Month) -> NewFinding:
-    """Give a test's result as the finding that is stored of it."""
+def tested(result: CorrectedResult, month: Month, leak: float | None) -> NewFinding:
+    """Give a test's result as the finding that is stored of it; `leak` is the p-value of its subject's `leak`, if any.
+
+    An `echo` that is not clean is shown with both p-values combined, which is no test of its own.
+    """
+    from rotation.detection.statistics.correction import fisher  # noqa: PLC0415 - likewise
+
     test, (low, high) = result.tested, result.tested.interval or (None, None)
     effect, low, high = (None if figure is None else round(figure, DIGITS) for figure in (test.effect, low, high))
     figures = (result.p_value, result.holm, result.discovery, effect, low, high)
-    return NewFinding(test.kind, test.subject, month, *figures, detail=test.detail or "")
+    parts = [test.detail] if test.detail else []
+    if test.kind == "echo" and leak is not None and result.holm <= WATCHING:
+        parts.append(f"with leak: p {fisher(result.p_value, leak):.2g}")
+    return NewFinding(test.kind, test.subject, month, *figures, detail="; ".join(parts))
 
 
 def _smallest(table: ResultTable, rotation: int) -> float | None:

@@ -2,7 +2,8 @@
 
 A submitter could have known a task if it was live in an earlier month; if its skeleton was published, or served to
 somebody who reads it, in an earlier month; or if this submitter's own endpoint was sent a task of its skeleton before
-this run. A result whose verdict is unknown is left out.
+this run. A result whose verdict is unknown is left out. What a run said of a task that could be read outside the
+sandbox before it is left out too: it was said for a reason that is known.
 
 Rotation 1 is the month with which the first cohorts entered.
 """
@@ -11,23 +12,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rotation.calendar import Month
 from rotation.errors import NotFound
 from rotation.exposure.store import Exposures
 from rotation.month.store import MonthStore
 from rotation.runs.withdrawal import Withdrawals
+from sandbox.results.said import SaidChoices
 from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.store.task_record import TaskRecord
 from vault.store.tasks import Vault
 
 if TYPE_CHECKING:
     from rotation.detection.statistics.outcomes import TaskOutcome
+    from rotation.detection.statistics.served_values import SaidValues
     from rotation.detection.statistics.table import ResultTable
 
 WHO = "watch"
 """Name of the scan in the access log, whose entries each month's `set` statement commits to."""
+
+
+class _OpenedResult(NamedTuple):
+    """A result of a run as its closing record holds it, and whether its task could have been read before the run."""
+
+    run: RunRecord
+    task: TaskRecord
+    item: Mapping[str, Any]
+    known: bool
 
 
 class SealedResults:
@@ -39,17 +52,22 @@ class SealedResults:
         self._vault, self._months, self._runs = vault, months, runs
         self._exposures, self._withdrawals = exposures, withdrawals
 
-    def table(self, why: str, runs: Collection[RunRecord], without: Collection[str] = ()) -> ResultTable:
+    def table(
+        self, why: str, runs: Collection[RunRecord], without: Collection[str] = (), *, said: bool = False
+    ) -> ResultTable:
         """Give the results of finished runs as a table for the detectors, `without` some tasks.
 
         Args:
             why: the reason, for the access log.
             runs: the finished runs whose results are opened.
             without: the ids of tasks to leave out.
+            said: whether what the runs said is held against what was served, for the `echo` detector.
         """
         from rotation.detection.statistics.outcomes import table_of  # noqa: PLC0415 - numpy is slow to load, and seldom needed
 
-        return table_of([outcome for outcome in self._outcomes(why, runs) if outcome.task not in without])
+        opened = list(self._opened(why, runs))
+        table = table_of([outcome for outcome in self._outcomes(opened) if outcome.task not in without])
+        return replace(table, said=self._said(opened, why)) if said else table
 
     def runs(self, until: Month | None = None) -> Sequence[RunRecord]:
         """List the finished runs, those `until` the end of a month or all."""
@@ -66,18 +84,24 @@ class SealedResults:
             raise NotFound("there is no month yet: the first turn begins one")
         return first
 
-    def _outcomes(self, why: str, runs: Collection[RunRecord]) -> Iterator[TaskOutcome]:
-        from rotation.detection.statistics.outcomes import TaskOutcome  # noqa: PLC0415 - likewise
-
+    def _opened(self, why: str, runs: Collection[RunRecord]) -> Iterator[_OpenedResult]:
+        """Open the results of runs, as one entry in the access log."""
         numbers = [str(run.number) for run in runs]
         sealed = self._vault.open_blobs("closing/", who=WHO, why=why, only=numbers)
-        known, start = self._known(), self.start()
-        first = {task: month.since(start) + 1 for task, month in self._withdrawals.entered().items()}
-        tasks = {record.id: record for record in self._vault.records()}
+        known, tasks = self._known(), {record.id: record for record in self._vault.records()}
         for run in runs:
-            rotation = rotation_of(run, start)
-            for item, tools in _figures(sealed[str(run.number)]):
-                task = tasks[item["task"]]
+            for item in json.loads(sealed[str(run.number)])["results"]:
+                task = tasks[item["result"]["task"]]
+                yield _OpenedResult(run, task, item, known=known(run, task))
+
+    def _outcomes(self, opened: Sequence[_OpenedResult]) -> Iterator[TaskOutcome]:
+        from rotation.detection.statistics.outcomes import TaskOutcome  # noqa: PLC0415 - likewise
+
+        start = self.start()
+        first = {task: month.since(start) + 1 for task, month in self._withdrawals.entered().items()}
+        for run, task, item, known in opened:
+            result, rotation = item["result"], rotation_of(run, start)
+            if result["verdict"] != "unknown":
                 yield TaskOutcome(
                     rotation=rotation,
                     submitter=run.submitter,
@@ -85,12 +109,22 @@ class SealedResults:
                     task=task.id,
                     family=task.template_tag,
                     first=first[task.id],
-                    cap=item["max_steps"],
-                    passed=item["passed"],
-                    calls=item["calls"],
-                    tools=tools,
-                    exposed=first[task.id] < rotation or known(run, task),
+                    cap=result["max_steps"],
+                    passed=result["passed"],
+                    calls=result["calls"],
+                    tools=tuple(item["tools"]),
+                    exposed=first[task.id] < rotation or known,
                 )
+
+    def _said(self, opened: Sequence[_OpenedResult], why: str) -> tuple[SaidValues, ...]:
+        from rotation.detection.served_choices import ServedChoices  # noqa: PLC0415 - likewise
+
+        said = [
+            (run, task.id, [SaidChoices.from_json(one) for one in item.get("said", ())])
+            for run, task, item, known in opened
+            if task.traceable and not known
+        ]
+        return ServedChoices(self._vault, self._exposures).rows(said, self.start(), who=WHO, why=why)
 
     def _known(self) -> Callable[[RunRecord, TaskRecord], bool]:
         """Give a function that says whether a run's submitter could have known a task's skeleton."""
@@ -106,10 +140,3 @@ class SealedResults:
 def rotation_of(run: RunRecord, start: Month) -> int:
     """Give the rotation of a run, if rotation 1 was in the month `start`."""
     return Month.parse(run.month).since(start) + 1
-
-
-def _figures(closing: bytes) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
-    """Give each known result of a run, as its `score` leaf binds it, with the tools that were called."""
-    for item in json.loads(closing)["results"]:
-        if item["result"]["verdict"] != "unknown":
-            yield item["result"], tuple(item["tools"])

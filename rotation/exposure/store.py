@@ -198,6 +198,20 @@ class Exposures:
         with Session(self._engine) as session:
             return [_serving(serving_row) for serving_row in session.exec(query).all()]
 
+    def recipients(self, tasks: Collection[str]) -> list[tuple[str, str, str]]:
+        """List (task, submitter, month): who was served which of these tasks, and when; in their order."""
+        row = ExposureRow
+        query = select(row.task_id, row.submitter, row.month).where(col(row.task_id).in_(tasks)).distinct()
+        with Session(self._engine) as session:
+            return sorted(session.exec(query).all())
+
+    def upstreams(self, runs: Collection[int]) -> dict[int, str]:
+        """Name the model provider of each of these runs that has one."""
+        row = ExposureRow
+        query = select(row.run, row.channel).where(col(row.run).in_(runs), col(row.channel).startswith(UPSTREAM))
+        with Session(self._engine) as session:
+            return {run: channel.removeprefix(UPSTREAM) for run, channel in session.exec(query.distinct()).all()}
+
     def read_before(self) -> dict[str, dict[str, int]]:
         """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""
         row = ExposureRow

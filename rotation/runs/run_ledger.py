@@ -17,6 +17,7 @@ from sqlmodel import Session
 from rotation.calendar import Month
 from rotation.errors import NotFound
 from rotation.month.store import Cohort
+from sandbox.results.said import SaidChoices
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, Runs, RunState
 from vault.canonical import canonical
@@ -45,6 +46,7 @@ class RunResult:
         task_commitment: the commitment to the task.
         code: the code of its outcome, which is in no statement.
         transcript: the bytes of its transcript (`sandbox.results.bound_transcript`), or None if there is none.
+        said: the choices of free parameters that the agent said and was not shown, which no statement has either.
     """
 
     result: Result
@@ -52,6 +54,7 @@ class RunResult:
     task_commitment: bytes
     code: str = "finished"
     transcript: bytes | None = field(default=None, repr=False)
+    said: Sequence[SaidChoices] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,13 +228,14 @@ class RunLedger:
         ]
 
     def _salted(self, item: RunResult) -> dict[str, Any]:
-        """Give what the closing record holds of a result: the document, its salts, and the called tools."""
+        """Give what the closing record holds of a result: the document, its salts, called tools and said choices."""
         salt = new_salt(self._entropy) if item.transcript is not None else None
         bound = commitment("transcript", item.transcript, salt).hex() if item.transcript is not None and salt else None
         return {
             "result": item.result.document(bound),
             "salt": new_salt(self._entropy).hex(),
             "tools": item.tools,
+            "said": [one.as_json() for one in item.said],
             "transcript_salt": salt and salt.hex(),
         }
 

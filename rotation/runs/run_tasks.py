@@ -20,6 +20,7 @@ from rotation.runs.run_ledger import WHO, RunResult
 from sandbox.results.bound_transcript import transcript_bytes
 from sandbox.results.failure import RETRIES, STOPS, Failure
 from sandbox.results.outcome import TaskRun, unplayed
+from sandbox.results.said import united
 from sandbox.results.score import Result
 from sandbox.results.unjudged import UnjudgedResult
 from sandbox.runs.store import RunRecord, Runs
@@ -74,7 +75,20 @@ class RunTasks:
     def prepare(self, run: OpenRun) -> list[Task]:
         """Decrypt the run's tasks that have no result, in the variants that they are served in.
 
+        Raises:
+            Refused: as for `open`.
+        """
+        return self.variants(run, self.open(run))
+
+    def variants(self, run: OpenRun, opened: Iterable[Task]) -> list[Task]:
+        """Give the variants in which a run is served tasks that were opened.
+
         A task with enough free parameters is served in one variant per submitter and month, in every run and retry.
+        """
+        return [self._vault.served(task, run.record.submitter, run.record.month) for task in opened]
+
+    def open(self, run: OpenRun) -> list[Task]:
+        """Decrypt the run's tasks that have no result, with all choices of their free parameters.
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
@@ -89,8 +103,7 @@ class RunTasks:
             if self._ledger.index_of(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
-        opened = [self._vault.open(task_id, who=WHO, why=why).task for task_id in run.left]
-        return [self._vault.served(task, run.record.submitter, run.record.month) for task in opened]
+        return [self._vault.open(task_id, who=WHO, why=why).task for task_id in run.left]
 
     def serve(self, run: OpenRun, *task_ids: str) -> None:
         """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.
@@ -194,7 +207,10 @@ class RunTasks:
         task = self._vault.record(outcome.task_id)
         home = self._months.home_of(outcome.task_id) or ""
         result = Result.of(outcome, run=number, cohort=home, server=task.server, skeleton=task.skeleton_tag)
-        return RunResult(result, outcome.transcript.tools, task.commitment, outcome.code, transcript_bytes(outcome))
+        said = united(attempt.said for attempt in (*outcome.earlier, outcome))
+        return RunResult(
+            result, outcome.transcript.tools, task.commitment, outcome.code, transcript_bytes(outcome), said
+        )
 
     def _again(self, session: Session, number: int, task_id: str, cause: str) -> bool:
         served = self._exposures.of_run(number, session)

@@ -8,6 +8,10 @@ Operations, each with a reading (`sandbox.judge.reader`) as its first part:
     judge    the verdict on its one case; with a second part, the reading of the untouched seed
     mutants  the verdict on each of its cases
     compare  the difference between its one case and that of a second reading, for people
+
+One more has no reading, and is asked of another child, which is shown no state:
+
+    said     which choices of a task's free parameters an agent said in its session (`sandbox.judge.said_values`)
 """
 
 from __future__ import annotations
@@ -16,9 +20,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.isolation.forking import serve
-from sandbox.judge import differences, evidence, message
+from sandbox.judge import differences, evidence, message, said_values
 from sandbox.judge.child import JUDGE_USER, run
 from sandbox.judge.loading import prepare
+from sandbox.transcript import Transcript
 from verifiers.budget import MAX_BYTES, MAX_STEPS
 from verifiers.language import predicate as predicates
 from verifiers.language.catalogue import CATALOGUE
@@ -70,6 +75,11 @@ def compare(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     return message.answer("done", part=differences.written(made))
 
 
+def said(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:  # noqa: ARG001 - as the others
+    """Search a session for choices that its agent said."""
+    return message.answer("done", part=said_values.searched(parts[0]))
+
+
 class _Reading:
     """What a reader says: cases, and the normal forms that they are made of."""
 
@@ -88,7 +98,7 @@ class _Reading:
         return self._decoded[number]
 
 
-OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare}
+OPERATIONS = {"judge": judge, "mutants": mutants, "compare": compare, "said": said}
 
 
 def _prepare() -> None:
@@ -97,6 +107,7 @@ def _prepare() -> None:
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
     judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
     compare({"namespaces": {}, "looked_at": []}, [reading, reading])
+    said_values.searched(said_values.request({"name": ["one"]}, ["two"], Transcript((), "one", "answered")))
     prepare()
 
 

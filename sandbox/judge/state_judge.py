@@ -25,14 +25,17 @@ from typing import Any
 
 from sandbox.errors import Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
-from sandbox.judge import differences
+from sandbox.judge import differences, said_values
 from sandbox.judge import evidence as replies
 from sandbox.judge.judge_requests import JudgeRequests, Question
 from sandbox.judge.process import JUDGE, READER, JudgeFailed, Ready
+from sandbox.results.said import SaidChoices
 from sandbox.shared_lock import SharedLock
 from sandbox.strict_json import strict_object
+from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from vault.errors import Malformed as NotStrict
+from vault.task.variant import Free
 from verifiers.language.verdict import Evidence, Verdict
 from verifiers.states.difference import StateDifference
 
@@ -249,6 +252,15 @@ class StateJudge:
         later = asking.reading(question, left, do="mutate", looked_at=names, changes=list(changes))
         header = {"do": "compare", "namespaces": question.namespaces, "looked_at": names}
         return asking.verdicts(header, [earlier, later], lambda part: differences.parsed(part, names))
+
+    def said(self, free: Free, shown: Sequence[str], transcript: Transcript) -> tuple[SaidChoices, ...]:
+        """Search a session for choices of free parameters that its agent said (`sandbox.judge.said_values`).
+
+        Raises:
+            JudgeFailed: the session kills its judges.
+        """
+        request = said_values.request(free, shown, transcript)
+        return self._asking().verdicts({"do": "said"}, [request], lambda part: said_values.parsed(part, free))
 
     def _asking(self) -> JudgeRequests:
         return JudgeRequests(self._reader, self._judge, self._seconds, self._turns)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.results.failure import Failure
+from sandbox.results.said import SaidChoices
 from sandbox.transcript import CallRecord, ModelCall, Transcript
 from vault.task.document import Task
 from verifiers.language.verdict import Evidence, Verdict
@@ -46,6 +47,7 @@ class TaskRun:
         judged_by: who had this attempt's state read and judged (`sandbox.judge.WORKER`); empty where there was none.
         goal: the goal as the agent was told it, in the variant of its submitter; empty where no transcript was left.
         served: the SHA-256 (hex) of the canonical task as it was served, in that variant; empty likewise.
+        said: the choices of free parameters that the agent said and was not shown, of each that it said any of.
     """
 
     task_id: str
@@ -64,6 +66,7 @@ class TaskRun:
     judged_by: str = field(default="", repr=False)
     goal: str = field(default="", repr=False)
     served: str = field(default="", repr=False)
+    said: tuple[SaidChoices, ...] = field(default=(), repr=False)
 
     @property
     def judged(self) -> Verdict | None:
@@ -100,14 +103,18 @@ class TaskRun:
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
-        return {name: getattr(self, name) for name in _PLAIN} | {
-            "passed": self.passed,
-            "verdict": self.verdict.value,
-            "evidence": self.evidence.as_json(),
-            "transcript": self.transcript.as_json(),
-            "phases": dict(self.phases),
-            "earlier": [earlier.as_json() for earlier in self.earlier],
-        }
+        return (
+            {name: getattr(self, name) for name in _PLAIN}
+            | {
+                "passed": self.passed,
+                "verdict": self.verdict.value,
+                "evidence": self.evidence.as_json(),
+                "transcript": self.transcript.as_json(),
+                "phases": dict(self.phases),
+                "earlier": [earlier.as_json() for earlier in self.earlier],
+            }
+            | ({"said": [one.as_json() for one in self.said]} if self.said else {})
+        )
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TaskRun:
@@ -117,6 +124,7 @@ class TaskRun:
             "evidence": _evidence(value["evidence"]),
             "transcript": transcript_from_json(value["transcript"]),
             "earlier": tuple(cls.from_json(earlier) for earlier in value["earlier"]),
+            "said": tuple(SaidChoices.from_json(one) for one in value.get("said", ())),
         }
         given = {name: part for name, part in value.items() if name != "passed"}  # which follows from the others
         return cls(**{**given, **read})

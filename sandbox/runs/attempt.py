@@ -20,6 +20,9 @@ The order of the steps is the safety property: each may rely on those before it.
     a fresh world that holds nothing else (`sandbox.runs.state_reader`). This process parses nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
+What the agent said of a task's free parameters without having been shown it is then searched for, by a judge, in the
+transcript and the lists alone (`sandbox.judge.said_values`); no step depends on it.
+
 Where the world broke, the machinery is checked without any agent (`sandbox.runs.machine_check`) before
 `sandbox.results.failure` decides whose failure it is.
 """
@@ -27,6 +30,7 @@ Where the world broke, the machinery is checked without any agent (`sandbox.runs
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,7 +39,8 @@ from pathlib import Path
 
 from sandbox.boxes import box as boxes
 from sandbox.errors import Lost, Malformed, Unjudged
-from sandbox.judge import WORKER
+from sandbox.gateway import listing
+from sandbox.judge import WORKER, JudgeFailed
 from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.results.outcome import RUN, TaskRun
 from sandbox.results.unjudged import UnjudgedResult
@@ -143,7 +148,17 @@ def _settled(job: Job, seen: _Seen, facts: AttemptFacts, phases: Mapping[str, fl
     ruling = classify(facts)
     if ruling.blame == "check" and seen.transcript:
         ruling = classify(facts, check(job, seen.transcript))
-    return _outcome(job, seen, facts, ruling, phases)
+    return _with_said(job, _outcome(job, seen, facts, ruling, phases))
+
+
+def _with_said(job: Job, outcome: TaskRun) -> TaskRun:
+    """Have the session searched for choices that were not shown; nothing is known of it where that fails."""
+    if not (job.free and outcome.served):
+        return outcome
+    shown, meter = [job.task.goal, json.dumps(listing(job.task.available_tools))], Meter(job.terms.clock)
+    with suppress(JudgeFailed, *BROKEN), meter.phase("said"):
+        outcome = replace(outcome, said=job.terms.judging.said(job.free, shown, outcome.transcript))
+    return replace(outcome, phases={**outcome.phases, **meter.seconds})
 
 
 def _note_model(scene: RunEnvironment, seen: _Seen) -> None:

@@ -23,6 +23,7 @@ from sandbox.runs.submission import Submission
 from sandbox.shared_lock import SharedLock
 from sandbox.transcript import ToolCall
 from vault.task.document import Task
+from vault.task.variant import Free
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class Job:
         turns: shared while its agent runs; of a set, only so many do at a time.
         serve: is told the task's id before its agent is let go; what it raises ends the whole set.
         seal: is handed what an attempt left, before anything of it is read or judged.
+        free: the choices of the parameters that were filled for this submitter; nothing of it is served.
     """
 
     task: Task
@@ -78,6 +80,7 @@ class Job:
     turns: SharedLock = field(default_factory=SharedLock)
     serve: Callable[[str], None] = lambda _: None
     seal: Callable[[UnjudgedResult], None] = lambda _: None
+    free: Free = field(default_factory=dict, repr=False)
 
 
 def new_alias() -> str:

@@ -22,6 +22,7 @@ from sandbox.runs.job import Job, Solution, Terms, checked, new_alias
 from sandbox.runs.submission import Submission
 from sandbox.shared_lock import SharedLock
 from vault.task.document import Task
+from vault.task.variant import Free
 
 __all__ = ["Solution", "Terms", "new_alias", "run_set", "run_task"]
 
@@ -68,6 +69,7 @@ def run_set(
     again: Again | None = None,
     left: Mapping[str, UnjudgedResult] | None = None,
     solutions: Mapping[str, Solution] | None = None,
+    free: Mapping[str, Free] | None = None,
     alias: Callable[[], str] = new_alias,
     terms: Terms | None = None,
     cancelled: Callable[[], bool] = lambda: False,
@@ -78,18 +80,24 @@ def run_set(
     `on_serve` is called with a task's id right before an agent is let go on it, in whatever thread it is played, and
     `on_left` with what each attempt left before that is judged. `again` decides whether a task is served again after a
     failure of ours; without it the whole set has `failure.RETRIES`. `left` is what was handed over by a set that did
-    not come to its end: it is judged, and those tasks are not served for it. An exception (of one of these as well, or
-    an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a second in this
-    thread.
+    not come to its end: it is judged, and those tasks are not served for it. `free` has, by task, the choices of the
+    parameters that were filled in; which of them an agent says is a part of the result. An exception (of one of these
+    as well, or an interrupt) ends all runs, and nothing of them is left. So does `cancelled`, which is asked once a
+    second in this thread.
 
     Raises:
         NotAllowed: the set was cancelled.
         Refused, Malformed, Unavailable: as for `run_task`.
     """
-    given, before, terms = solutions or {}, left or {}, terms or Terms()
+    given, before, filled, terms = solutions or {}, left or {}, free or {}, terms or Terms()
     stop, turns, again = threading.Event(), SharedLock(workers), again or _counted()
     jobs = [
-        checked(Job(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns, on_serve))
+        checked(
+            Job(
+                *(task, submission, box, places or box, alias(), terms, given.get(task.id), stop, turns, on_serve),
+                free=filled.get(task.id, {}),
+            )
+        )
         for task in tasks
     ]
     pool = ThreadPoolExecutor(workers + ahead(workers), thread_name_prefix="run")

@@ -22,7 +22,11 @@ every source, and sources are counted generously. It is *not* exact where the va
 honestly, by a task that both read (a sunset task sent to an endpoint, which has to be left out) or by an upstream model
 that was told them; and choices that contain each other as texts have to be dropped before they are counted.
 
-Subject: a submitter. Effect: the number of values said that others were served, above the number expected by chance.
+What stood in a language model's reply before the agent said it is the model's. Its provider is a party of its own,
+`upstream:NAME`, with a test for each submitter whose agents asked it; the smallest p-value counts, times their number.
+
+Subject: a submitter, or `upstream:NAME`. Effect: the number of values said that others were served, above the number
+expected by chance.
 
 Limits: an agent that repeats no word of what it learned, or says so many that chance explains the matches, is not
 found. What was said more than five rotations ago is forgotten.
@@ -35,7 +39,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -47,6 +51,7 @@ from rotation.detection.statistics.served_values import SaidValues
 from rotation.detection.statistics.table import ResultTable
 
 KIND = "echo"
+UPSTREAM = "upstream:"
 REPEATED = 0.7
 """Probability that an agent which repeats a text says each of its values, in the likelihood ratio."""
 OFTEN = 0.05
@@ -92,12 +97,24 @@ _Task = Sequence[_Parameter]
 
 def echo(table: ResultTable, rotation: int) -> list[DetectorResult]:
     """Test every submitter with a run in a rotation that says which served values it said."""
-    rows: dict[str, list[SaidValues]] = defaultdict(list)
+    rows: dict[tuple[str, str], list[SaidValues]] = defaultdict(list)
     for row in table.said:
         if row.rotation <= rotation:
-            rows[row.submitter].append(row)
-    present = sorted(who for who, of in rows.items() if any(row.rotation == rotation for row in of))
-    return [_tested(who, _tasks(who, rows[who]), _recipients(table, who, rotation)) for who in present]
+            rows[row.upstream, row.submitter].append(row)
+    parties: dict[str, list[DetectorResult]] = defaultdict(list)
+    for (upstream, who), of in sorted(rows.items()):
+        if any(row.rotation == rotation for row in of):
+            party = f"{UPSTREAM}{upstream}" if upstream else who
+            parties[party].append(_tested(party, _tasks(who, of), _recipients(table, who, rotation)))
+    return [_of_all(tests) for tests in parties.values()]
+
+
+def _of_all(tests: Sequence[DetectorResult]) -> DetectorResult:
+    """Give one result for a party: that of the submitter whose runs speak most clearly, corrected for their number."""
+    clearest = min(tests, key=lambda test: test.p_value)
+    p_value = min(1.0, clearest.p_value * len(tests))
+    effect = sum(test.effect or 0.0 for test in tests)
+    return replace(clearest, p_value=p_value, z=float(-ndtri(p_value)), effect=effect)
 
 
 def _tasks(submitter: str, rows: Iterable[SaidValues]) -> list[_Task]:

@@ -43,12 +43,14 @@ class SaidValues:
         submitter: the run's submitter.
         task: the task's name.
         values: its parameters.
+        upstream: the model provider whose model said them first; empty where the agent did.
     """
 
     rotation: int
     submitter: str
     task: str
     values: tuple[ServedValues, ...]
+    upstream: str = ""
 
 
 def served_values(given: Any, rotation: int) -> tuple[ServedValues, ...]:

@@ -280,6 +280,6 @@ def write(table: ResultTable, path: Path) -> Path:
 
 def stored(table: ResultTable, rotation: int) -> list[Finding]:
     """Test a rotation, and give the findings as a home stores them."""
-    made = [tested(result, LOOKED_IN) for result in judged(table, rotation)]
+    made = [tested(result, LOOKED_IN, None) for result in judged(table, rotation)]
     told = [{one.name: getattr(new, one.name) for one in fields(new)} | {"status": new.status} for new in made]
     return [Finding(number=place, computed_at=LOOKED_AT, reviews=(), **one) for place, one in enumerate(told, 1)]
