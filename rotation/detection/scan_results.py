@@ -9,7 +9,7 @@
     4. count     tasks over an exposure limit, and submitters with unsettled runs, become findings too
     5. keep      all findings are stored in one transaction; `rotation.findings.store` says what a stored row may change
 
-The detectors are imported only if there is a rotation with an earlier one to compare it with.
+The detectors are imported only if there is a finished run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from rotation.detection.detectors.scan import CorrectedResult
     from rotation.detection.statistics.table import ResultTable
 
-COMPARED_FROM = 2  # the first rotation with one before it
 DIGITS = 6  # of the shares and effects that are stored
 
 
@@ -57,7 +56,7 @@ class Scanner:
         findings: list[NewFinding] = [*self._proposed(), *self._unsettled(runs)]
         smallest: dict[Month, float | None] = {}
         if months := self._due(runs):
-            from rotation.detection.detectors.scan import judged  # noqa: PLC0415 - slow to load, and not needed in a first month
+            from rotation.detection.detectors.scan import FIRST, judged  # noqa: PLC0415 - slow to load, and seldom needed
 
             table, start = self._results.table(why, _read(runs, months), said=True), self._results.start()
             for month in months:
@@ -65,7 +64,7 @@ class Scanner:
                 results = [*judged(table, rotation)]
                 leaks = {result.tested.subject: result.p_value for result in results if result.tested.kind == "leak"}
                 findings += [tested(result, month, leaks.get(result.tested.subject)) for result in results]
-                smallest[month] = _smallest(table, rotation)
+                smallest[month] = _smallest(table, rotation) if rotation >= FIRST else None
         self._findings.keep([*self._records(runs, findings, smallest)], findings)
 
     def _due(self, runs: Sequence[RunRecord]) -> list[Month]:
@@ -74,9 +73,7 @@ class Scanner:
             return []
         counts = Counter(Month.parse(run.month) for run in runs)
         scanned = {scan.month: scan.runs for scan in self._findings.scans() if scan.failed is None}
-        compared = self._results.start().plus(COMPARED_FROM - 1)
-        due = (month for month in sorted(counts) if month == max(counts) or scanned.get(month) != counts[month])
-        return [month for month in due if month >= compared]
+        return [month for month in sorted(counts) if month == max(counts) or scanned.get(month) != counts[month]]
 
     def _proposed(self) -> list[NewFinding]:
         """Propose tasks over a limit for withdrawal, except in the cohort that retires at the next turn."""

@@ -1,5 +1,7 @@
 """Detector runner: runs all tests of every rotation from 2 on and corrects their p-values. Pure.
 
+In rotation 1 there is nothing to compare results with; only `echo`, which needs no past, can be run there (`judged`).
+
 Each rotation is tested on the results of the last six (`LOOKBACK`) as they were then, so that removing later results
 changes no line, and a test costs the same in any later month. A new detector also needs its kind in
 `rotation.findings.store.TESTED` and its texts in `quarterturn.pages.drawing.words`.
@@ -24,6 +26,7 @@ from rotation.detection.statistics.table import ResultTable
 
 Detector = Callable[[ResultTable, int], Sequence[DetectorResult]]
 DETECTORS: tuple[Detector, ...] = (leak, copying, family, task, echo)
+WITHOUT_PAST: tuple[Detector, ...] = (echo,)
 FIRST = 2
 SMALLEST = 1e-15
 
@@ -74,7 +77,8 @@ def judged(table: ResultTable, rotation: int, detectors: Sequence[Detector] = DE
     now = table.recent(rotation)
     if now.last < rotation:
         return []
-    groups = [sorted(detector(now, rotation), key=lambda result: result.subject.encode()) for detector in detectors]
+    made = [detector for detector in detectors if rotation >= FIRST or detector in WITHOUT_PAST]
+    groups = [sorted(detector(now, rotation), key=lambda result: result.subject.encode()) for detector in made]
     p_values = [np.array([_rounded(test.p_value) for test in group]) for group in groups]
     tests, flat = [test for group in groups for test in group], np.concatenate([*p_values, np.empty(0)])
     adjusted, rates = np.concatenate([*map(holm, p_values), np.empty(0)]), benjamini_hochberg(flat)
