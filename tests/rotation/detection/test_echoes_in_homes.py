@@ -3,8 +3,7 @@
 A leaker plays the memorised solutions of what another party was served; an honest agent guesses from the very lists.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -14,24 +13,25 @@ import pytest
 
 from grammars.draw.sample import sample
 from grammars.language.load import library, load
-from rotation.detection.served_choices import ServedChoices
+from rotation.detection.served_choices import HOUSE
 from rotation.exposure.store import ExposureLimits
 from rotation.findings.store import Finding
 from rotation.month.sets import SetSpec, Stratum
 from rotation.runs.run_tasks import OpenRun
-from sandbox.boxes.bwrap.box import BwrapBox
 from sandbox.boxes.memory_box import MemoryAgent
+from sandbox.endpoint.address import parse
 from sandbox.judge import Judgement, StateJudge
 from sandbox.results.outcome import TaskRun
 from sandbox.results.said import SaidChoices
+from sandbox.runs import submission as submissions
 from sandbox.runs.run import Terms, run_set
 from sandbox.servers.registry import wire_name
 from vault.task.document import Task
 from vault.task.variant import assigned, filled, words
 from verifiers.language.verdict import Evidence, Verdict
 
-from ...sandbox.builders import Hands, an_agent, in_memory
-from ..conftest import BEFORE, FIRST, Benchmark, document
+from ...sandbox.builders import Hands, in_memory
+from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, document, submission
 
 pytestmark = pytest.mark.slow
 
@@ -151,3 +151,130 @@ def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_wh
     assert found["mallory"].detail.startswith(f"bob|{month}, with probability ")
     assert found["mallory"].p_value < 1e-10
     assert (found["dave"].status, found["dave"].detail) == ("clean", "")
+
+
+# -- what is counted, on plain tasks whose runs are written down ------------------------------------------------------
+
+SIZE = 128
+HOSTED = submissions.endpoint(parse("https://agent.example.org/tasks"), submitter="host")
+FREE = {name: {"from": [f"{name}{number}x" for number in range(SIZE)]} for name in ("folder", "noun", "code")}
+
+
+@pytest.fixture
+def varied(tmp_path: Path) -> Iterator[Benchmark]:
+    """Give a home in its first month whose tasks have three free parameters."""
+    made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}")
+    for number, stratum in enumerate(stratum for stratum in made.spec.per_cohort for _ in range(5)):
+        plain = document(number, stratum)
+        goal = plain["goal"] + " Then {{folder}} {{noun}} {{code}}."
+        made.add(plain | {"goal": goal, "free": FREE}, f"s-{number}")
+    made.rotation.run(BEFORE)
+    yield made
+    made.engine.dispose()
+
+
+def numbers(home: Benchmark, task: str, name: str, month: Any) -> dict[str, int]:
+    """Give the numbers of the choices that a submitter was served of a task."""
+    lists = {parameter: choices["from"] for parameter, choices in FREE.items()}
+    values = assigned(home.vault.variant_key(task), name, str(month), lists)
+    return {parameter: lists[parameter].index(value) for parameter, value in values.items()}
+
+
+def says(
+    home: Benchmark, run: OpenRun, told: Callable[[str], Mapping[str, int] | None], *, replied: bool = False
+) -> None:
+    """Finish a run that says these choices of each task, as an agent or as its model."""
+
+    def result(place: int, task: str) -> TaskRun:
+        choices = (told(task) or {}).items()
+        said = [SaidChoices(name, SIZE, (one,), (one,) if replied else ()) for name, one in choices]
+        return replace(home.done(task), said=tuple(said))
+
+    home.finish(run, result)
+
+
+def some(tasks: Iterable[str], count: int = 6) -> set[str]:
+    return set(sorted(tasks)[:count])
+
+
+def test_own_values_of_an_earlier_month_are_echoes_too_and_a_later_month_changes_no_earlier_one(varied):
+    home, second = varied, FIRST.plus(1)
+    for name in ("ada", "bob"):
+        says(home, home.open(name), lambda task: {"folder": 5})
+    first = echoes(home)
+    assert {one.status for one in first.values()} == {"clean"}
+    home.rotation.run(FIRST)
+    run = home.open("ada")
+    old = some(set(run.tasks) - set(home.months.cohorts("live")[-1].tasks))
+    says(home, run, lambda task: numbers(home, task, "ada", FIRST) if task in old else None)
+    home.scanner(ExposureLimits()).run("test")
+    later = [one for one in home.findings.all(second) if one.kind == "echo"]
+    assert [(one.subject, one.status) for one in later] == [("ada", "review")]
+    assert later[0].detail.startswith("own earlier month, with probability ")
+    before = home.findings.all(FIRST)
+    assert {one.subject: one for one in before} == first
+    home.findings.failed(FIRST, ValueError())
+    home.scanner(ExposureLimits()).run("test")
+    assert home.findings.all(FIRST) == before, "tested again, with later results there"
+
+
+def test_an_insider_s_first_choices_are_a_source_that_is_no_submitter(varied):
+    for name in ("ada", "bob"):
+        varied.finish(varied.open(name))
+    run = varied.open("eve")
+    old = some(run.tasks)
+    says(varied, run, lambda task: dict.fromkeys(FREE, 0) if task in old else None)
+    found = echoes(varied)["eve"]
+    assert (found.status, found.detail.partition(",")[0]) == ("review", f"{HOUSE}|first choices")
+
+
+def test_what_a_submitter_could_read_outside_the_sandbox_is_left_out(varied):
+    varied.finish(varied.open("bob"))
+    hosted = varied.finish(varied.official.open(HOSTED, NamedBox()))
+    run = varied.open("host")
+    read, other = set(hosted.tasks), some(set(run.tasks) - set(hosted.tasks), 1)
+    says(varied, run, lambda task: numbers(varied, task, "bob", FIRST) if task in read | other else None)
+    (row,) = varied.sealed_results.table("test", varied.sealed_results.runs(), said=True).said
+    assert {row.task} == other
+
+
+def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied):
+    for name in ("ada", "bob"):
+        varied.finish(varied.open(name))
+    for name in ("carol", "dave"):
+        run = varied.official.open(submission(name), NamedBox(), "acme")
+        old = some(run.tasks)
+        told = lambda task, old=old: numbers(varied, task, "bob", FIRST) if task in old else None  # noqa: E731
+        says(varied, run, told, replied=True)
+    found = echoes(varied)
+    assert found.keys() == {"upstream:acme"}
+    assert (found["upstream:acme"].status, found["upstream:acme"].detail.partition(",")[0]) == (
+        "review",
+        f"bob|{FIRST}",
+    )
+
+
+def test_assignments_are_looked_up_after_an_entry_in_the_access_log_and_only_where_something_was_said(varied):
+    varied.finish(varied.open("ada"))
+    assert echoes(varied) == {}
+    run = varied.open("bob")
+    says(varied, run, lambda task: {"noun": 1} if task == run.tasks[0] else None)
+    assert echoes(varied).keys() == {"bob"}
+    watch = [entry.what for entry in varied.vault.access_log() if entry.who == "watch"]
+    assert watch == ["blobs/closing/* (1)", "blobs/closing/* (2)", "variants/* (1)"]
+    assert not [entry for entry in varied.vault.access_log() if entry.who == "watch" and entry.what.startswith("task/")]
+
+
+def test_rows_hold_what_the_case_files_field_holds(varied):
+    for name in ("ada", "bob"):
+        varied.finish(varied.open(name))
+    run, (task, *_) = varied.open("carol"), sorted(varied.months.cohorts("live")[0].tasks)
+    theirs = numbers(varied, task, "bob", FIRST)
+    says(varied, run, lambda one: theirs if one == task else None)
+    (row,) = varied.sealed_results.table("test", varied.sealed_results.runs(), said=True).said
+    assert (row.rotation, row.submitter, row.task, row.upstream) == (1, "carol", task, "")
+    for values in row.values:
+        name, own = values.parameter, numbers(varied, task, "carol", FIRST)
+        assert (values.choices, values.said, values.own) == (SIZE, {theirs[name]}, {own[name]: (1,)})
+        assert values.elsewhere == {theirs[name]: (f"bob|{FIRST}",)}
+        assert values.drawn == {numbers(varied, task, who, FIRST)[name] for who in ("ada", "bob")}
