@@ -4,6 +4,8 @@ Drafts of each shipped grammar, drawn with fixed seeds, are played by the refere
 left is packed as an official run seals it, and judged again as a turn does (`sandbox.runs.rejudge`). *Sealed* is what
 the home grows by; *run* is all phases of a task's run; *again* is judging it once more. There is no floor to stand
 beside: bytes are what they are, and what a turn takes is the share of *again*, for one result in twenty, in *run*.
+*Said* is the search of the session for choices of free parameters, which every run makes (`sandbox.judge.said_values`),
+and *of the run* its share. The reference agent makes no call more than it must: any other takes longer.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from vault.task.document import Task
 
 ROUNDS = 3
 TASKS = 200
-COLUMNS = ("server", "state", "sealed", "run", "first verdict", "again", "share")
+COLUMNS = ("server", "state", "sealed", "run", "first verdict", "again", "share", "said", "of the run")
+MEASURED = ("state", "sealed", "run", "first verdict", "again", "said")
 ORACLE = Path(__file__).parents[2] / "examples" / "agents" / "oracle" / "agent.py"
 
 
@@ -41,8 +44,8 @@ def bench(rounds: int = 0) -> Found:
     with JudgeAgain(lambda _: box) as again:
         for server in library():
             seen = [_played(box, again, server, seed) for seed in range(1, (rounds or ROUNDS) + 1)]
-            rows.append((server, {name: statistics.mean(one[name] for one in seen) for name in COLUMNS[1:-1]}))
-    whole = {name: statistics.mean(row[name] for _, row in rows) for name in COLUMNS[1:-1]}
+            rows.append((server, {name: statistics.mean(one[name] for one in seen) for name in MEASURED}))
+    whole = {name: statistics.mean(row[name] for _, row in rows) for name in MEASURED}
     table = [_row(name, row) for name, row in [*rows, ("all", whole)]]
     kept, spent = whole["sealed"] * TASKS / 1e6, whole["again"] * TASKS / ONE_IN
     about = (
@@ -54,15 +57,18 @@ def bench(rounds: int = 0) -> Found:
 
 def _row(name: str, means: dict[str, float]) -> dict[str, str]:
     sizes = {key: f"{means[key] / 1e3:,.1f} kB" for key in ("state", "sealed")}
-    seconds = {key: f"{means[key]:.3f} s" for key in ("run", "first verdict", "again")}
-    return {"server": name, **sizes, **seconds, "share": f"{means['again'] / ONE_IN / means['run']:.2%}"}
+    seconds = {key: f"{means[key]:.3f} s" for key in ("run", "first verdict", "again", "said")}
+    shares = {"share": means["again"] / ONE_IN / means["run"], "of the run": means["said"] / means["run"]}
+    return {"server": name, **sizes, **seconds, **{key: f"{share:.2%}" for key, share in shares.items()}}
 
 
 def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[str, float]:
-    draft = base(sample(load(server), Random(seed)))
+    drawn = sample(load(server), Random(seed))
+    draft, free = base(drawn), Task.parse(drawn.task).free
     task, kept = Task.parse(draft.task), list[UnjudgedResult]()
     agent, solution = submission.reference(f"python3 {ORACLE}"), _solution(draft.provenance["solutions"][0])
-    (run,) = run_set([task], agent, box, workers=1, on_left=kept.append, solutions={task.id: solution})
+    given, spoken = {task.id: solution}, {task.id: free}
+    (run,) = run_set([task], agent, box, workers=1, on_left=kept.append, solutions=given, free=spoken)
     if not run.passed or not kept:
         raise Failed(f"the reference agent ended a task of {server} with {run.code}, and not with a pass")
     sealed, started = kept[-1].to_bytes(), time.monotonic()
@@ -70,7 +76,7 @@ def _played(box: BwrapBox, again: JudgeAgain, server: str, seed: int) -> dict[st
         raise Failed(f"a state of {server} was judged another way the second time")
     took, phases = time.monotonic() - started, run.phases
     figures = {"state": len(kept[-1].state.tar), "sealed": len(sealed), "run": sum(phases.values())}
-    return figures | {"first verdict": phases["verdict"], "again": took}
+    return figures | {"first verdict": phases["verdict"], "again": took, "said": phases.get("said", 0.0)}
 
 
 def _solution(solution: dict[str, Any]) -> Solution:
