@@ -47,13 +47,13 @@ class ChoiceIndex:
         ]
         among = Counter(phrase for phrase, _ in phrases)
         sizes = sorted({len(phrase) for phrase in among})
-        dropped = {phrase for phrase, often in among.items() if often > 1}
-        for phrase in among:
+        dropped = {phrase for phrase, often in among.items() if often > 1} | {()}
+        for phrase in (phrase for phrase in among if len(phrase) > sizes[0]):
             if inside := [part for part in _parts(phrase, sizes) if part in among]:
                 dropped.update(inside, [phrase])
         self._places: dict[int, dict[tuple[str, ...], Place]] = {size: {} for size in sizes if size}
         for phrase, place in phrases:
-            if phrase and phrase not in dropped:
+            if phrase not in dropped:
                 self._places[len(phrase)][phrase] = place
 
     def held(self, texts: Iterable[str]) -> set[Place]:
