@@ -69,6 +69,12 @@ def bench(rounds: int = 0) -> Found:
                 POWER,
                 [*_longer(pool, cases)],
             ),
+            Table(
+                "Worlds of the first kind with a leaker, where the values of all others are drawn again and what was "
+                "said stays.",
+                REDRAWN,
+                [*_redrawn(pool, max(cases // 4, 1))],
+            ),
             Table("Honest worlds.", ("world", "rotations", "flagged", "tests", "named"), [*_false(pool, cases // 4)]),
         ]
     return Found("The echo detector on made-up benchmarks; see docs/reference/detection.md.", [], tables=tables)
@@ -112,6 +118,27 @@ def guilty(made: dict[str, Any], seed: int) -> tuple[set[int], list[str | None],
     chance = worlds.random.Random(f"agents-{seed}")
     others = chance.sample(range(1, world.submitters), world.sources) if world.sources else []
     return found, details, tuple(f"s{other:02}|" for other in others) or ("own earlier month",)
+
+
+REDRAWN = ("world", "rotations", "flagged", "tests", "p of 5 %", "p of 1 %", "named")
+
+
+def _redrawn(pool: ProcessPoolExecutor, cases: int) -> Iterator[dict[str, Any]]:
+    for known, repeated in LEAKS:
+        world = {"known": known, "repeated": repeated, "months": 3, "manners": HONEST, "stray": 60}
+        counts = [sum(column) for column in zip(*pool.map(again, [world] * cases, range(cases)), strict=True)]
+        yield {"world": f"knows {known:.0%}, repeats in {repeated:.0%}"} | dict(zip(REDRAWN[1:], counts, strict=True))
+
+
+def again(made: dict[str, Any], seed: int) -> tuple[int, ...]:
+    """Test a world with a leaker whose others' values are drawn again: rotations, flags, tests, small p, and names."""
+    world = worlds.EchoWorld(**made)
+    table = worlds.play(world, seed, 1)
+    months = [judged(table, month, (echo,)) for month in range(2, world.months + 1)]
+    flagged = sum(any(result.holm <= ALPHA for result in results) for results in months)
+    tests = [result for results in months for result in results]
+    small = [sum(result.p_value <= level for result in tests) for level in (0.05, 0.01)]
+    return len(months), flagged, len(tests), *small, sum(result.tested.detail is not None for result in tests)
 
 
 def _false(pool: ProcessPoolExecutor, cases: int) -> Iterator[dict[str, Any]]:

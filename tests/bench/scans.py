@@ -2,8 +2,9 @@
 
 A home of 24 months is made: each month 50 of 200 live tasks are replaced, and 20 submitters run all of them. The tasks
 are small, and the turns are real. The runs are rows, exposures and sealed closings as runs leave them, with results of
-the simulated benchmark that the detectors are tested on; to play 96,000 tasks would take days. The homes of fewer
-months are copies of the same one, made after as many turns. A unit is one scan: what it opens, and all of its tests.
+the simulated benchmark that the detectors are tested on; to play 96,000 tasks would take days. Each run says twenty
+values that it was not shown. The homes of fewer months are copies of the same one, made after as many turns. A unit is
+one scan: what it opens, and all of its tests.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import scale
@@ -23,6 +26,7 @@ from measure import interleave, timed
 from report import Failed, Found, Line, Table
 from watch import World, play
 
+from grammars.language.grammar import Draft
 from quarterturn.app import Application
 from quarterturn.home.home import create
 from quarterturn.settings import BenchmarkSettings, Settings
@@ -32,6 +36,7 @@ from rotation.month.set_file import COHORTS
 from rotation.month.sets import SetSpec
 from rotation.month.store import Cohort
 from rotation.runs.run_ledger import RunResult
+from sandbox.results.said import SaidChoices
 from sandbox.results.score import Result
 from sandbox.runs.store import RunRecord, RunState
 from sandbox.runs.tables import RunRow
@@ -43,7 +48,10 @@ COHORT = 50
 TEMPLATES = 80
 MONTHS = (3, 6, 24)
 FIRST = scale.MONTH
-KINDS = {"leak", "copy", "family", "task"}
+KINDS = {"leak", "copy", "family", "task", "echo"}
+FREE = {name: [f"{name}{number}x" for number in range(128)] for name in ("folder", "noun", "code")}
+STRAY = 20
+"""Choices that each run says and was not shown."""
 
 
 def bench(rounds: int = 0) -> Found:
@@ -60,7 +68,7 @@ def bench(rounds: int = 0) -> Found:
             Line("a scan in month 24", "in month 3", interleave(late, early, rounds or ROUNDS), "scans"),
         ]
     about = "What the scan of each home reads and makes."
-    columns = ("month", "runs of the home", "opened by a scan", "tests")
+    columns = ("month", "runs of the home", "opened by a scan", "tasks whose values are looked up", "tests")
     return Found("20 submitters, 200 live tasks.", lines, tables=[Table(about, columns, rows)])
 
 
@@ -69,7 +77,7 @@ def _homes(folder: Path) -> dict[int, Path]:
     create(whole, Settings(benchmark=BenchmarkSettings(first_month=str(FIRST))), None)
     with closing(_opened(whole)) as house:
         cohorts = MONTHS[-1] + COHORTS - 1
-        scale.keep(house, [scale.draft(number, f"bench-{number % TEMPLATES}") for number in range(COHORT * cohorts)])
+        scale.keep(house, [_draft(number) for number in range(COHORT * cohorts)])
     table = play(World(rotations=MONTHS[-1], cohort=COHORT, absence=0, again=0), 1)
     homes = {months: folder / str(months) for months in MONTHS}
     for before, (months, home) in zip((0, *MONTHS), homes.items(), strict=False):
@@ -80,6 +88,18 @@ def _homes(folder: Path) -> dict[int, Path]:
         with closing(_opened(home)) as house:
             _run(house, table.until(months))
     return homes
+
+
+def _draft(number: int) -> Draft:
+    """Make a small draft that each submitter is served in values of their own."""
+    draft = scale.draft(number, f"bench-{number % TEMPLATES}")
+    goal = f"{draft.task['goal']} Call it {{{{folder}}}} {{{{noun}}}} {{{{code}}}}."
+    free = {name: {"from": choices} for name, choices in FREE.items()}
+    return replace(draft, task={**draft.task, "goal": goal, "free": free})
+
+
+def _stray(dice: Random) -> SaidChoices:
+    return SaidChoices(dice.choice([*FREE]), 128, (dice.randrange(128),))
 
 
 def _opened(home: Path) -> Application:
@@ -95,12 +115,12 @@ def _first_scan(months: int, house: Application) -> dict[str, int]:
     found = [finding for finding in house.findings.all(FIRST.plus(months - 1)) if finding.p_value is not None]
     if not {finding.kind for finding in found} >= KINDS:
         raise Failed(f"the scan of month {months} did not make all of its tests")
-    what = house.vault.access_log()[-1].what
-    opened = int(what.partition("(")[2].rstrip(")"))
+    opened, looked_up = (int(entry.what.partition("(")[2].rstrip(")")) for entry in house.vault.access_log()[-2:])
     return {
         "month": months,
         "runs of the home": len(house.runs.list()),
         "opened by a scan": opened,
+        "tasks whose values are looked up": looked_up,
         "tests": len(found),
     }
 
@@ -117,7 +137,12 @@ def _run(house: Application, table: ResultTable) -> None:
         session.add_all(_row(number, run, table) for number, run in enumerate(runs, 1))
     for record, run in zip(house.runs.list(), runs, strict=True):
         taken = [int(task) for task in np.flatnonzero(table.taken[run])]
-        results = [_result(record, *tasks[task], table, (run, task)) for task in taken]
+        dice = Random(record.number)
+        strays = set(dice.sample(taken, STRAY))
+        results = [
+            replace(_result(record, *tasks[task], table, (run, task)), said=[_stray(dice)] if task in strays else [])
+            for task in taken
+        ]
         made = house.run_ledger.score(record, sorted({item.result.cohort for item in results}), results)
         with transaction(house.engine) as session:
             session.add_all(_exposure(record, item.result.task, tags) for item in results)

@@ -32,6 +32,8 @@ SENTENCES = {
     "task that nobody passes": "Task {0} suddenly passes for nobody. The task, its world or a server may be broken.",
     "echo": "{0} named values that they were not shown, and that others, or they themselves in an earlier month, were "
     "served. They learned tasks from a text of that time.",
+    "echo of a model": "Models of {0} named values that they were not told, and that others were served. They learned "
+    "tasks from a text, or from what other submitters sent them.",
     "exposure": "Task {0} was shown more often than the settings allow.",
     "unknown": "Runs of {0} have verdicts that could not be settled.",
     "unclear": "Runs of {0} have failures of unclear cause: the agent's, or ours.",
@@ -49,7 +51,11 @@ UNITS = {
 
 def sentence(finding: Item) -> str:
     """Say what a finding is about."""
-    kind = "task that nobody passes" if finding["kind"] == "task" and (finding["effect"] or 0) < 0 else finding["kind"]
+    kind = finding["kind"]
+    if kind == "task" and (finding["effect"] or 0) < 0:
+        kind = "task that nobody passes"
+    if kind == "echo" and finding["subject"].startswith("upstream:"):
+        kind = "echo of a model"
     first, _, second = legible(finding["subject"]).partition("|")
     return SENTENCES.get(kind, SENTENCES["unclear"]).format(first, second)
 

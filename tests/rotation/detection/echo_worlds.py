@@ -62,11 +62,15 @@ class EchoRow:
     foreign: list[dict[str, Any]]
 
 
-def play(world: EchoWorld, seed: int) -> ResultTable:
-    """Play a world, and give its table; only what the echo detector reads of it is filled in."""
+def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
+    """Play a world, and give its table; only what the echo detector reads of it is filled in.
+
+    With `redrawn` the values of all others are drawn again, and what was said and served to oneself stays: as honest as
+    the draw itself, whatever the agents do.
+    """
     said = tuple(
         SaidValues(row.month, row.submitter, str(row.task), served_values(row.foreign, row.month))
-        for row in rows(world, seed)
+        for row in rows(world, seed, redrawn)
         if any(one["said"] for one in row.foreign)
     )
     runs = [(month, who) for month in range(1, world.months + 1) for who in range(world.submitters)]
@@ -90,13 +94,10 @@ def play(world: EchoWorld, seed: int) -> ResultTable:
     )
 
 
-def rows(world: EchoWorld, seed: int) -> Iterator[EchoRow]:
-    """Give the results of a world, by month, submitter and task."""
-    drawing, chance = np.random.default_rng((seed, 1)), random.Random(f"agents-{seed}")
-    tasks = world.live_in(world.months).stop
-    drawn = np.stack(
-        [drawing.integers(0, n, (world.months + 1, world.submitters, tasks)) for n in world.choices], axis=-1
-    ).tolist()
+def rows(world: EchoWorld, seed: int, redrawn: int = 0) -> Iterator[EchoRow]:
+    """Give the results of a world, by month, submitter and task; for `redrawn` see `play`."""
+    chance, drawn = random.Random(f"agents-{seed}"), _drawn(world, (seed, 1))
+    others = _drawn(world, (seed, 1, redrawn)) if redrawn else drawn
     agents = [_Agent(world, world.manners[who % len(world.manners)], who, seed) for who in range(world.submitters)]
     notebook = _notebook(world, drawn, chance)
     for month in range(1, world.months + 1):
@@ -108,7 +109,14 @@ def rows(world: EchoWorld, seed: int) -> Iterator[EchoRow]:
                         for parameter, choice in values:
                             said[task, parameter].add(choice)
             for task in world.live_in(month):
-                yield EchoRow(month, f"s{who:02}", task, list(_foreign(world, drawn, said, month, who, task)))
+                yield EchoRow(month, f"s{who:02}", task, list(_foreign(world, drawn, others, said, month, who, task)))
+
+
+def _drawn(world: EchoWorld, seed: tuple[int, ...]) -> Any:
+    """Draw the choices that each submitter is served: by month, submitter, task and parameter."""
+    drawing, tasks = np.random.default_rng(seed), world.live_in(world.months).stop
+    shape = (world.months + 1, world.submitters, tasks)
+    return np.stack([drawing.integers(0, n, shape) for n in world.choices], axis=-1).tolist()
 
 
 def _notebook(world: EchoWorld, drawn: Any, chance: random.Random) -> dict[int, list[tuple[int, int]]]:
@@ -155,7 +163,7 @@ class _Agent:
 
 
 def _foreign(  # noqa: PLR0917 - the place of one value
-    world: EchoWorld, drawn: Any, said: dict[tuple[int, int], set[int]], month: int, who: int, task: int
+    world: EchoWorld, drawn: Any, others: Any, said: dict[tuple[int, int], set[int]], month: int, who: int, task: int
 ) -> Iterator[dict[str, Any]]:
     served = [past for past in range(1, month + 1) if task in world.live_in(past)]
     for parameter, choices in enumerate(world.choices):
@@ -166,7 +174,7 @@ def _foreign(  # noqa: PLR0917 - the place of one value
             for past in served:
                 for other in range(world.submitters):
                     if other != who:
-                        elsewhere[drawn[past][other][task][parameter]].append(f"s{other:02}|{past}")
+                        elsewhere[others[past][other][task][parameter]].append(f"s{other:02}|{past}")
         for past in served:
             own[str(drawn[past][who][task][parameter])].append(past)
         yield {

@@ -102,6 +102,18 @@ def test_who_guesses_sprays_or_has_habits_is_not_found_nor_a_source_named(world)
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
 
 
+def test_with_the_others_values_drawn_again_even_a_leaker_is_like_everybody():
+    world, p_values = EchoWorld(known=0.2, repeated=0.3, months=2, manners=HONEST, stray=60), []
+    for seed in range(3):
+        assert echoes(play(world, seed), 2)["s00"].p_value <= CLEAR
+        for redrawn in range(1, 4):
+            results = echoes(play(world, seed, redrawn), 2)
+            p_values += [result.p_value for result in results.values()]
+            assert not [result.detail for result in results.values() if result.detail]
+    assert len(p_values) > 130
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05
+
+
 def test_later_rows_change_nothing_of_an_earlier_month():
     world = EchoWorld(known=0.2, repeated=0.3, months=4)
     table = play(world, 5)
