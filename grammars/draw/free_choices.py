@@ -19,14 +19,13 @@ from random import Random
 from grammars.errors import Malformed
 from grammars.language.derivation import Derived
 from grammars.language.expressions import Scope
-from grammars.language.free import FreeRange
+from grammars.language.free import FreePart
 from grammars.language.grammar import Draft
 from vault.task.document import fixed_words, texts
 from vault.task.variant import filled, words
 
-MOST = (1024, 1024, 1024, 512, 512)
-"""How many choices each free parameter gets in a task with none, one, two, ... of them; FEW in one with more."""
-FEW = 256
+MOST, MANY, FEWER = 1024, 6, 768
+"""How many choices each free parameter gets: MOST, and FEWER in a task with more than MANY, whose document would grow."""
 MISSES = 300
 """How many unfit values in a row exhaust a range."""
 
@@ -53,7 +52,7 @@ def add_free_choices(draft: Draft, derived: Derived, scope: Scope, dice: Random,
     wording = "\n".join(text for _, text in texts(dict(draft.task)))
     if stuck := _INSIDE_A_WORD.search(wording):
         raise Malformed(f"{derived.where}: the free parameter {stuck[1] or stuck[2]!r} stands inside a longer word")
-    used = {free_range.name for free_range in derived.free if free_range.placeholder in wording}
+    used = {part.name for part in derived.free if part.placeholder in wording}
     pools = _pools(derived.free, len(used), _Fitting(fixed_words(draft.task)), scope, dice)
     if not pools:
         return draft
@@ -82,18 +81,18 @@ def _agree(draft: Draft, values: Mapping[str, str], again: Redraw) -> bool:
     return made is not None and [made.task, made.provenance] == expected
 
 
-def _pools(frees: Sequence[FreeRange], count: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
-    most = MOST[count] if count < len(MOST) else FEW
-    return {free_range.name: _pool(free_range, most, fit, scope, dice) for free_range in frees}
+def _pools(frees: Sequence[FreePart], count: int, fit: _Fitting, scope: Scope, dice: Random) -> dict[str, list[str]]:
+    most = MOST if count <= MANY else FEWER
+    return {part.name: _pool(part, most, fit, scope, dice) for part in frees}
 
 
-def _pool(free_range: FreeRange, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
+def _pool(part: FreePart, most: int, fit: _Fitting, scope: Scope, dice: Random) -> list[str]:
     pool: list[str] = []
     misses = 0
-    for value in free_range.choices.values(dice, scope):
+    for value in part.choices.values(dice, scope):
         if not isinstance(value, str) or "{{" in value:
             raise Malformed(
-                f"{free_range.where}: a free parameter needs choices of plain text, none of them free itself"
+                f"{part.where}: a free parameter needs choices of plain text, none of them free itself"
             )
         if fit.take(*_spoken(value)):
             pool.append(value)
@@ -103,7 +102,7 @@ def _pool(free_range: FreeRange, most: int, fit: _Fitting, scope: Scope, dice: R
         if len(pool) == most or misses == MISSES:
             break
     if len(pool) < _TWO:
-        raise Malformed(f"{free_range.where}: there are not two choices that occur nowhere else in the task")
+        raise Malformed(f"{part.where}: there are not two choices that occur nowhere else in the task")
     return pool
 
 

@@ -22,8 +22,10 @@ from grammars.errors import Exhausted, Malformed
 from grammars.language.derivation import Derived, derive, skeletons
 from grammars.language.expressions import Scope
 from grammars.language.forms import fill, holds
+from grammars.language.free import FreeRange
 from grammars.language.grammar import Category, Difficulty, Draft, Grammar, Skeleton
 from grammars.language.ranges import Range
+from vault.task.variant import filled
 
 TRIES = 200
 
@@ -174,7 +176,7 @@ def _give_values(
     for naming in derived.names:
         if isinstance(naming.how, Range):
             drawn, more = naming.how.draw(dice, scope)
-            parameters[naming.name] = values.get(naming.name, drawn)
+            parameters[naming.name] = filled(drawn, values) if isinstance(naming.how, FreeRange) else drawn
             scope.bind(naming.name, parameters[naming.name])
             bits += more
         else:

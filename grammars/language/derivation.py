@@ -16,7 +16,7 @@ from functools import lru_cache
 from grammars.errors import Malformed
 from grammars.language.expressions import Expression
 from grammars.language.forms import Node, names_in
-from grammars.language.free import FreeRange
+from grammars.language.free import FreePart, FreeRange
 from grammars.language.grammar import Grammar, Production, Skeleton, Steps, Template
 from grammars.language.ranges import Range
 
@@ -59,9 +59,9 @@ class Derived:
         return (self.template.steps, *(production.steps for production in self.productions.values()))
 
     @property
-    def free(self) -> tuple[FreeRange, ...]:
+    def free(self) -> tuple[FreePart, ...]:
         """Give the free parameters, in the order of the names."""
-        return tuple(naming.how for naming in self.names if isinstance(naming.how, FreeRange))
+        return tuple(part for naming in self.names if isinstance(naming.how, FreeRange) for part in naming.how.parts)
 
 
 def skeletons(grammar: Grammar) -> list[Skeleton]:

@@ -3,6 +3,9 @@
 A text parameter is marked `free: true`. It is not drawn: the whole task is derived with the placeholder `{{name}}`
 in place of its value, in goal, state, predicate, solutions and mutants alike. `grammars.draw.free_choices` draws the
 choices and proves that nothing depends on them.
+
+Where `compose` lists lists of dictionaries, each of these is a free parameter of its own, NAME_1, NAME_2, ..., and the
+value is all of them joined: `compose: [[words, services], [words, folders]], with: "-"` is one long name of two values.
 """
 
 from __future__ import annotations
@@ -22,8 +25,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 
 
 @dataclass(frozen=True)
-class FreeRange(Range):
-    """A range whose value stays a placeholder."""
+class FreePart:
+    """One free parameter: its name in the task, and the range that its choices are drawn from."""
 
     name: str
     where: str
@@ -34,14 +37,22 @@ class FreeRange(Range):
         """Give the placeholder that stands for the value."""
         return f"{{{{{self.name}}}}}"
 
+
+@dataclass(frozen=True)
+class FreeRange(Range):
+    """A range whose value stays a placeholder, or several placeholders that are joined to one name."""
+
+    parts: tuple[FreePart, ...]
+    sign: str = ""
+
     @property
     def names(self) -> frozenset[str]:
         """Give the names that its choices depend on."""
-        return self.choices.names
+        return frozenset().union(*(part.choices.names for part in self.parts))
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
-        """Give the placeholder; it counts as one instance, because the task is the same whatever the value is."""
-        return Drawn(self.placeholder, 0.0)
+        """Give the placeholders; they count as one instance, because the task is the same whatever the values are."""
+        return Drawn(self.sign.join(part.placeholder for part in self.parts), 0.0)
 
 
 def parse_named(name: str, spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Range:
@@ -59,4 +70,9 @@ def parse_named(name: str, spec: Any, where: str, dictionaries: Dictionaries, le
         raise Malformed(f"{where}.free: only text can be free, so one of {', '.join(sorted(FREE_KINDS))} is needed")
     if not _NAME.fullmatch(name):
         raise Malformed(f"{where}.free: the name of a free parameter is small letters, digits and _, 32 at most")
-    return FreeRange(name, where, parse_parameter(rest, where, dictionaries, levels))
+    pieces = rest.get("compose")
+    if not (isinstance(pieces, Sequence) and any(isinstance(piece, list) for piece in pieces)):
+        return FreeRange((FreePart(name, where, parse_parameter(rest, where, dictionaries, levels)),))
+    specs = [(f"{name}_{number}", rest | {"compose": piece}) for number, piece in enumerate(pieces, 1)]
+    parts = (FreePart(part, where, parse_parameter(spec, where, dictionaries, levels)) for part, spec in specs)
+    return FreeRange(tuple(parts), rest.get("with", " "))

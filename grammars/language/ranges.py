@@ -29,6 +29,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from grammars.errors import Malformed
+from grammars.language.containment import composition
 from grammars.language.expressions import Scope
 from grammars.language.forms import Constant, Node, compile_value, fill, names_in
 
@@ -233,37 +234,37 @@ class CodeRange(Range):
         return Drawn("".join(letters), sum(math.log2(len(_LETTERS.get(letter, "."))) for letter in self.pattern))
 
 
-_MANY = 1500
+_MANY = 4096
 
 
 @dataclass(frozen=True)
 class Compose(Range):
     """One entry of each of several dictionaries, joined to one text."""
 
-    parts: tuple[Sequence[str], ...]
+    parts: tuple[tuple[str, ...], ...]
     sign: str
 
     def draw(self, dice: Random, scope: Scope) -> Drawn:  # noqa: ARG002 - every range is drawn the same way
         """Draw a text."""
-        (entry,) = self._entries([dice.randrange(self._count)])
-        return Drawn(entry, math.log2(self._count))
+        return Drawn(self._entry(dice.randrange(self._count)), math.log2(self._count))
 
     def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
-        """Draw many different ones at once."""
-        return self._entries(dice.sample(range(self._count), min(self._count, _MANY)))
+        """Draw many different ones at once, none of which contains another text that could be drawn."""
+        drawn = map(self._entry, dice.sample(range(self._count), min(self._count, _MANY)))
+        every = composition(self.parts)
+        return (text for text in drawn if not every.contains_another(text))
 
     @cached_property
     def _count(self) -> int:
         return math.prod(map(len, self.parts))
 
-    def _entries(self, numbers: Sequence[int]) -> Iterator[str]:
-        """Give the entries of these numbers: their digits, lowest first, are places in the dictionaries."""
-        columns = []
+    def _entry(self, number: int) -> str:
+        """Give the entry of a number: its digits, lowest first, are places in the dictionaries."""
+        entry = []
         for part in self.parts:
-            size = len(part)
-            columns.append([part[number % size] for number in numbers])
-            numbers = [number // size for number in numbers]
-        return map(self.sign.join, zip(*columns, strict=True))
+            number, place = divmod(number, len(part))
+            entry.append(part[place])
+        return self.sign.join(entry)
 
 
 def choose_from(spec: Any, where: str, dictionaries: Dictionaries, levels: Sequence[str]) -> Leveled:
@@ -342,7 +343,7 @@ def _compose(spec: Mapping[str, Any], where: str, dictionaries: Dictionaries, _:
         raise Malformed(f"{where}.compose: a list of at least two dictionaries is expected here")
     if not isinstance(sign, str):
         raise Malformed(f"{where}.with: text is expected here")
-    parts = tuple(dictionary(name, f"{where}.compose", dictionaries) for name in names)
+    parts = tuple(tuple(dictionary(name, f"{where}.compose", dictionaries)) for name in names)
     if not all(isinstance(entry, str) for part in parts for entry in part):
         raise Malformed(f"{where}.compose: only dictionaries of plain text can be joined")
     return Compose(parts, sign)
