@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from random import Random
 
 from grammars.admission.duplicates import Neighbours, Sketch
+from grammars.admission.traceability import MONTHS, lacks
 from grammars.draw.sample import Draw, draw
 from grammars.draw.variants import base, free_of
 from grammars.language.derivation import of_template
@@ -45,6 +46,8 @@ class Coverage:
         near: how many of the draws were near-duplicates of another one.
         free: log2 of the fewest variants that a task of it is served in; with less than `vault.task.variant.LEAST_BITS`
             a leaked one cannot be traced.
+        lacks: what the tasks of some skeletons lack to be traced well (`grammars.admission.traceability`), with the
+            number of these skeletons.
         several_servers: how many of the skeletons make tasks of several servers (`grammars.language.traits`).
         conditional: how many of them make conditional tasks.
     """
@@ -63,6 +66,7 @@ class Coverage:
     tries: float
     near: int
     free: float
+    lacks: dict[str, int]
     several_servers: int
     conditional: int
 
@@ -72,7 +76,9 @@ class Coverage:
         return self.free >= LEAST_BITS
 
 
-def check(grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str] = (), seed: int = 0) -> list[Coverage]:
+def check(
+    grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str] = (), seed: int = 0, months: int = MONTHS
+) -> list[Coverage]:
     """Draw from every skeleton at every difficulty and report by template.
 
     Args:
@@ -80,12 +86,14 @@ def check(grammar: Grammar, *, seen: Collection[str] = (), live: Collection[str]
         seen: ids of the skeletons that were published or served.
         live: ids of the skeletons that are in a cohort.
         seed: of the draws.
+        months: for how many months a task is live.
 
     Raises:
         Malformed: a skeleton cannot be drawn from, or gives an invalid predicate; the message says which and why.
     """
     seen = frozenset(seen)
-    return [_coverage(grammar, template, seen, frozenset(live) - seen, seed) for template in grammar.templates.values()]
+    live = frozenset(live) - seen
+    return [_coverage(grammar, template, seen, live, seed, months) for template in grammar.templates.values()]
 
 
 def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str, float]:
@@ -102,10 +110,11 @@ def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str
 
 
 def _coverage(
-    grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int
+    grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int, months: int
 ) -> Coverage:
     skeletons = list(of_template(grammar.server, template))
-    draws = [made for skeleton in skeletons for made in _draws(grammar, skeleton, seed)]
+    by_skeleton = [list(_draws(grammar, skeleton, seed)) for skeleton in skeletons]
+    draws = [made for drawn in by_skeleton for made in drawn]
     tasks = [(made.draft.task, made.draft.provenance) for made in draws]
     where = f"{template.file}: {grammar.server}/{template.name}: predicate"
     for made in draws:
@@ -131,6 +140,7 @@ def _coverage(
         tries=tries,
         near=_near(draws),
         free=min(bits(free_of(made.draft)) for made in draws),
+        lacks=dict(Counter(clause for drawn in by_skeleton for clause in lacks(free_of(drawn[0].draft), months))),
         several_servers=having["several_servers"],
         conditional=having["conditional"],
     )

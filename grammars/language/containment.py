@@ -7,8 +7,7 @@ Choices are compared as they are searched for in what an agent says: without cas
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 
 from vault.task.variant import words
@@ -19,11 +18,11 @@ def joined(choice: str) -> str:
     return "".join(words(choice))
 
 
-def containing(choices: Iterable[str]) -> list[str]:
-    """Give the choices that are another one of the list, or that contain one."""
+def contained(choices: Iterable[str]) -> list[str]:
+    """Give the choices that are another one of the list, or a part of one."""
     spelt = {choice: joined(choice) for choice in choices}
-    counts = Counter(spelt.values())
-    return [choice for choice, text in spelt.items() if _contains(text, counts)]
+    everything = "\n".join(spelt.values())
+    return [choice for choice, text in spelt.items() if everything.count(text) > 1]
 
 
 class Composition:
@@ -54,13 +53,3 @@ class Composition:
 
 composition = lru_cache(maxsize=64)(Composition)
 """The `Composition` of these dictionaries, made once."""
-
-
-def _contains(text: str, counts: Mapping[str, int]) -> bool:
-    inner = (
-        text[start:end]
-        for start in range(len(text))
-        for end in range(start + 1, len(text) + 1)
-        if end - start < len(text)
-    )
-    return counts[text] > 1 or any(part in counts for part in inner)

@@ -250,9 +250,20 @@ class Compose(Range):
 
     def values(self, dice: Random, scope: Scope) -> Iterator[str]:  # noqa: ARG002 - as `draw`
         """Draw many different ones at once, none of which contains another text that could be drawn."""
-        drawn = map(self._entry, dice.sample(range(self._count), min(self._count, _MANY)))
         every = composition(self.parts)
-        return (text for text in drawn if not every.contains_another(text))
+        return (text for text in map(self._entry, self._numbers(dice)) if not every.contains_another(text))
+
+    def _numbers(self, dice: Random) -> Iterator[int]:
+        """Draw different numbers, all of a few or some of many; only those that are asked for are drawn of many."""
+        if self._count <= _MANY:
+            yield from dice.sample(range(self._count), self._count)
+            return
+        drawn: set[int] = set()
+        while len(drawn) < _MANY:
+            number = dice.randrange(self._count)
+            if number not in drawn:
+                drawn.add(number)
+                yield number
 
     @cached_property
     def _count(self) -> int:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from grammars.admission.coverage import Coverage, check, runway
+from grammars.admission.traceability import MONTHS, enough
 from grammars.language.grammar import CATEGORIES, Grammar
 from rotation.generation.known_tasks import UsedSkeletons
 from rotation.month.sets import SetSpec
@@ -26,11 +27,13 @@ class GrammarReport:
         server: whose grammar it is.
         templates: what there is of each template.
         runway: by category, for how many months the unseen skeletons last.
+        choices: how many choices a free parameter needs, for a task to be traced well.
     """
 
     server: str
     templates: Sequence[Coverage]
     runway: Mapping[str, float]
+    choices: int
 
     @property
     def ok(self) -> bool:
@@ -43,16 +46,27 @@ class GrammarReport:
             "server": self.server,
             "templates": [asdict(template) | {"traceable": template.traceable} for template in self.templates],
             "runway_months": self.runway,
+            "choices_needed": self.choices,
         }
 
 
 def report(
-    grammar: Grammar, used: UsedSkeletons | None = None, monthly: Mapping[str, int] = MappingProxyType({})
+    grammar: Grammar,
+    used: UsedSkeletons | None = None,
+    monthly: Mapping[str, int] = MappingProxyType({}),
+    months: int = MONTHS,
 ) -> GrammarReport:
-    """Draw from every skeleton and say what there is; `monthly` is what a home's set takes, by category."""
+    """Draw from every skeleton and say what there is.
+
+    Args:
+        grammar: what to draw from.
+        used: the skeletons that a home has used.
+        monthly: what its set takes in a month, by category.
+        months: for how many months a task of its set is live.
+    """
     used = used or UsedSkeletons()
-    coverage = check(grammar, seen=used.seen, live=used.live)
-    return GrammarReport(grammar.server, coverage, runway(coverage, monthly))
+    coverage = check(grammar, seen=used.seen, live=used.live, months=months)
+    return GrammarReport(grammar.server, coverage, runway(coverage, monthly), enough(months))
 
 
 def monthly(spec: SetSpec, server: str) -> dict[str, int]:

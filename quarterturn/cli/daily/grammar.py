@@ -67,7 +67,7 @@ def grammar_check(
             if app is None:
                 return grammar_report.report(grammar)
             monthly = grammar_report.monthly(app.spec, grammar.server)
-            return grammar_report.report(grammar, app.known_tasks.used(grammar), monthly)
+            return grammar_report.report(grammar, app.known_tasks.used(grammar), monthly, app.spec.lifetime)
 
         for _ in grammar_report.changes(Path(chosen)) if watch else ():
             try:

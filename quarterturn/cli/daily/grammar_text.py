@@ -25,8 +25,15 @@ def lines(report: GrammarReport) -> Iterator[str]:
             f"{missing} of {len(report.templates)} templates make tasks that cannot be traced once they leak: they "
             f"have fewer than {LEAST_BITS} bits of free parameters"
         )
+    for entry in report.templates:
+        for clause, count in entry.lacks.items():
+            yield f"{entry.template}: {_tasks_of(count)} lack free values to be traced from a part of a text: {clause}"
     for category, left in report.runway.items():
         yield f"{category:<12} unseen skeletons for {left:.0f} months"
+
+
+def _tasks_of(skeletons: int) -> str:
+    return f"tasks of {skeletons} skeleton{'' if skeletons == 1 else 's'}"
 
 
 def _kinds(templates: Sequence[Coverage]) -> str:
