@@ -5,6 +5,9 @@
     3. The second draft must equal the first with its placeholders replaced. An expression that sorts by a value, takes
        a part of it, measures it or branches on it gives a different draft, and the draw is refused.
 
+The choices have a random source of their own, seeded from the draw's: what a draw takes of the latter does not depend on
+dictionaries, so that other names leave all later draws of a stream as they were.
+
 That the servers too treat all choices alike is shown by the admission gates, which execute four variants of every
 draft. A free parameter whose placeholder does not appear in the task is not listed among its free parameters.
 """
@@ -53,10 +56,11 @@ def add_free_choices(draft: Draft, derived: Derived, scope: Scope, dice: Random,
     if stuck := _INSIDE_A_WORD.search(wording):
         raise Malformed(f"{derived.where}: the free parameter {stuck[1] or stuck[2]!r} stands inside a longer word")
     used = {part.name for part in derived.free if part.placeholder in wording}
-    pools = _pools(derived.free, len(used), _Fitting(fixed_words(draft.task)), scope, dice)
-    if not pools:
+    if not derived.free:
         return draft
-    _prove(draft, {name: dice.choice(choices) for name, choices in pools.items()}, again, derived.where)
+    own = Random(dice.getrandbits(256))  # noqa: S311 - as repeatable as the draw
+    pools = _pools(derived.free, len(used), _Fitting(fixed_words(draft.task)), scope, own)
+    _prove(draft, {name: own.choice(choices) for name, choices in pools.items()}, again, derived.where)
     free = {name: {"from": choices} for name, choices in pools.items() if name in used}
     provenance = filled(dict(draft.provenance), {name: pool[0] for name, pool in pools.items() if name not in used})
     return Draft({**draft.task, "free": free} if free else draft.task, provenance)

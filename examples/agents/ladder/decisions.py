@@ -226,7 +226,7 @@ def observe(tools: Tools, goal: str, condition: str, project: str, what: str, ne
 
 
 @rule(
-    r"Redis as hashes (?P<key>\w+:)NUMBER\. Find those whose field <field:WORD> is exactly \"<value:TEXT>\";"
+    r"Redis as hashes (?P<key>[\w:-]+:)NUMBER\. Find those whose field <field:WORD> is exactly \"<value:TEXT>\";"
     r" delete the key\. Then make a list <to:KEY> of their numbers"
 )
 def drop(tools: Tools, key: str, field: str, value: str, to: str) -> None:

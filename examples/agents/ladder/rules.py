@@ -24,7 +24,7 @@ KINDS = {
     "N": r"\d+",
     "WORD": r"\w[\w-]*",
     "KEY": r"[\w:-]*\w",
-    "NAME": r"[A-Z][\w-]+ [A-Z][\w-]+",
+    "NAME": r"(?:[A-Z][\w-]+ )+[A-Z][\w-]+",
     "TEXT": r".+?",
 }
 
@@ -151,7 +151,7 @@ class Tools:
 
     def keys(self, pattern: str) -> list[str]:
         """List the keys of Redis that match a pattern."""
-        return re.findall(r"[\w-]+:[\w-]+", self("redis__scan_all_keys", pattern=pattern))
+        return re.findall(r"[\w-]+(?::[\w-]+)+", self("redis__scan_all_keys", pattern=pattern))
 
     def branches(self, repo: str) -> list[str]:
         """List the feature branches of a repository."""
