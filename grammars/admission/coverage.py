@@ -93,7 +93,7 @@ def check(
     """
     seen = frozenset(seen)
     live = frozenset(live) - seen
-    return [_coverage(grammar, template, seen, live, seed, months) for template in grammar.templates.values()]
+    return [_coverage(grammar, template, seen, live, seed, months=months) for template in grammar.templates.values()]
 
 
 def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str, float]:
@@ -110,7 +110,7 @@ def runway(coverage: Iterable[Coverage], monthly: Mapping[str, int]) -> dict[str
 
 
 def _coverage(
-    grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int, months: int
+    grammar: Grammar, template: Template, seen: Collection[str], live: Collection[str], seed: int, *, months: int
 ) -> Coverage:
     skeletons = list(of_template(grammar.server, template))
     by_skeleton = [list(_draws(grammar, skeleton, seed)) for skeleton in skeletons]

@@ -29,8 +29,10 @@ def lacks(free: Free, months: int = MONTHS) -> list[str]:
     """Say in a clause each what the free parameters of a task lack."""
     least = enough(months)
     rich = sum(len(choices) >= least for choices in free.values())
-    clauses = [f"{rich} free parameters with {least} choices, {PARAMETERS} are needed"] if rich < PARAMETERS else []
+    clauses = (
+        [f"free parameters with {least} choices: {rich}, and {PARAMETERS} are needed"] if rich < PARAMETERS else []
+    )
     for name, choices in free.items():
         if parts := contained(choices):
-            clauses.append(f"{len(parts)} choices of {name} stand in another one")
+            clauses.append(f"choices of {name} that stand in another one: {len(parts)}")
     return clauses

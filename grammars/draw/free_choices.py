@@ -5,8 +5,8 @@
     3. The second draft must equal the first with its placeholders replaced. An expression that sorts by a value, takes
        a part of it, measures it or branches on it gives a different draft, and the draw is refused.
 
-The choices have a random source of their own, seeded from the draw's: what a draw takes of the latter does not depend on
-dictionaries, so that other names leave all later draws of a stream as they were.
+The choices have a random source of their own, seeded from the draw's. So what a draw takes of the latter does not depend
+on dictionaries, and other names leave the later draws of a stream as they were.
 
 That the servers too treat all choices alike is shown by the admission gates, which execute four variants of every
 draft. A free parameter whose placeholder does not appear in the task is not listed among its free parameters.
@@ -28,7 +28,7 @@ from vault.task.document import fixed_words, texts
 from vault.task.variant import filled, words
 
 MOST, MANY, FEWER = 1024, 6, 768
-"""How many choices each free parameter gets: MOST, and FEWER in a task with more than MANY, whose document would grow."""
+"""How many choices each free parameter gets: MOST, and FEWER in a task with more than MANY, for its document's size."""
 MISSES = 300
 """How many unfit values in a row exhaust a range."""
 
@@ -95,9 +95,7 @@ def _pool(part: FreePart, most: int, fit: _Fitting, scope: Scope, dice: Random) 
     misses = 0
     for value in part.choices.values(dice, scope):
         if not isinstance(value, str) or "{{" in value:
-            raise Malformed(
-                f"{part.where}: a free parameter needs choices of plain text, none of them free itself"
-            )
+            raise Malformed(f"{part.where}: a free parameter needs choices of plain text, none of them free itself")
         if fit.take(*_spoken(value)):
             pool.append(value)
             misses = 0

@@ -110,6 +110,9 @@ def test_an_unused_free_parameter_is_no_choice_of_its_tasks(small):
         ("desk: {rows: 2, columns: {one: {choice: first, free: true}}}", "columns.one.free: a column is not free"),
         ("desk: {compose: first}", "parameters.desk.compose: a list of at least two dictionaries"),
         ("desk: {compose: [first, third]}", "there is no dictionary 'third'"),
+        ("desk: {compose: [[first, second], first], free: true}", "parameters.desk.compose: a list of at least two"),
+        ("desk: {compose: [[first, second], [first, third]], free: true}", "there is no dictionary 'third'"),
+        ("desk: {compose: [[first, second], [second, first]]}", "there is no dictionary ['first', 'second']"),
         ("desk: {compose: [first, second], with: 3}", "parameters.desk.with: text is expected here"),
     ],
 )
@@ -131,6 +134,34 @@ def test_choices_that_cannot_be_told_apart_are_refused_when_drawn(small, choices
     grammar = variant_of(small, parameters=f"desk: {choices}\n      drawer: {{compose: [first, second], free: true}}")
     with pytest.raises(Malformed, match=sentence):
         sample(grammar, Random(0))
+
+
+def test_a_value_may_be_several_free_names_that_are_joined_to_one(small):
+    two = "desk: {compose: [[first, second], [second, first]], with: '-', free: true}\n      drawer: {choice: [d]}"
+    draft = sample(variant_of(small, parameters=two), Random(4))
+    assert "out/{{desk_1}}-{{desk_2}} d/" in json.dumps(draft.provenance["solutions"])
+    assert draft.provenance["parameters"]["desk"] == "{{desk_1}}-{{desk_2}}"
+    free = Task.parse(draft.task).free
+    assert {name: len(choices) for name, choices in free.items()} == {"desk_1": 1024, "desk_2": 1024}
+    assert all(choice.startswith("a") for choice in free["desk_1"])
+    assert all(choice.startswith("b") for choice in free["desk_2"])
+    assert f"out/{free['desk_1'][0]}-{free['desk_2'][0]} d/" in json.dumps(base(draft).task)
+
+
+def test_what_depends_on_one_of_several_joined_names_is_refused_with_its_own_name(small):
+    two = "desk: {compose: [[first, second], [second, first]], with: '-', free: true}\n      drawer: {choice: [d]}"
+    cut = ("max_steps: 3", "max_steps: \"=desk.endsWith('}') ? 3 : 4\"")
+    with pytest.raises(Malformed, match="the parameter 'desk_2' is not free"):
+        for_all_skeletons(variant_of(small, cut, parameters=two))
+
+
+def test_other_dictionaries_change_no_later_draw_of_a_stream(small):
+    wider = TWO.replace("[first, second], with: '-'", "[[first, second], [second, first]], with: '-'")
+    streams = [(variant_of(small), Random(6)), (variant_of(small, parameters=wider), Random(6))]
+    kept = [[sample(grammar, dice) for _ in range(4)] for grammar, dice in streams]
+    for one, other in zip(*kept, strict=True):
+        parameters = [draft.provenance["parameters"] | {"desk": "", "drawer": ""} for draft in (one, other)]
+        assert (one.skeleton, parameters[0]) == (other.skeleton, parameters[1])
 
 
 def test_another_assignment_than_the_one_tried_gives_the_same_task_too(small):
