@@ -5,8 +5,8 @@
     3. The second draft must equal the first with its placeholders replaced. An expression that sorts by a value, takes
        a part of it, measures it or branches on it gives a different draft, and the draw is refused.
 
-The choices have a random source of their own, seeded from the draw's. So what a draw takes of the latter does not depend
-on dictionaries, and other names leave the later draws of a stream as they were.
+The choices have a random source of their own, seeded from the draw's. So what a draw takes of the latter does not
+depend on dictionaries, and other names leave the later draws of a stream as they were.
 
 That the servers too treat all choices alike is shown by the admission gates, which execute four variants of every
 draft. A free parameter whose placeholder does not appear in the task is not listed among its free parameters.
