@@ -259,7 +259,8 @@ def _skip(skipped: ToolCall, place: int | None, after: ToolCall) -> str:
 
 
 def _partial(case: _Case) -> str | None:
-    if case.run.transcript.ended in _BUDGETS:
+    ended_early = case.graph is None or None in case.graph.made_as
+    if case.run.transcript.ended in _BUDGETS or not ended_early:
         return None
     results = [node for node in _conjuncts(case.run.evidence) if not _answers(node) and not _guards(node, case)]
     done = [node for node in results if node.verdict is Verdict.TRUE]

@@ -35,7 +35,9 @@ Private tasks are never played several times for this: each time would be an exp
 The classes are those of MCP-Atlas; the rules and their order are ours. A task that definitely failed by its
 agent's doing has the first class whose rule matches, and keeps the others that match. What decided is one sentence
 with the call or the predicate. The two that are a matter of judgement are decided without a judge: the first by
-the answer's words, the last because nothing else matches.
+the answer's words, the last because nothing else matches. On 22 failures made by hand from these definitions alone,
+two of each class, the rules gave 20 the class that a reader gives; the two that they missed were of the last class.
+One rule was mended since: what made every call of a solution is not partial.
 
 | class | evidence |
 |---|---|
@@ -51,7 +53,7 @@ EVIDENCE = {
     "missing_tool_calls": "a tool that every solution needs was never called",
     "insufficient_exploration": "fewer different looks than in every solution",
     "skipped_steps": "a call of the nearest solution left out, though one that comes after it was made",
-    "partial_task_completion": "some of the results are there, some are not",
+    "partial_task_completion": "it ended early: some of the results are there, some are not",
     "incorrect_conclusion": "only predicates about the answer are false",
     "misunderstood_task": "no other class matches",
 }

@@ -12,6 +12,7 @@ from sandbox.measures.failure_class import TITLES, FailureDiagnosis, diagnose
 from verifiers.language.verdict import Verdict
 
 from .failures import FAILURES, FILES, LOOKED, Case, ok
+from .more_failures import MORE_FAILURES
 
 
 def diagnosed(case: Case) -> FailureDiagnosis | None:
@@ -30,6 +31,25 @@ def test_nine_in_ten_of_the_failures_get_the_class_that_a_reader_gives_them():
                 wrong[name, place, found.primary, tuple(found.evidence)] += 1
     assert set(FAILURES) == set(TITLES)
     assert len(wrong) <= 6, wrong
+
+
+def test_so_do_nine_in_ten_of_failures_that_the_rules_were_not_made_with():
+    found = {
+        (name, place): diagnosed(case).primary
+        for name, cases in MORE_FAILURES.items()
+        for place, case in enumerate(cases)
+    }
+    assert set(MORE_FAILURES) == set(TITLES)
+    assert len(found) == 22
+    wrong = {case: primary for case, primary in found.items() if case[0] != primary}
+    assert len(wrong) <= 2, wrong
+
+
+def test_what_ended_early_is_partial_and_what_made_every_call_is_not():
+    swapped = MORE_FAILURES["misunderstood_task"][0]
+    assert diagnosed(swapped).primary == "misunderstood_task"
+    broken_off = replace(swapped, calls=[swapped.calls[0], swapped.calls[1], swapped.calls[3]])
+    assert "partial_task_completion" in diagnosed(broken_off).evidence
 
 
 def test_every_class_says_what_decided():
