@@ -8,22 +8,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import partial
 from statistics import median
 from typing import Any
 
 from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
+from sandbox.measures.cited_files import cited_files
 from sandbox.measures.failure_class import TITLES
 from sandbox.measures.pass_at_k import pass_at_k, spread
-from sandbox.measures.played_task import TaskMeasures, measure_task
+from sandbox.measures.played_task import Reference, TaskMeasures, measure_task
 from sandbox.measures.root_causes import CAUSES
 from sandbox.measures.table import measured, shares
 from sandbox.results.interval import Figure, mean
 from sandbox.results.score import Result
-from sandbox.servers.registry import tool_table
+from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import ToolCall
+from vault.task.variant import filled
 from verifiers.language.verdict import Verdict
 
 Schemas = Mapping[str, Mapping[str, Any]]
+Coverages = Mapping[tuple[int, str], Fraction]
+"""Share of a task's claims that a judge found in the answer, by run number and task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +111,22 @@ class MeasuredRun:
         return answer
 
 
-def measure(records: PublicRecords, schemas: Schemas | None = None) -> list[MeasuredRun]:
+def measure(
+    records: PublicRecords, schemas: Schemas | None = None, coverages: Coverages | None = None
+) -> list[MeasuredRun]:
     """Measure every run of a source.
 
     Args:
         records: the public tasks and runs.
-        schemas: the tools' input schemas; those of the shipped servers if there are none.
+        schemas: the tools' input schemas; those of the known servers if there are none.
+        coverages: of runs and tasks whose claims a judge decided, the share that it found in the answer.
     """
     if schemas is None:
         schemas = {tool: described["inputSchema"] for tool, described in tool_table().items()}
     by_id = {task.task.id: task for task in records.tasks}
+    compare = partial(_measured, schemas=schemas, coverages=coverages or {})
     return [
-        MeasuredRun(run, [_measured(result, run, by_id[result.task], schemas) for result in run.results], by_id)
+        MeasuredRun(run, [compare(result, run, by_id[result.task]) for result in run.results], by_id)
         for run in records.runs
     ]
 
@@ -139,7 +149,9 @@ def field_median(others: Sequence[MeasuredRun]) -> dict[str, float | None]:
     return {name: median(value or 0.0 for value in of) if of else None for name, of in values.items()}
 
 
-def _measured(result: PublicResult, run: PublicRun, public: PublicTask, schemas: Schemas) -> TaskMeasures:
+def _measured(
+    result: PublicResult, run: PublicRun, public: PublicTask, *, schemas: Schemas, coverages: Coverages
+) -> TaskMeasures:
     counted = Result(
         run=run.number,
         task=result.task,
@@ -156,11 +168,21 @@ def _measured(result: PublicResult, run: PublicRun, public: PublicTask, schemas:
     )
     if result.played is None:
         return TaskMeasures(counted)
-    solutions = [
-        [ToolCall(call["tool"], call["arguments"]) for call in one["calls"]]
-        for one in public.solutions_in(result.values)
-    ]
-    return measure_task(counted, result.played, solutions, schemas)
+    coverage = coverages.get((run.number, result.task))
+    return measure_task(counted, result.played, _reference(public, result.values, schemas), coverage)
+
+
+def _reference(public: PublicTask, values: Mapping[str, str] | None, schemas: Schemas) -> Reference:
+    """Give what a task is compared with, in the variant of these values."""
+    solutions = public.solutions_in(values)
+    state = public.task.document["initial_state"]
+    served = filled(state, values) if values is not None else public.task.in_base(state)
+    return Reference(
+        solutions=[[ToolCall(call["tool"], call["arguments"]) for call in one["calls"]] for one in solutions],
+        answers=[one.get("answer") for one in solutions],
+        files=cited_files(served, {name: (server.kind, server.root) for name, server in SERVERS.items()}),
+        schemas=schemas,
+    )
 
 
 def _pass_at_k(skeletons: Mapping[str, str], passes: Mapping[str, int], n: int, k: int) -> Figure:

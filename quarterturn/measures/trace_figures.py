@@ -29,6 +29,7 @@ def trace_figures(
             {"title": measure.title, "definition": measure.definition, "counts": measure.counts}
             | measured["measures"][measure.name]
             for measure in MEASURES
+            if measure.name in measured["measures"]  # one that was kept before a measure was added has none of it
         ],
         "profile": [
             {"title": words, "median": median[name] if median else None} | classes[name]

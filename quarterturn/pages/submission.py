@@ -274,7 +274,9 @@ def _measures(measured: Item) -> Grid:
         Column("of", "n counts"),
     )
     rows = [
-        {"measure": measure.title, "of": measure.counts, **measured["measures"][measure.name]} for measure in MEASURES
+        {"measure": measure.title, "of": measure.counts, **measured["measures"][measure.name]}
+        for measure in MEASURES
+        if measure.name in measured["measures"]
     ]
     return Grid("measures", "Measures", columns, rows)
 

@@ -91,7 +91,8 @@ def _task(task: Item) -> dict[str, Any]:
         "ended": [" ".join(line.split()) for line in trace_text.ended(run)],
         "reference": _reference(graph, measures["reference_answer"]) if graph else None,
         "evidence": _evidence(run["evidence"]),
-        "tokens": _tokens(transcript.get("model_calls", ())),
+        "tokens": _tokens(transcript.get("model_calls", ()), measures.get("tokens")),
+        "citations": _citations(measures.get("citations")),
     }
 
 
@@ -154,12 +155,24 @@ def _evidence(node: Item) -> dict[str, Any]:
     }
 
 
-def _tokens(model_calls: Sequence[Item]) -> str:
+def _citations(counts: Mapping[str, int] | None) -> str:
+    """Say what of the answer's citations is there; nothing of an answer without one."""
+    words = [f"{count} {name.replace('_', ' ')}" for name, count in (counts or {}).items() if count]
+    return f"Citations: {', '.join(words)}." if words else ""
+
+
+def _tokens(model_calls: Sequence[Item], kinds: Item | None) -> str:
     if not model_calls:
         return ""
     read, written = (sum(call[name] for call in model_calls) for name in ("read", "written"))
     guessed = ", partly as we estimate them" if any(call["estimated"] for call in model_calls) else ""
-    return f"{len(model_calls)} requests to a language model: {read:,} tokens read, {written:,} written{guessed}."
+    words = (
+        [f"{name} {kinds[name]:,}" for name in ("reasoning", "tool", "verification") if kinds[name]] if kinds else []
+    )
+    by_kind = f" ({', '.join(words)})" if words else ""
+    return (
+        f"{len(model_calls)} requests to a language model: {read:,} tokens read, {written:,} written{by_kind}{guessed}."
+    )
 
 
 def _profile(rows: Sequence[Item]) -> list[Row]:

@@ -115,8 +115,12 @@ def outcome_of(value: Mapping[str, Any]) -> TaskRun:
         nodes = list(_nodes(attempt.evidence))
         texts += [text for node in nodes for text in (node.op, node.found)]
         objects += [node.looked_at for node in nodes]
+        counts = [count for call in attempt.transcript.model_calls for count in (call.read, call.written)]
+        texts += [text for call in attempt.transcript.model_calls for piece in call.response for text in piece]
         if not all(isinstance(text, str) for text in texts) or not all(isinstance(item, dict) for item in objects):
             raise TypeError("a text or an object is none")
+        if not all(type(count) is int and count >= 0 for count in counts):
+            raise TypeError("a count of tokens is none")
     return outcome
 
 

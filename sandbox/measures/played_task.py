@@ -9,12 +9,40 @@ from typing import Any
 
 from sandbox.measures.call_accuracy import Schemas, call_accuracy
 from sandbox.measures.call_graph import GraphDifference, graph_difference
+from sandbox.measures.cited_files import Versions
 from sandbox.measures.failure_class import FailureDiagnosis, diagnose
+from sandbox.measures.fairness import adoption, efficiency, fairness
+from sandbox.measures.grounding import Grounding, ground
+from sandbox.measures.partition import answer_text, keyword_coverage
 from sandbox.measures.root_causes import root_cause
+from sandbox.measures.token_kinds import TokenKinds, token_kinds
 from sandbox.measures.tool_success import ToolCount, tool_success
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
 from sandbox.transcript import ToolCall
+
+NUMBERS = (
+    *("call_accuracy", "graph_accuracy", "node_f1", "edge_f1"),
+    *("keyword_coverage", "claim_coverage", "fairness", "adoption"),
+)
+"""Attributes of a task's measures that are numbers from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What a task is compared with.
+
+    Attributes:
+        solutions: the calls of each reference solution.
+        answers: the answer of each, or None.
+        files: the files that an answer can cite.
+        schemas: the tools' input schemas.
+    """
+
+    solutions: Sequence[Sequence[ToolCall]] = field(repr=False)
+    answers: Sequence[str | None] = field(default=(), repr=False)
+    files: Versions = field(default_factory=dict, repr=False)
+    schemas: Schemas = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +65,12 @@ class TaskMeasures:
         tools: calls by tool that reached a server, and how many of them succeeded.
         failed_calls: the calls that failed or came back with nothing.
         failure: why it failed, or None.
+        grounding: the citations of its answer; None where nobody may see it.
+        keyword_coverage: from 0 to 1, or None where no reference solution answers anything.
+        claim_coverage: from 0 to 1, as a judge gave it, or None where no judge did.
+        fairness: from 0 to 1, or None where a part of it is None.
+        adoption: likewise.
+        tokens: what a model wrote, by kind; None where no model was asked.
     """
 
     result: Result
@@ -45,6 +79,12 @@ class TaskMeasures:
     tools: Mapping[str, ToolCount] = field(default_factory=dict, repr=False)
     failed_calls: Sequence[FailedCall] = field(default=(), repr=False)
     failure: FailureDiagnosis | None = field(default=None, repr=False)
+    grounding: Grounding | None = field(default=None, repr=False)
+    keyword_coverage: Fraction | None = None
+    claim_coverage: Fraction | None = None
+    fairness: Fraction | None = None
+    adoption: Fraction | None = None
+    tokens: TokenKinds | None = field(default=None, repr=False)
 
     @property
     def graph_accuracy(self) -> int | None:
@@ -63,7 +103,7 @@ class TaskMeasures:
 
     def as_json(self) -> dict[str, Any]:
         """Give it as plain JSON values, numbers as floats."""
-        numbers = {name: getattr(self, name) for name in ("call_accuracy", "graph_accuracy", "node_f1", "edge_f1")}
+        numbers = {name: getattr(self, name) for name in NUMBERS}
         return {
             "task": self.result.task,
             "passed": self.result.passed,
@@ -72,16 +112,28 @@ class TaskMeasures:
             "tools": {tool: {"ok": count.ok, "passed_on": count.passed_on} for tool, count in self.tools.items()},
             "failed_calls": [asdict(call) for call in self.failed_calls],
             "failure": self.failure.as_json() if self.failure else None,
+            "citations": asdict(self.grounding) if self.grounding else None,
+            "tokens": asdict(self.tokens) if self.tokens else None,
         }
 
 
 def measure_task(
-    result: Result, run: TaskRun, solutions: Sequence[Sequence[ToolCall]], schemas: Schemas
+    result: Result, run: TaskRun, reference: Reference, claim_coverage: Fraction | None = None
 ) -> TaskMeasures:
-    """Measure one task of one run against its reference solutions."""
-    calls = run.transcript.calls
+    """Measure one task of one run.
+
+    Args:
+        result: what counts of it.
+        run: what was played.
+        reference: what it is compared with.
+        claim_coverage: the share of the task's claims that a judge found in the answer, if one was asked.
+    """
+    calls, solutions, schemas = run.transcript.calls, reference.solutions, reference.schemas
     graph = graph_difference(calls, solutions, schemas, run.goal)
     causes = ((number, call.tool, root_cause(call)) for number, call in enumerate(calls, 1))
+    cited = ground(run.transcript.answer, reference.files, calls)
+    keywords = keyword_coverage(answer_text(run.transcript), reference.answers, run.goal)
+    saved = efficiency(result.calls, result.max_steps, passed=result.passed)
     return TaskMeasures(
         result=result,
         call_accuracy=call_accuracy(calls, solutions, schemas),
@@ -89,6 +141,12 @@ def measure_task(
         tools=tool_success(calls),
         failed_calls=[FailedCall(number, tool, cause) for number, tool, cause in causes if cause is not None],
         failure=diagnose(run, solutions, schemas, graph),
+        grounding=cited,
+        keyword_coverage=keywords,
+        claim_coverage=claim_coverage,
+        fairness=fairness(keywords, claim_coverage, cited.share, saved),
+        adoption=None if run.failure == "ours" else adoption(calls, solutions),
+        tokens=token_kinds(run.transcript.model_calls),
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from sandbox.measures.failure_class import BY_JUDGEMENT, TITLES
+from sandbox.measures.grounding import NEAR
 from sandbox.measures.root_causes import CAUSES
-from sandbox.measures.table import MEASURES
+from sandbox.measures.table import COMPARISONS, MEASURES, Definition
 
 HEAD = """# Measures
 
@@ -19,8 +21,33 @@ tasks retire, rounded; everything else is computed from public tasks alone. A re
 `--trace FILE` adds the calls of a run that its owner has published (`GET /runs/ID`), once they are found to be what the
 release's log bound. [Why so](../adr/0078-measures-are-made-of-public-calls.md).
 
-| name | what it is | better | n counts | from | of a private run |
-|---|---|---|---|---|---|
+## Of one run
+
+| name | what it is | range | better | n counts | from | needs a judge | of a private run |
+|---|---|---|---|---|---|---|---|
+"""
+COMPARISON_HEAD = """
+## Of trials, raters, thresholds and judges
+
+| name | what it is | range | better | n counts | interval | from | needs a judge |
+|---|---|---|---|---|---|---|---|
+"""
+CITATIONS = f"""
+## Citations, fairness and adoption
+
+A citation is `path:line` or `path:line:symbol` in an answer. It is *unresolved* where the path is not there,
+*hallucinated* where the line is less than 1 or beyond the file's end, or where the symbol does not stand within {NEAR}
+lines of it as a whole word, and else *grounded*. Compared are the files of the task's initial state, of folders and of
+each commit of its repositories: the state that a run left is sealed and in no public record. So a citation of
+something that one of the run's own calls may have changed is left out, and counted apart.
+
+Keywords count in the answer and in the text of the model's replies; what stands only in arguments or results of tools
+does not. Fairness says what the answer is worth and adoption how the tools were used: they are two scores and never
+added. Fairness is null for a task without keywords, without a citation, or without a judge's coverage of its claims,
+which `--claim-scores FILE` gives.
+
+A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
+repeats all that was said before it.
 """
 TRIALS = """
 ## Trials
@@ -67,16 +94,30 @@ A call that reached a server and failed, or came back with nothing, has the firs
 def page() -> str:
     """Give the page."""
     rows = [
-        f"| `{measure.name}` | {measure.definition} | {measure.better} | {measure.counts} | {measure.source} | "
+        f"{_columns(measure)} | {measure.source} | {'yes' if measure.judged else 'no'} | "
         f"{'yes, rounded' if measure.before_retirement else 'after retirement'} |"
         for measure in MEASURES
+    ]
+    comparisons = [
+        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | "
+        f"{'yes' if measure.judged else 'no'} |"
+        for measure in COMPARISONS
     ]
     classes = [
         f"| {title}{' (by judgement)' if name in BY_JUDGEMENT else ''} | {EVIDENCE[name]} |"
         for name, title in TITLES.items()
     ]
     causes = CAUSE_HEAD + ", ".join(CAUSES) + "."
-    return HEAD + "\n".join(rows) + "\n" + TRIALS + "\n".join(classes) + "\n" + causes + "\n"
+    parts = (HEAD, _table(rows), COMPARISON_HEAD, _table(comparisons), CITATIONS, TRIALS, _table(classes), causes)
+    return "".join(parts) + "\n"
+
+
+def _table(rows: Sequence[str]) -> str:
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _columns(measure: Definition) -> str:
+    return f"| `{measure.name}` | {measure.definition} | {measure.span} | {measure.better} | {measure.counts}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Table of measures: name, definition, range, direction, unit of n, source, and what computes it. Pure.
+"""Table of measures: name, definition, range, direction, unit of n, interval, source, and what computes it. Pure.
 
 Each figure has its n and a 95 % interval whose clusters are skeletons (`sandbox.results.interval`); where nothing can
 be measured it is null with n = 0, and never 0. The four axes decide a score; everything else here explains one.
+`MEASURES` are of one run; `COMPARISONS` are of trials, of raters, of thresholds and of a judge.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from sandbox.measures.played_task import TaskMeasures
 from sandbox.results.interval import NOTHING, Figure, mean, proportion
 from sandbox.results.score import score
 
-Direction = Literal["higher", "lower"]
+Direction = Literal["higher", "lower", "neither"]
 Tasks = Sequence[TaskMeasures]
 OURS = "the four axes"
 TOOLBENCH = "MCPToolBench++ (arXiv 2508.07575)"
+ATLAS = "MCP-Atlas (arXiv 2602.00933)"
+TOOLING = "How do you benchmark an MCP server you built?"
+SHARE, CORRELATION = "0 to 1", "-1 to 1"
+CLUSTERED = "skeletons"
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A measure of one run.
+class Definition:
+    """What a measure is.
 
     Attributes:
         name: its name in JSON.
@@ -32,8 +37,10 @@ class Measure:
         better: which direction is better.
         counts: what n counts.
         source: where the definition is from.
+        span: the lowest and the highest value.
+        clusters: the interval's clusters; empty for a measure that has no interval.
+        judged: whether it needs a judge.
         before_retirement: whether a private run may show it, rounded, before its tasks retire.
-        figure: computes it.
     """
 
     name: str
@@ -42,8 +49,17 @@ class Measure:
     better: Direction
     counts: str
     source: str
+    span: str = field(default=SHARE, kw_only=True)
+    clusters: str = field(default=CLUSTERED, kw_only=True)
+    judged: bool = field(default=False, kw_only=True)
+    before_retirement: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure(Definition):
+    """A measure of one run, with what computes it."""
+
     figure: Callable[[Tasks], Figure] = field(repr=False, compare=False)
-    before_retirement: bool = False
 
 
 def _axis(name: str) -> Callable[[Tasks], Figure]:
@@ -62,6 +78,19 @@ def _mean(name: str) -> Callable[[Tasks], Figure]:
         return mean(_clusters((skeleton, float(value)) for skeleton, value in values))
 
     return figure
+
+
+def _tokens(kind: str) -> Callable[[Tasks], Figure]:
+    def figure(tasks: Tasks) -> Figure:
+        known = ((task.result.skeleton, task.tokens.share(kind)) for task in tasks if task.tokens)
+        return mean(_clusters((skeleton, float(share)) for skeleton, share in known if share is not None))
+
+    return figure
+
+
+def _grounding(tasks: Tasks) -> Figure:
+    known = ((task.result.skeleton, task.grounding) for task in tasks if task.grounding)
+    return proportion(_pairs((skeleton, cited.grounded, cited.decided) for skeleton, cited in known))
 
 
 def _tool_success(tasks: Tasks) -> Figure:
@@ -154,6 +183,166 @@ MEASURES = (
         "tasks",
         TOOLBENCH,
         _mean("edge_f1"),
+    ),
+    Measure(
+        "keyword_coverage",
+        "keywords in the answer",
+        "words of a reference answer that the goal does not have, and that the answer or a reply to the user has, mean "
+        "over tasks",
+        "higher",
+        "tasks",
+        TOOLING,
+        _mean("keyword_coverage"),
+    ),
+    Measure(
+        "grounding",
+        "citations that are there",
+        "citations (path:line or path:line:symbol) in answers that stand in the task's initial state, of those that "
+        "could be looked up",
+        "higher",
+        "citations",
+        TOOLING,
+        _grounding,
+    ),
+    Measure(
+        "claim_coverage",
+        "claims in the answer",
+        "claims of a task that a judge finds in the answer, a part counting half, mean over tasks",
+        "higher",
+        "judged tasks",
+        ATLAS,
+        _mean("claim_coverage"),
+        judged=True,
+    ),
+    Measure(
+        "fairness",
+        "fairness",
+        ".10 keywords + .55 claims + .15 citations + .20 calls saved (1 - calls / calls allowed; 0 of a failed task), "
+        "mean over tasks that have all four",
+        "higher",
+        "tasks",
+        TOOLING,
+        _mean("fairness"),
+        judged=True,
+    ),
+    Measure(
+        "adoption",
+        "adoption",
+        ".60 calls that succeeded of all that were made + .40 tools called of those that every solution needs, mean "
+        "over tasks; 0 of a task without a call; never added to fairness",
+        "higher",
+        "tasks",
+        TOOLING,
+        _mean("adoption"),
+    ),
+    *(
+        Measure(
+            f"{kind}_tokens",
+            f"tokens for {title}",
+            f"tokens that the model wrote {what}, of those whose reply is in the record, mean over tasks",
+            "neither",
+            "tasks",
+            TOOLING,
+            _tokens(kind),
+        )
+        for kind, title, what in (
+            ("reasoning", "reasoning", "as text or as reasoning"),
+            ("tool", "tools", "as calls of tools"),
+            ("verification", "verification", "as calls that only look at what an earlier call changed"),
+        )
+    ),
+)
+COMPARISONS = (
+    Definition(
+        "pass_at_k",
+        "Pass@K",
+        "the chance that at least one of K trials of a task passes, mean over tasks",
+        "higher",
+        "tasks",
+        "M. Chen et al. (arXiv 2107.03374)",
+    ),
+    Definition(
+        "trial_spread",
+        "spread between trials",
+        "sample standard deviation of the success rate between trials",
+        "lower",
+        "trials",
+        "sample standard deviation",
+        span="0 to 0.71",
+        clusters="",
+    ),
+    Definition(
+        "pass_rate_at",
+        "pass rate at a threshold",
+        "tasks whose coverage of claims reaches the threshold, of all; what an unknown claim leaves open is not "
+        "passed, and counted apart",
+        "higher",
+        "tasks",
+        ATLAS,
+        judged=True,
+    ),
+    Definition(
+        "kendall_tau_b",
+        "rank agreement of thresholds",
+        "Kendall's tau-b of the ranking at a threshold with that at 0.75",
+        "higher",
+        "submissions",
+        "M. G. Kendall (Biometrika 33, 1945)",
+        span=CORRELATION,
+        clusters="",
+        judged=True,
+    ),
+    Definition(
+        "cohen_kappa",
+        "Cohen's kappa",
+        "agreement of two raters beyond chance; null where only one category occurs",
+        "higher",
+        "subjects",
+        "J. Cohen (Educ. Psychol. Meas. 20, 1960)",
+        span=CORRELATION,
+    ),
+    Definition(
+        "fleiss_kappa",
+        "Fleiss' kappa",
+        "agreement of three and more raters beyond chance, over subjects that all have rated; null where only one "
+        "category occurs",
+        "higher",
+        "subjects",
+        "J. L. Fleiss (Psychol. Bull. 76, 1971)",
+        span=CORRELATION,
+    ),
+    Definition(
+        "krippendorff_alpha",
+        "Krippendorff's alpha",
+        "1 - observed / expected disagreement, over subjects with two ratings and more; by rank where the ratings have "
+        "an order; null where only one category occurs",
+        "higher",
+        "subjects",
+        "K. Krippendorff (Content Analysis, 2nd ed., 2004, chapter 11)",
+        span=CORRELATION,
+    ),
+    Definition(
+        "judge_spread",
+        "spread of a judge",
+        "population standard deviation between passes of a judge, mean over claims, steps or tasks; null for fewer "
+        "than two passes",
+        "lower",
+        "claims, steps or tasks",
+        TOOLING,
+        span="0 to 0.5",
+        clusters="",
+        judged=True,
+    ),
+    Definition(
+        "judge_correlation",
+        "agreement of a judge with gold",
+        "Spearman's rank correlation of a judge's scores with gold scores; refused below 0.85",
+        "higher",
+        "scores",
+        TOOLING,
+        span=CORRELATION,
+        clusters="",
+        judged=True,
     ),
 )
 

@@ -29,13 +29,15 @@ from ...contracts.freezing import exports
 RELEASE = exports.EXAMPLE / "Historical-2025-12"
 KEY = exports.EXAMPLE / "log.vkey"
 HOSTILE = "<script>alert(1)</script>\u202e"
+ANSWER = f"It stands in nowhere/x.md:1. {HOSTILE}"
 
 
 def played(task: Task, calls: list[CallRecord], *, passed: bool) -> TaskRun:
     verdict = Verdict.TRUE if passed else Verdict.FALSE
     evidence = Evidence("filesystem.fileExists", verdict, {"path": HOSTILE}, HOSTILE)
-    model = ModelCall("chat", "m", 0, {}, read=1200, written=34, outcome="ok")
-    transcript = Transcript(tuple(calls), HOSTILE, "answered", model_calls=(model,))
+    pieces = (("content", "t" * 25), ("tool", HOSTILE[:5]), ("arguments", "{[[["))
+    model = ModelCall("chat", "m", 0, {}, pieces, read=1200, written=34, outcome="ok")
+    transcript = Transcript(tuple(calls), ANSWER, "answered", model_calls=(model,))
     names = (task.id, task.category, task.max_steps)
     return TaskRun(*names, verdict, evidence, transcript, goal=task.document["goal"])
 
@@ -121,12 +123,15 @@ def test_what_has_no_public_run_is_refused(say, file):
         ("answer", {}),
         ("looked_at", "x"),
         ("found", 1),
+        ("written", -1),
+        ("response", [["text", 1]]),
     ],
 )
 def test_a_file_of_the_wrong_shape_is_one_sentence(say, file, part, value):
     document = json.loads(file.read_bytes())
     run = document["tasks"][0]["run"]
     places = {"answer": run["transcript"], "looked_at": run["evidence"], "found": run["evidence"]}
+    places |= dict.fromkeys(("written", "response"), run["transcript"]["model_calls"][0])
     places.get(part, run["transcript"]["calls"][0])[part] = value
     file.write_text(json.dumps(document))
     said = say("measure", file)
@@ -143,7 +148,8 @@ def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in page
     assert page.count("Reference solution ") == 3
     assert "No tools called." in page
-    assert "1 requests to a language model: 1,200 tokens read, 34 written." in page
+    assert "1 requests to a language model: 1,200 tokens read, 34 written (reasoning 25, tool 9)." in page
+    assert "Citations: 1 unresolved." in page
     assert "call 1 of the solution" in page
 
 

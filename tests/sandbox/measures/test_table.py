@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.measures import reference
 from sandbox.measures.failure_class import TITLES
-from sandbox.measures.played_task import TaskMeasures, measure_task
+from sandbox.measures.played_task import Reference, TaskMeasures, measure_task
 from sandbox.measures.table import MEASURES, measured, shares
 from sandbox.results.interval import NOTHING
 from sandbox.results.score import Result
@@ -24,7 +24,7 @@ def of(case: Case, number: int, skeleton: str) -> TaskMeasures:
     result = Result.of(run, run=1, cohort="dev", server="a", skeleton=skeleton)
     solutions = [[ToolCall(call.tool, call.arguments) for call in solution] for solution in case.solutions]
     named = {name: getattr(result, name) for name in Result.__slots__} | {"task": f"t-{number}"}
-    return measure_task(Result(**named), run, solutions, {})
+    return measure_task(Result(**named), run, Reference(solutions))
 
 
 @pytest.fixture(scope="module")
