@@ -74,7 +74,7 @@ def _mean(name: str) -> Callable[[Tasks], Figure]:
     def figure(tasks: Tasks) -> Figure:
         values = [(task.result.skeleton, value) for task in tasks if (value := getattr(task, name)) is not None]
         if all(value in (0, 1) for _, value in values):  # a share, whose interval has a width even at 0 and 1
-            return proportion(_pairs((skeleton, int(value), 1) for skeleton, value in values))
+            return proportion(pairs_by_skeleton((skeleton, int(value), 1) for skeleton, value in values))
         return mean(_clusters((skeleton, float(value)) for skeleton, value in values))
 
     return figure
@@ -90,12 +90,12 @@ def _tokens(kind: str) -> Callable[[Tasks], Figure]:
 
 def _grounding(tasks: Tasks) -> Figure:
     known = ((task.result.skeleton, task.grounding) for task in tasks if task.grounding)
-    return proportion(_pairs((skeleton, cited.grounded, cited.decided) for skeleton, cited in known))
+    return proportion(pairs_by_skeleton((skeleton, cited.grounded, cited.decided) for skeleton, cited in known))
 
 
 def _tool_success(tasks: Tasks) -> Figure:
     pairs = ((task.result.skeleton, count.ok, count.passed_on) for task in tasks for count in task.tools.values())
-    return proportion(_pairs(pairs))
+    return proportion(pairs_by_skeleton(pairs))
 
 
 MEASURES = (
@@ -358,7 +358,10 @@ def shares(tasks: Tasks, kinds: Iterable[str], kind_of: Callable[[TaskMeasures],
     known = [(skeleton, kind) for skeleton, kind in of if kind is not None]
     if not known:
         return dict.fromkeys(kinds, NOTHING)
-    return {name: proportion(_pairs((skeleton, int(kind == name), 1) for skeleton, kind in known)) for name in kinds}
+    return {
+        name: proportion(pairs_by_skeleton((skeleton, int(kind == name), 1) for skeleton, kind in known))
+        for name in kinds
+    }
 
 
 def _clusters(values: Iterable[tuple[str, float]]) -> list[list[float]]:
@@ -368,7 +371,8 @@ def _clusters(values: Iterable[tuple[str, float]]) -> list[list[float]]:
     return list(clusters.values())
 
 
-def _pairs(counts: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
+def pairs_by_skeleton(counts: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
+    """Add up hits and trials of each skeleton."""
     clusters: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for skeleton, hits, trials in counts:
         clusters[skeleton][0] += hits
