@@ -20,7 +20,7 @@ import typer
 import typer.main
 
 from quarterturn import foreign_packages
-from quarterturn.cli.auditing import access, audit, export, measure, plumb
+from quarterturn.cli.auditing import access, audit, export, measure, plumb, ratings
 from quarterturn.cli.daily import approval, display_name, grammar, leaderboard, month, server, submit, task, watch
 from quarterturn.cli.daily import run as run_verb
 from quarterturn.cli.setup import backup, benchmark_set, home, keys, model, service, token
@@ -44,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 GROUPS = {
-    "Submitting": (submit, display_name, measure),
+    "Submitting": (submit, display_name, measure, ratings),
     "Daily work": (month, run_verb, task, approval, grammar, leaderboard, watch),
     "Set-up": (home, benchmark_set, keys, server, service, token, model, backup),
     "Audit": (audit, access, export),

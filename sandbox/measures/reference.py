@@ -32,6 +32,19 @@ COMPARISON_HEAD = """
 | name | what it is | range | better | n counts | interval | from | needs a judge |
 |---|---|---|---|---|---|---|---|
 """
+RATERS = """
+`quarterturn ratings agreement FILE...` compares raters: of tasks under a blind second review, of failures, of claims.
+A file is CSV with the columns `subject`, `rater`, `rating` and, where tasks share one, `skeleton`; an empty rating is
+missing. `quarterturn ratings sheet RUN.json --rater YOU --out YOU.csv --html RUN.html` writes one to fill in for the
+failures of a run, and the run's trace without the classes; `--out RULES.csv` alone writes what the rules say. Ratings
+that are numbers, or that `--order` puts in order, are compared by rank. The interval is that of the jackknife over
+skeletons; where leaving any one out changes nothing, as for raters who always agree, there is none.
+
+`quarterturn ratings thresholds FILE` reads CSV with the columns `submission`, `task`, `claim`, `score` (0 to 1; empty
+where no judge decided) and, where known, `skeleton`. A task passes where the mean of its claims' scores reaches the
+threshold. Where unknown claims leave that open it counts as not passed and is shown apart, so pass rates never rise
+with the threshold. A rank is 1 + the number of submissions with a higher pass rate.
+"""
 CITATIONS = f"""
 ## Citations, fairness and adoption
 
@@ -108,7 +121,17 @@ def page() -> str:
         for name, title in TITLES.items()
     ]
     causes = CAUSE_HEAD + ", ".join(CAUSES) + "."
-    parts = (HEAD, _table(rows), COMPARISON_HEAD, _table(comparisons), CITATIONS, TRIALS, _table(classes), causes)
+    parts = (
+        HEAD,
+        _table(rows),
+        COMPARISON_HEAD,
+        _table(comparisons),
+        RATERS,
+        CITATIONS,
+        TRIALS,
+        _table(classes),
+        causes,
+    )
     return "".join(parts) + "\n"
 
 

@@ -35,6 +35,14 @@ def measure(
         list[Path] | None,
         typer.Option("--trace", metavar="FILE", help="A published run (GET /runs/ID), beside a release; may repeat."),
     ] = None,
+    claim_scores: Annotated[
+        Path | None,
+        typer.Option(
+            "--claim-scores",
+            metavar="FILE",
+            help="CSV of a judge's scores: submission (the run's number), task, claim, score.",
+        ),
+    ] = None,
     page: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the run's trace to one HTML file.")
     ] = None,
@@ -52,7 +60,7 @@ def measure(
     --trace, and are compared with what the release's log bound.
     """
     from quarterturn.cli.auditing import measure_text
-    from quarterturn.measures import run_measures
+    from quarterturn.measures import ratings, run_measures
     from quarterturn.measures.trace_figures import trace_figures
     from quarterturn.public_records.published_traces import with_trace
 
@@ -61,7 +69,8 @@ def measure(
     records = public_source.read(source, key, policy, accept, dev_of, home)
     for file in trace_files or ():
         records = with_trace(records, file)
-    runs = run_measures.measure(records)
+    coverages = ratings.coverages(claim_scores, records) if claim_scores else None
+    runs = run_measures.measure(records, coverages=coverages)
     chosen = [run for run in runs if number is None or run.run.number == number]
     if not chosen:
         raise NotFound(f"{source} has no run {number}; it has {', '.join(str(run.run.number) for run in runs)}")

@@ -327,6 +327,16 @@ class Answers:
         for name in ("hf", "inspect", "harbor"):
             self.ask(f"export {name}", release, "--key", vkey, "--out", self.beside / name)
         self.ask("measure", release, "--run", "1", "--key", vkey)
+        rows = [
+            f"t-{place},{who},{rating}" for who in "ab" for place, rating in enumerate("xyxy" if who == "a" else "xyxx")
+        ]
+        ratings = self.beside / "ratings.csv"
+        ratings.write_text("\n".join(["subject,rater,rating", *rows, ""]))
+        self.ask("ratings agreement", ratings)
+        claims = self.beside / "claims.csv"
+        claims.write_text("submission,task,claim,score\na,t-1,1,1\na,t-1,2,0.5\nb,t-1,1,0.5\nb,t-1,2,\n")
+        self.ask("ratings thresholds", claims)
+        self.ask("ratings sheet", release, "--out", self.beside / "sheet.csv")
 
     def _keys(self) -> None:
         self.ask("keys list", home=self.home)
