@@ -14,7 +14,7 @@ from quarterturn.cli.terminal.options import HOME, Home, Json
 from quarterturn.cli.terminal.output import Output
 from quarterturn.errors import Malformed
 
-ABOUT = """Second ratings in files: how far raters agree, other thresholds.
+ABOUT = """Ratings in plain files: agreement, other thresholds.
 
 A file of ratings is CSV with the columns subject, rater, rating and, if known, skeleton."""
 RULES = "rules"
