@@ -870,6 +870,7 @@ class Application:
         from quarterturn.http.dependencies.services import HttpServices, ServiceHealth
         from quarterturn.http.responses.public_log import LogView
         from quarterturn.http.responses.public_view import PublicView
+        from quarterturn.measures.failure_field import FailureField
 
         services = HttpServices(
             caller=self.caller,
@@ -881,6 +882,7 @@ class Application:
             submitting=self.submission_service,
             owner_view=self.owner_view,
             traces=self.traces,
+            failure_field=FailureField(self.trace_store, self.accounts.parties),
             findings=self.findings,
             months=self.months,
             calendar=self.turn_calendar,

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import partial
-from statistics import median
 from typing import Any
 
 from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
@@ -55,6 +54,11 @@ class MeasuredRun:
     def profile(self) -> dict[str, Figure]:
         """The share of each failure class among the diagnosed failures."""
         return shares(self.tasks, TITLES, lambda task: task.failure.primary if task.failure else None)
+
+    @property
+    def class_shares(self) -> dict[str, float]:
+        """The shares alone; a run without a diagnosed failure has none."""
+        return {name: figure.value for name, figure in self.profile.items() if figure.value is not None}
 
     @property
     def diagnosed(self) -> int:
@@ -140,13 +144,6 @@ def trials(runs: Sequence[MeasuredRun]) -> dict[str, Any] | None:
     figures = {k: _pass_at_k(skeletons, sum(passed, Counter()), len(runs), k) for k in range(1, len(runs) + 1)}
     rates = [sum(task.result.passed for task in run.tasks) / len(run.tasks) for run in runs]
     return {"trials": len(runs), "pass_at": _plain(figures), "success_rates": rates, "spread": spread(rates)}
-
-
-def field_median(others: Sequence[MeasuredRun]) -> dict[str, float | None]:
-    """Give the median share of each failure class among other runs with a diagnosed failure; None without one."""
-    profiles = [run.profile for run in others if run.diagnosed]
-    values = {name: [profile[name].value for profile in profiles] for name in TITLES}
-    return {name: median(value or 0.0 for value in of) if of else None for name, of in values.items()}
 
 
 def _measured(

@@ -19,6 +19,7 @@ from quarterturn.pages.drawing.words import counted
 from quarterturn.pages.submission_form import FormView
 from quarterturn.pages.task import address as task_address
 from quarterturn.pages.templates import render
+from sandbox.measures.failure_class import TITLES
 from sandbox.measures.table import MEASURES
 
 HERE = "/mine"
@@ -89,7 +90,15 @@ def overview(
 
 
 def page(
-    account: str, submission: Item, waits: str | None, quotas: Item, trace: Item | None, *, retry: str | None, due: str
+    account: str,
+    submission: Item,
+    waits: str | None,
+    quotas: Item,
+    trace: Item | None,
+    *,
+    field: Item | None = None,
+    retry: str | None,
+    due: str,
 ) -> str:
     """Draw the page of one submission.
 
@@ -99,6 +108,7 @@ def page(
         waits: why it waits, as one of `WAITS`, or None.
         quotas: what is used and left.
         trace: what it did, or None where nothing of that may be shown.
+        field: of how many other runs (`runs`) which median share each failure class has (`shares`), or None.
         retry: until when it is set aside, or None.
         due: from when on the next turn is due.
     """
@@ -120,7 +130,7 @@ def page(
         updates=UPDATES["private" if submission["set"] == "private" else "dev"],
         cost=_cost(submission),
         told=_figures_shown(submission),
-        grids=grids(submission, quotas, trace),
+        grids=grids(submission, quotas, trace, field),
         traces=_traces(trace) if trace else [],
         later=_later(submission),
     )
@@ -186,7 +196,7 @@ def budget(quotas: Item) -> Grid:
     return Grid("quotas", "Quotas, shared with linked accounts", columns, rows)
 
 
-def grids(submission: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]:
+def grids(submission: Item, quotas: Item, trace: Item | None, field: Item | None = None) -> dict[str, Grid]:
     """Give a submission's tables by their names."""
     all_grids = [budget(quotas)]
     if submission["figures"]:
@@ -195,6 +205,8 @@ def grids(submission: Item, quotas: Item, trace: Item | None) -> dict[str, Grid]
         all_grids += [_tasks(trace), _calls(trace)]
     if trace and trace.get("measures"):
         all_grids.append(_measures(trace["measures"]))
+        if trace["measures"]["failures"]["diagnosed"]:
+            all_grids.append(_failures(trace["measures"]["failures"], field))
     return {grid.name: grid for grid in all_grids}
 
 
@@ -279,6 +291,25 @@ def _measures(measured: Item) -> Grid:
         if measure.name in measured["measures"]
     ]
     return Grid("measures", "Measures", columns, rows)
+
+
+def _failures(failures: Item, field: Item | None) -> Grid:
+    share = lambda value: percent(value, 1)  # noqa: E731 - as the other tables write it
+    columns = (
+        Column("class", "Failure class"),
+        Column("value", "Share", share),
+        Column("low", "Low", share),
+        Column("high", "High", share),
+        Column("n", "Failures"),
+        Column("median", "Median of others", share),
+        Column("runs", "Their runs"),
+    )
+    rows = [
+        {"class": title, **failures["classes"][name]}
+        | {"median": field and field["shares"][name], "runs": field and field["runs"]}
+        for name, title in TITLES.items()
+    ]
+    return Grid("failures", "Why tasks failed", columns, rows)
 
 
 def _tasks(trace: Item) -> Grid:

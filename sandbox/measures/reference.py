@@ -57,7 +57,7 @@ something that one of the run's own calls may have changed is left out, and coun
 Keywords count in the answer and in the text of the model's replies; what stands only in arguments or results of tools
 does not. Fairness says what the answer is worth and adoption how the tools were used: they are two scores and never
 added. Fairness is null for a task without keywords, without a citation, or without a judge's coverage of its claims,
-which `--claim-scores FILE` gives.
+which `--claim-scores FILE` gives. [Why so](../adr/0086-what-measures-of-answers-are-compared-with.md).
 
 A reply's tokens are divided by the length of its parts. What a model read is shown as a sum, because each request
 repeats all that was said before it.

@@ -61,6 +61,7 @@ def measure(
     """
     from quarterturn.cli.auditing import measure_text
     from quarterturn.measures import ratings, run_measures
+    from quarterturn.measures.failure_field import field_median
     from quarterturn.measures.trace_figures import trace_figures
     from quarterturn.public_records.published_traces import with_trace
 
@@ -75,7 +76,8 @@ def measure(
     if not chosen:
         raise NotFound(f"{source} has no run {number}; it has {', '.join(str(run.run.number) for run in runs)}")
     read = [public_source.read(str(file), key, policy, accept, dev_of, home) for file in others or ()]
-    median = run_measures.field_median([run for one in read for run in run_measures.measure(one)]) if read else None
+    field = field_median([run.class_shares for one in read for run in run_measures.measure(one) if run.diagnosed])
+    median = field.shares if field else None
     trials = run_measures.trials(runs) if records.split == "dev" and number is None else None
     if page is not None and not chosen[0].played:
         raise Malformed(f"run {chosen[0].run.number} has no trace to show: a release opens no calls; add --trace FILE")

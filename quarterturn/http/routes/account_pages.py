@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -17,6 +18,7 @@ from quarterturn.findings.finding_list import listed as listed_findings
 from quarterturn.http.dependencies.services import (
     Calendar,
     DisplayNames,
+    FailureField,
     Findings,
     Submissions,
     Submitting,
@@ -52,11 +54,12 @@ class _OwnPages:
         submitting: Submitting,
         view: View,
         traces: Traces,
+        field: FailureField,
         calendar: Calendar,
         names: DisplayNames,
     ) -> None:
         self._submissions, self._submitting, self._view = submissions, submitting, view
-        self._traces, self._calendar, self._names = traces, calendar, names
+        self._traces, self._field, self._calendar, self._names = traces, field, calendar, names
 
     def quotas(self, account: str) -> dict[str, Any]:
         """Give the use and the rest of each quota."""
@@ -97,12 +100,15 @@ class _OwnPages:
         document, waits, trace = self._view.of(record), self._view.waits(record), self.trace(name, account)
         retry = record.not_before.isoformat() if record.not_before else None
         due = self._calendar.next()[1].isoformat()
-        return submission.page(account, document, waits, self.quotas(account), trace, retry=retry, due=due)
+        field = self._beside(trace, account)
+        quotas = self.quotas(account)
+        return submission.page(account, document, waits, quotas, trace, field=field, retry=retry, due=due)
 
     def grids(self, name: str, account: str) -> dict[str, Grid]:
         """Give the tables of a submission's page."""
         document = self._view.of(self._submissions.get(name, account))
-        return submission.grids(document, self.quotas(account), self.trace(name, account))
+        trace = self.trace(name, account)
+        return submission.grids(document, self.quotas(account), trace, self._beside(trace, account))
 
     def trace_page(self, name: str, account: str) -> str:
         """Draw the trace of a run whose measures are public.
@@ -114,7 +120,13 @@ class _OwnPages:
         if document is None or not document.get("measures"):
             raise NotFound(f"submission {name} has no measures: runs on the dev set have, once they are done")
         played = [(task["task"], task["run"]) for task in document["tasks"]]
-        return trace.page(trace_figures(f"Submission {name}", document["measures"], played))
+        field = self._beside(document, account)
+        return trace.page(trace_figures(f"Submission {name}", document["measures"], played, field and field["shares"]))
+
+    def _beside(self, document: Mapping[str, Any] | None, account: str) -> dict[str, Any] | None:
+        """Give the field beside a run that has measures, as plain JSON values."""
+        field = self._field.beside(account) if document and document.get("measures") else None
+        return asdict(field) if field else None
 
     def trace(self, name: str, account: str) -> dict[str, Any] | None:
         """Give what may be shown of a run, or None where that is nothing."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from quarterturn.submissions.store.tables import TraceRow
+from quarterturn.submissions.store.tables import SubmissionRow, TraceRow
 from vault.database import transaction
 
 
@@ -47,6 +47,18 @@ class TraceStore:
         with Session(self._engine) as session:
             rows = session.exec(query.where(col(TraceRow.submission).in_(names)))
             return {name: TraceScore(passed, attempted) for name, passed, attempted in rows}
+
+    def published_dev_runs(self) -> Sequence[tuple[str, str, datetime]]:
+        """Give id, account and moment of each published run on the whole dev set, the newest first."""
+        published = col(TraceRow.published_at)
+        query = (
+            select(SubmissionRow.id, SubmissionRow.account, TraceRow.published_at)
+            .join(TraceRow, col(TraceRow.submission) == col(SubmissionRow.id))
+            .where(SubmissionRow.tasks == "dev", published.is_not(None))
+            .order_by(published.desc(), col(SubmissionRow.number).desc())
+        )
+        with Session(self._engine) as session:
+            return [(name, account, at) for name, account, at in session.exec(query) if at is not None]
 
     def keep(self, name: str, document: Any) -> None:
         """Store a submission's trace on public tasks; whether it is published does not change."""

@@ -6,16 +6,19 @@ import json
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 
 import pytest
 
 from quarterturn.measures import process
+from quarterturn.measures.failure_field import FailureField
 from quarterturn.runs import dev_runs
 from quarterturn.runs.dev_runs import DevRun
 from quarterturn.submissions.store.requests import SubmissionRequest
 from rotation.generation import dev_sets
 from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO
+from sandbox.measures.failure_class import TITLES
 
 from ..http.conftest import outcome, served, with_dev_set
 
@@ -51,6 +54,66 @@ def test_a_run_on_the_dev_set_is_measured_and_its_owner_sees_the_trace(site, mon
     assert (trace.status_code, "Reference solution" in trace.text, HOSTILE in trace.text) == (200, True, False)
     assert "style-src 'sha256-" in trace.headers["content-security-policy"]
     assert site.get(f"/submission/{made.id}/trace", "bob").status_code == 404
+
+
+def failing(*classes: str, passed: int = 1) -> dict:
+    """Give a kept run whose failures have these classes."""
+    shares = {name: {"value": classes.count(name) / len(classes) if classes else None} for name in TITLES}
+    measures = {"failures": {"diagnosed": len(classes), "classes": shares}}
+    return {"tasks": [{"run": {"passed": True}}] * passed, "measures": measures}
+
+
+def test_the_field_is_the_median_of_what_other_parties_have_published(site):
+    store, times = site.house.trace_store, iter(range(100))
+    for name in ("ada", "bob", "cem", "dia", "eva"):
+        site.account(name)
+    site.house.accounts.link("eva", "ada")
+    field = FailureField(store, site.house.accounts.parties)
+
+    def run(account: str, *classes: str, tasks: str = "dev", published: bool = True) -> str:
+        made, _ = site.house.submissions.take(account, SubmissionRequest(tasks, image="agent:1"), month="2026-12")
+        store.keep(made.id, failing(*classes))
+        if published:
+            store.publish(made.id, site.house.now() + timedelta(seconds=next(times)))
+        return made.id
+
+    run("bob", "no_tools_called")
+    run("cem", "no_tools_called", "skipped_steps")
+    run("dia", tasks="check")
+    assert field.beside("ada") is None  # two parties
+    run("dia", "skipped_steps", published=False)
+    run("eva", "skipped_steps")  # the same party
+    assert field.beside("ada") is None
+    last = run("dia", "skipped_steps")
+    run("dia")  # newer, without a failure
+    beside = field.beside("ada")
+    assert (beside.runs, beside.shares["no_tools_called"], beside.shares["skipped_steps"]) == (3, 0.5, 0.5)
+    assert field.beside("bob").runs == 3
+    run("bob", "wrong_tool_selection")  # the newest of a party counts
+    assert field.beside("ada").shares["no_tools_called"] == 0
+    store.publish(last, None)
+    assert field.beside("ada") is None
+
+
+def test_an_owner_sees_the_field_beside_the_own_profile(site, monkeypatch):
+    monkeypatch.setattr(dev_runs, "dev", play_two)
+    names = ("ada", "bob", "cem", "dia")
+    made = {}
+    for name in names:
+        site.account(name)
+        made[name] = site.house.submissions.take(name, SubmissionRequest("dev", image="agent:1"), month="2026-12")[0].id
+        site.house.job_worker.work(site.house.queue.claim("w"), threading.Event())
+    table = site.get(f"/submission/{made['ada']}/failures.csv", "ada").text
+    assert table.startswith("class,value,low,high,n,median,runs\r\n")
+    assert site.get(f"/submission/{made['ada']}/failures.json", "ada").json()["failures"][0]["median"] is None
+    assert "median of the other runs" not in site.get(f"/submission/{made['ada']}/trace", "ada").text
+    for name in names[1:]:
+        assert site.ask("PUT", f"/runs/{made[name]}/publication", name).status_code == 200
+    rows = site.get(f"/submission/{made['ada']}/failures.json", "ada").json()["failures"]
+    assert {row["runs"] for row in rows} == {3}
+    assert sum(row["median"] for row in rows) == 1
+    assert "median of the other runs" in site.get(f"/submission/{made['ada']}/trace", "ada").text
+    assert "Why tasks failed" in site.get(f"/submission/{made['ada']}", "ada").text
 
 
 def test_a_submission_without_measures_has_no_trace_page(site):
