@@ -19,7 +19,18 @@ from report import CAVEAT, Failed, Found, Missing, as_json, as_table, machine
 from quarterturn.cli.terminal.exits import EXITS, INTERRUPTED, exit_code
 
 NAMES = (
-    *("control", "sealing", "sampling", "duplicates", "predicates", "verdicts", "worlds", "ledger", "audit"),
+    *(
+        "control",
+        "sealing",
+        "sampling",
+        "duplicates",
+        "predicates",
+        "verdicts",
+        "measures",
+        "worlds",
+        "ledger",
+        "audit",
+    ),
     *("bwrap", "docker", "load", "spotcheck", "scans", "scale", "service", "tracing", "watch", "echoes", "set"),
 )
 ON_DEMAND = {"scans", "scale", "service", "tracing", "watch", "echoes", "set"}  # take long, some an hour and more
