@@ -27,9 +27,10 @@ from scipy.special import expit, ndtr, ndtri
 
 from rotation.detection.detectors import expected_calls
 from rotation.detection.detectors.detector_result import DetectorResult
+from rotation.detection.detectors.leanings import Leanings, leanings
 from rotation.detection.detectors.submitter_prior import submitter_prior
 from rotation.detection.statistics import ability
-from rotation.detection.statistics.projection import joint, projected
+from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Bools, Floats, Ints, ResultTable
 from rotation.detection.statistics.tails import combined, upper
 
@@ -116,10 +117,14 @@ class Study:
         self.table = table
         self.effort = expected_calls.fit(table)
         apart = ability.leave_one_out(table, ability.fit(table))
-        bias_variance = _bias_variance(table, apart)
+        chance = expit(apart.theta[:, None] - apart.difficulty)
+        self.left, self.weight = (table.passed - chance) * table.taken, chance * (1 - chance) * table.taken
+        bias_variance = _bias_variance(table, self.left, self.weight, apart.unknown)
         widening = np.sqrt(1 + ability.LOGISTIC * bias_variance)
+        self.leaning = leanings(table, self.left, self.weight)
+        own = np.maximum(bias_variance[:, None] - self.leaning.variance, 0)
         self.easiness = (apart.theta[:, None] - apart.difficulty) * widening[:, None]
-        self.unknown = bias_variance[:, None] + apart.unknown * widening[:, None] ** 2
+        self.unknown = own + apart.unknown * widening[:, None] ** 2
         self.information = 1 / apart.unknown - 1 / ability.DIFFICULTY_SD**2  # (P, T) information from others
         self.widening = widening
         self.able = submitter_prior(
@@ -144,38 +149,56 @@ class Study:
                 chains.append(chain)
         return chains
 
-    def past(self, run: int, tasks: Ints) -> Floats:
+    def before(self, run: int) -> Ints:
+        """Give the runs of the same submitter in earlier rotations."""
+        table = self.table
+        return np.flatnonzero((table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run]))
+
+    def leanings(self, run: int) -> Leanings:
+        """Give what is known of the submitter's leanings before a run."""
+        before = self.before(run)
+        information = self.weight[before].sum(axis=0)
+        plain = 1 + self.unknown[run] * information
+        return self.leaning.after(self.left[before].sum(axis=0) / plain, information / plain)
+
+    def usual(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
+        """Give the log odds (I,) of a pass without bias on the task; leanings leave a run's mean as it is."""
+        shift, weight = leaning.shift[tasks], self.weight[run, tasks]
+        easiness: Floats = self.easiness[run, tasks] + shift - (shift @ weight) / max(weight.sum(), 1e-9)
+        return easiness
+
+    def past(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
         """Give the posterior weights (I, N) of this submitter's bias on each task, from their results before a run."""
         table = self.table
         logs = np.tile(np.log(WEIGHTS), (len(tasks), 1))
-        for before in np.flatnonzero(
-            (table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run])
-        ):
-            biased = self.easiness[before, tasks][:, None] + self.bias_nodes(run, tasks)
+        for before in map(int, self.before(run)):
+            biased = self.usual(before, tasks, leaning)[:, None] + self.bias_nodes(run, tasks, leaning)
             passed = table.passed[before, tasks][:, None]
             logs += table.taken[before, tasks][:, None] * -np.logaddexp(0, np.where(passed, -biased, biased))
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         chances: Floats = weights / weights.sum(axis=1, keepdims=True)
         return chances
 
-    def bias_nodes(self, run: int, tasks: Ints) -> Floats:
+    def bias_nodes(self, run: int, tasks: Ints, leaning: Leanings) -> Floats:
         """Give the quadrature nodes of a submitter's unknown bias on each task, (I, N) logits."""
-        nodes: Floats = NODES * np.sqrt(self.unknown[run, tasks])[:, None]
+        nodes: Floats = NODES * np.sqrt(self.unknown[run, tasks] + leaning.variance[tasks])[:, None]
         return nodes
 
 
-def _bias_variance(table: ResultTable, apart: ability.LeaveOneOut) -> Floats:
+def _bias_variance(table: ResultTable, left: Floats, weight: Floats, unknown: Floats) -> Floats:
     """Estimate, for each run, the variance of its submitter's lasting biases on tasks, (P,), in logits squared.
 
     It is estimated from their repeated results and from everybody's: an unusual submitter has larger biases than most.
+
+    Args:
+        left: (P, T) residuals of passes.
+        weight: (P, T) their variances.
+        unknown: (P, T) the variances of difficulties.
     """
-    chance = expit(apart.theta[:, None] - apart.difficulty)
-    left = (table.passed - chance) * table.taken
-    weight = chance * (1 - chance) * table.taken
     sums = np.zeros((3, len(table.submitters)))
     for submitter in range(len(table.submitters)):
         own = table.submitter == submitter
-        mistaken = (apart.unknown[own] * weight[own]).sum() / max(weight[own].sum(), 1e-9)
+        mistaken = (unknown[own] * weight[own]).sum() / max(weight[own].sum(), 1e-9)
         sums[:, submitter] = _repeated(left[own]), _repeated(weight[own]), mistaken
     products, weights, mistaken = sums
     usual = USUAL_BIAS + float(np.average(mistaken, weights=weights + 1e-9))
@@ -274,25 +297,27 @@ def window(study: Study, chain: Ints) -> Window:
     """Compute the window of a chain of one submitter's runs, the earliest first."""
     table = study.table
     tasks = np.flatnonzero(table.taken[chain].any(axis=0))
-    nodes = study.past(int(chain[0]), tasks)
-    months = [_month(study, chain, number, tasks) for number in range(len(chain))]
+    leaning = study.leanings(int(chain[0]))
+    nodes = study.past(int(chain[0]), tasks, leaning)
+    months = [_month(study, chain, number, tasks, leaning) for number in range(len(chain))]
     outcomes = [_outcomes(month, nodes) for month in months]
     chances = joint([usual for usual, _ in outcomes], nodes)
     known = joint([knowing for _, knowing in outcomes], nodes)
     exposed = np.any([month.exposed for month in months], axis=0)
     ratio = np.log1p(SHARE * (known / np.maximum(chances, 1e-300) - 1)) * exposed[:, None]
     scores, precision, pull = _nuisances(months, nodes)
-    values, weights, extra = projected(ratio, chances, scores, precision)
+    effects = Effects(leaning.groups[tasks], leaning.precision)
+    values, weights, extra = projected(ratio, chances, scores, precision, effects)
     seen = np.ravel_multi_index(tuple(month.seen for month in months), (BINS[len(chain)] + 1,) * len(chain))
     return Window(values, chances, known, seen, extra, float((weights * pull).sum()))
 
 
-def _month(study: Study, chain: Ints, number: int, tasks: Ints) -> _Month:
+def _month(study: Study, chain: Ints, number: int, tasks: Ints, leaning: Leanings) -> _Month:
     """Describe a run of a chain; the prior from runs before the chain applies to its first run only."""
     table, run, last, bins = study.table, int(chain[number]), int(chain[-1]), BINS[len(chain)]
     able, call_efficiency = ((held if number == 0 else held.nothing()) for held in (study.able, study.call_efficiency))
-    easiness = study.easiness[run, tasks] + able.shift[run] * study.widening[run]
-    passing = expit(easiness[:, None] + study.bias_nodes(last, tasks))
+    easiness = study.usual(run, tasks, leaning) + able.shift[run] * study.widening[run]
+    passing = expit(easiness[:, None] + study.bias_nodes(last, tasks, leaning))
     mean = study.effort.mean[run, tasks] + call_efficiency.shift[run]
     chances, known, score, bin_of = _bins(mean, study.effort.sd[run, tasks], table.cap[tasks], bins)
     calls = np.clip(table.calls[run, tasks], 1, table.cap[tasks])

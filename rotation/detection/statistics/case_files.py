@@ -224,6 +224,7 @@ def _table(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> R
         tasks=tasks,
         family=family[chosen] if len(task) else chosen,
         families=families,
+        server=servers[chosen] if len(task) else chosen,
         first=first[chosen] if len(task) else chosen,
         cap=_caps(rotation, task, cap, len(tasks)),
         taken=taken,

@@ -29,6 +29,7 @@ class TaskOutcome:
     calls: int
     tools: tuple[str, ...]
     exposed: bool
+    server: str = ""
 
 
 def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:
@@ -39,6 +40,7 @@ def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:
         for outcome in sorted(outcomes, key=lambda outcome: (outcome.task.encode(), outcome.first))
     }
     submitters = _names(outcome.submitter for outcome in outcomes)
+    servers = _names(outcome.server for outcome in tasks.values())
     families = _names(outcome.family for outcome in tasks.values())
     place = {run: index for index, run in enumerate(runs)}
     column = {task: index for index, task in enumerate(tasks)}
@@ -58,6 +60,7 @@ def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:
         tasks=tuple(tasks),
         family=_ints([families[outcome.family] for outcome in tasks.values()]),
         families=tuple(families),
+        server=_ints([servers[outcome.server] for outcome in tasks.values()]),
         first=_ints([outcome.first for outcome in tasks.values()]),
         cap=_ints([outcome.cap for outcome in tasks.values()]),
         taken=taken,

@@ -10,6 +10,8 @@ Source of the projection: the C(alpha) tests of J. Neyman, 1959.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from rotation.detection.statistics.table import Floats
@@ -24,7 +26,22 @@ def joint(months: list[Floats], nodes: Floats) -> Floats:
     return (both @ last.transpose(0, 2, 1)).reshape(len(nodes), -1)
 
 
-def projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats) -> tuple[Floats, Floats, float]:
+@dataclass(frozen=True)
+class Effects:
+    """G random effects on the first kind of score, the same in all months.
+
+    Attributes:
+        on: (I, G) how far an effect is on a task.
+        precision: (G, G) of their prior, around 0.
+    """
+
+    on: Floats
+    precision: Floats
+
+
+def projected(
+    ratio: Floats, chances: Floats, scores: Floats, precision: Floats, effects: Effects
+) -> tuple[Floats, Floats, float]:
     """Project the nuisance scores out of the statistic; give it, their weights, and the variance that they leave.
 
     Args:
@@ -32,16 +49,31 @@ def projected(ratio: Floats, chances: Floats, scores: Floats, precision: Floats)
         chances: (I, O) the probabilities of the outcomes.
         scores: (M, kinds, I, K) the nuisance scores; the second half of the kinds last over the months.
         precision: (M kinds,) the prior precision of each.
+        effects: further nuisance parameters.
     """
     kinds = scores.shape[1]
     means, gains = _means(chances, scores), _means(chances * ratio, scores)
-    both = gains - means * (chances * ratio).sum(axis=1)
-    weights = np.linalg.solve(_products(chances, scores) - means @ means.T + np.diag(precision), both.sum(axis=1))
+    together = _products(chances, scores) - means[:, None] * means
+    gains -= means * (chances * ratio).sum(axis=1)
+    first, on = slice(None, None, kinds), effects.on
+    with_first = together[:, first].sum(axis=1)
+    across = with_first @ on
+    held = with_first[first].sum(axis=0)[:, None] * on
+    information = np.block(
+        [
+            [together.sum(axis=2) + np.diag(precision), across],
+            [across.T, on.T @ held + effects.precision],
+        ]
+    )
+    weights = np.linalg.solve(information, np.append(gains.sum(axis=1), gains[first].sum(axis=0) @ on))
+    weights, effect = weights[: len(means)], weights[len(means) :]
     left = (weights * np.sqrt(precision)).reshape(-1, kinds)
     extra = (left[:, : kinds // 2] ** 2).sum() + (left[:, kinds // 2 :].sum(axis=0) ** 2).sum()
+    extra += effect @ effects.precision @ effect
     values = ratio.reshape(_shape(scores)).copy()
-    for place, explained in enumerate(np.einsum("ma,maik->mik", weights.reshape(-1, kinds), scores)):
-        values -= np.expand_dims(explained, tuple(1 + axis for axis in range(len(scores)) if axis != place))
+    explained = np.einsum("ma,maik->mik", weights.reshape(-1, kinds), scores) + (on @ effect)[:, None] * scores[:, 0]
+    for place, month in enumerate(explained):
+        values -= np.expand_dims(month, tuple(1 + axis for axis in range(len(scores)) if axis != place))
     return values.reshape(ratio.shape), weights, float(extra)
 
 
@@ -65,7 +97,7 @@ def _means(mass: Floats, scores: Floats) -> Floats:
 
 
 def _products(chances: Floats, scores: Floats) -> Floats:
-    """Give the means of the products of any two scores, summed over the tasks: (A, A)."""
+    """Give the means of the products of any two scores, (A, A, I)."""
     rows = []
     for first, left in enumerate(scores):
         row = []
@@ -75,6 +107,6 @@ def _products(chances: Floats, scores: Floats) -> Floats:
                 pushed = left * margin
             else:
                 pushed = np.einsum("aik,ikl->ail", left, margin if first < second else margin.transpose(0, 2, 1))
-            row.append(np.einsum("ail,bil->ab", pushed, right))
+            row.append(np.einsum("ail,bil->abi", pushed, right))
         rows.append(np.concatenate(row, axis=1))
     return np.concatenate(rows)

@@ -29,6 +29,7 @@ class ResultTable:
         tasks: their names, T of them.
         family: (T,) which template a task came from, an index into `families`.
         families: their names.
+        server: (T,) a code of the server that a task is of; all 0 if the servers are not known.
         first: (T,) the rotation in which a task went live; may be 0 or less.
         cap: (T,) the most tool calls that a task allows.
         taken: (P, T) whether the run has a result of the task; if not, the fields below mean nothing.
@@ -47,6 +48,7 @@ class ResultTable:
     tasks: tuple[str, ...]
     family: Ints
     families: tuple[str, ...]
+    server: Ints
     first: Ints
     cap: Ints
     taken: Bools
@@ -78,6 +80,7 @@ class ResultTable:
             tasks=tuple(self.tasks[task] for task in seen),
             family=family.astype(np.int64),
             families=tuple(self.families[index] for index in families),
+            server=np.unique(self.server[seen], return_inverse=True)[1].astype(np.int64),
             first=self.first[seen],
             cap=self.cap[seen],
             taken=self.taken[np.ix_(rows, seen)],

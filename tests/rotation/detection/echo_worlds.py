@@ -83,6 +83,7 @@ def play(world: EchoWorld, seed: int, redrawn: int = 0) -> ResultTable:
         tasks=(),
         family=np.zeros(0, dtype=np.int64),
         families=(),
+        server=np.zeros(0, dtype=np.int64),
         first=np.zeros(0, dtype=np.int64),
         cap=np.zeros(0, dtype=np.int64),
         taken=nothing.astype(bool),

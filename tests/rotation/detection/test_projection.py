@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from rotation.detection.statistics.projection import joint, projected
+from rotation.detection.statistics.projection import Effects, joint, projected
 from rotation.detection.statistics.table import Floats
 
 TASKS, NODES, KINDS = 3, 5, 4
+NONE = Effects(np.zeros((TASKS, 0)), np.zeros((0, 0)))
 
 
 def made_up(months: int, outcomes: int) -> tuple[list[Floats], Floats, Floats]:
@@ -37,7 +38,7 @@ def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(m
     by_month, nodes, scores = made_up(months, outcomes)
     chances, ratio = joint(by_month, nodes), np.random.default_rng(9).normal(size=(TASKS, outcomes**months))
     precision = np.full(months * KINDS, 1e-9)
-    left, weights, extra = projected(ratio, chances, scores, precision)
+    left, weights, extra = projected(ratio, chances, scores, precision, NONE)
     whole = np.array(
         [
             [[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)]
@@ -51,3 +52,30 @@ def test_what_is_left_goes_together_with_no_nuisance_of_which_nothing_is_known(m
     if months * KINDS <= TASKS * (outcomes**months - 1):
         assert np.allclose(together.sum(axis=1), 0, atol=1e-6)
     assert 0 <= extra < 1e-6
+
+
+@pytest.mark.parametrize(("months", "outcomes"), [(1, 4), (2, 3), (3, 3)])
+def test_an_effect_on_all_tasks_is_a_nuisance_like_any_that_all_months_share(months, outcomes):
+    """A random effect on every task has the score of the first kind, summed over the months."""
+    by_month, nodes, scores = made_up(months, outcomes)
+    chances, ratio = joint(by_month, nodes), np.random.default_rng(8).normal(size=(TASKS, outcomes**months))
+    precision = np.full(months * KINDS, 0.7)
+    known = Effects(np.ones((TASKS, 1)), np.array([[2.0]]))
+    left, weights, extra = projected(ratio, chances, scores, precision, known)
+    whole = [
+        np.array([[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)])
+        for month in range(months)
+        for kind in scores[month]
+    ]
+    whole.append(sum(whole[::KINDS]))
+    mean = (chances * ratio).sum(axis=1, keepdims=True)
+    centred = [score - (chances * score).sum(axis=1, keepdims=True) for score in whole]
+    information = np.array([[(chances * one * two).sum() for two in centred] for one in centred])
+    gains = np.array([(chances * (ratio - mean) * score).sum() for score in centred])
+    prior = np.diag([*precision, 2.0])
+    expected = np.linalg.solve(information + prior, gains)
+    assert np.allclose(weights, expected[:-1])
+    assert np.allclose(left, ratio - sum(weight * score for weight, score in zip(expected, whole, strict=True)))
+    lasting = (weights.reshape(months, KINDS)[:, KINDS // 2 :].sum(axis=0) ** 2).sum() * 0.7
+    passing = (weights.reshape(months, KINDS)[:, : KINDS // 2] ** 2).sum() * 0.7
+    assert np.isclose(extra, lasting + passing + 2.0 * expected[-1] ** 2)

@@ -46,6 +46,7 @@ class World:
     of_both: float = 0.0  # biases of a submitter on a family
     servers: int = 10
     leaning: float = 0.0  # biases on a server, and again on a family, half of their variance shared by base model
+    rebased: bool = False  # whether a new model is on another base model, whose biases replace those of the old one
     uneven: bool = False  # whether a cohort has many more tasks of some servers than of others
     difficulty: float = 1.2
     of_family: float = 0.45
@@ -104,8 +105,15 @@ class _People:
 
     theta: Floats  # (S,)
     call_efficiency: Floats  # (S,)
-    bias: Floats  # (S, T)
+    base: Ints  # (S,) of the base models
+    of_base: Floats  # (bases, T) biases
+    own: Floats  # (S, T) biases
     usual: Floats  # (S, T) log calls
+
+    @property
+    def bias(self) -> Floats:
+        """(S, T) biases on each task."""
+        return self.of_base[self.base] + self.own
 
 
 def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
@@ -124,12 +132,16 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
     for rotation in range(1, world.rotations + 1):
         live = np.flatnonzero((first <= rotation) & (first > rotation - world.life))
         on, old = rotation >= wrong.start, first[live] < rotation
-        theta = theta + _moved(world, rotation, dice)
+        moved, swapped = _moved(world, rotation, dice)
+        theta = theta + moved
+        if world.rebased:
+            people.base[swapped] = rare.integers(0, world.bases, world.submitters)[swapped]
+        bias = people.bias
         theta[0] += wrong.better * (rotation == wrong.start)
         there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on)
         for who in np.flatnonzero(there):
             for number in range(world.runs + (dice.random() < world.again)):
-                chance = 1 / (1 + np.exp(hard[live] - theta[who] - people.bias[who, live]))
+                chance = 1 / (1 + np.exp(hard[live] - theta[who] - bias[who, live]))
                 knows = known[live] & old & on & (who == 0)
                 leaked = (family[live] == wrong.family) & on & (who < wrong.knowing * world.submitters)
                 chance = np.where(knows | leaked, np.maximum(chance, 0.95), chance)
@@ -149,7 +161,7 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
                 rows.live.append(live)
                 rows.passed.append(passed)
                 rows.calls.append(calls)
-    return _table(rows, family, first, cap)
+    return _table(world, rows, family, first, cap)
 
 
 def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
@@ -160,10 +172,12 @@ def _people(world: World, family: Ints, dice: Dice, rare: Dice) -> _People:
     lab = np.flatnonzero(rare.random(many) < world.lab)
     base[lab], own[lab] = 0, own[lab] * 0.2
     theta[lab], call_efficiency[lab] = theta[lab[:1]], call_efficiency[lab[:1]]
-    bias = shared[base] + own + rare.normal(0, world.of_both, (many, world.families))[:, family]
-    bias += _leanings(world, base, family, np.random.default_rng(rare.integers(2**32))) if world.leaning else 0
+    own = own + rare.normal(0, world.of_both, (many, world.families))[:, family]
+    if world.leaning:
+        of_base, of_one = _leanings(world, family, np.random.default_rng(rare.integers(2**32)))
+        shared, own = shared + of_base, own + of_one
     usual = rare.normal(0, world.shared_effort, (world.bases, count))[base]
-    return _People(theta, call_efficiency, bias, usual + rare.normal(0, world.own_effort, (many, count)))
+    return _People(theta, call_efficiency, base, shared, own, usual + rare.normal(0, world.own_effort, (many, count)))
 
 
 def _uneven(world: World, count: int, dice: Dice) -> Ints:
@@ -176,13 +190,14 @@ def _uneven(world: World, count: int, dice: Dice) -> Ints:
     return np.concatenate(cohorts)
 
 
-def _leanings(world: World, base: Ints, family: Ints, dice: Dice) -> Floats:
-    """Give the biases (S, T) of submitters on the tasks of a server, and on those of a family."""
-    sd, total = world.leaning * np.sqrt(0.5), np.zeros((len(base), len(family)))
-    for group, count in ((family % world.servers, world.servers), (family, world.families)):
-        shared, own = dice.normal(0, sd, (world.bases, count)), dice.normal(0, sd, (len(base), count))
-        total += (shared[base] + own)[:, group]
-    return total
+def _leanings(world: World, family: Ints, dice: Dice) -> tuple[Floats, Floats]:
+    """Give the biases of base models (bases, T) and of submitters (S, T) on the tasks of a server and of a family."""
+    sd, groups = world.leaning * np.sqrt(0.5), ((family % world.servers, world.servers), (family, world.families))
+    of_base, of_one = np.zeros((world.bases, len(family))), np.zeros((world.submitters, len(family)))
+    for group, count in groups:
+        of_base += dice.normal(0, sd, (world.bases, count))[:, group]
+        of_one += dice.normal(0, sd, (world.submitters, count))[:, group]
+    return of_base, of_one
 
 
 def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
@@ -192,14 +207,15 @@ def _spread(world: World, dice: Dice, sd: float, count: int) -> Floats:
     return spread
 
 
-def _moved(world: World, rotation: int, dice: Dice) -> Floats:
-    """Give by how much abilities changed since the month before, (S,)."""
+def _moved(world: World, rotation: int, dice: Dice) -> tuple[Floats, Bools]:
+    """Give by how much abilities changed since the month before, (S,), and who has a new model."""
     drift, swapped = dice.normal(0, world.drift, world.submitters), dice.random(world.submitters) < world.swaps
-    moved: Floats = drift + (swapped | (rotation == world.wave)) * dice.normal(0.3, 0.6, world.submitters)
-    return moved
+    swapped |= rotation == world.wave
+    moved: Floats = drift + swapped * dice.normal(0.3, 0.6, world.submitters)
+    return moved, swapped
 
 
-def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> ResultTable:
+def _table(world: World, rows: _Rows, family: Ints, first: Ints, cap: Ints) -> ResultTable:
     shape = (len(rows.of), len(first))
     taken, passed, calls = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=np.int64)
     for run, live in enumerate(rows.live):
@@ -213,6 +229,7 @@ def _table(rows: _Rows, family: Ints, first: Ints, cap: Ints) -> ResultTable:
         tasks=tuple(f"task{one:04d}" for one in range(len(first))),
         family=family,
         families=tuple(f"family{one:03d}" for one in range(int(family.max()) + 1)),
+        server=family % world.servers,
         first=first,
         cap=cap,
         taken=taken,
@@ -235,6 +252,7 @@ def table_of(taken: Bools, passed: Bools, **known: Any) -> ResultTable:
         "tasks": tuple(f"t{number:03}" for number in range(tasks)),
         "family": np.zeros(tasks, dtype=np.int64),
         "families": ("f",),
+        "server": np.zeros(tasks, dtype=np.int64),
         "first": np.ones(tasks, dtype=np.int64),
         "cap": np.full(tasks, 12),
         "calls": np.full(taken.shape, 3),
@@ -260,7 +278,7 @@ def lines(table: ResultTable) -> Iterator[str]:
             "submission": table.runs[run],
             "submitter": table.submitters[table.submitter[run]],
             "task_id": table.tasks[task],
-            "server": f"server{table.family[task] % World.servers}",
+            "server": f"server{table.server[task]}",
             "family": table.families[table.family[task]],
             "first_active_rotation": int(table.first[task]),
             "passed": bool(table.passed[run, task]),

@@ -1,0 +1,150 @@
+"""Leanings: how much better or worse than peers a submitter is on a server's tasks, or on a family's. Pure.
+
+An honest submitter who leans has results that go together on the tasks of a group, so a cohort with many tasks of one
+server may look like one that they know. Leanings are random effects: normal, one for each submitter and server and one
+for each submitter and family. Their variances are estimated from all submitters' results, as components of covariance:
+how much more two results have in common on tasks of one family than on others of its server, and on these than on
+tasks of other servers. That difference is free of what a run's ability has taken away. What the submitter's own earlier
+runs say of their leanings is a normal approximation of the posterior.
+
+A part of the leanings may belong to one month's agent alone. It is estimated as what two results of one run have in
+common beyond what those of two runs do, and no earlier run predicts it.
+
+Source of the estimate: components of variance by the method of moments, C. R. Henderson, *Biometrics* 9, 1953, 226-252;
+of the posterior: best linear unbiased prediction, G. K. Robinson, *Statist. Sci.* 6, 1991, 15-32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rotation.detection.statistics.table import Floats, Ints, ResultTable
+
+BELIEF = 100.0  # weight of no leanings, as information of pairs of results
+MOST = 1.0  # the largest variance of a kind of leanings, in logits squared
+LEAST = 0.005  # a smaller one is none
+FREE = 1e-6  # the precision of what is common to all tasks, which ability explains
+
+
+@dataclass(frozen=True)
+class Leanings:
+    """What is known of one submitter's G leanings before a run.
+
+    Attributes:
+        groups: (T, G) which tasks a leaning is on.
+        shift: (T,) the expected sum of the leanings on a task, in logits.
+        variance: (T,) its variance.
+        precision: (G, G) of the leanings, in 1/logits squared.
+    """
+
+    groups: Floats
+    shift: Floats
+    variance: Floats
+    precision: Floats
+
+
+@dataclass(frozen=True)
+class LeaningModel:
+    """The estimated distribution of leanings.
+
+    Attributes:
+        groups: (T, G) which tasks a leaning is on.
+        kind: (G,) 0 for a leaning to a server, 1 for one to a family.
+        lasting: (2,) the variance of each kind that lasts from month to month, in logits squared.
+        passing: (2,) the variance of each kind that is of one month alone.
+    """
+
+    groups: Floats
+    kind: Ints
+    lasting: Floats
+    passing: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """(T,) the variance of the leanings on a task, in logits squared."""
+        variance: Floats = self.groups @ (self.lasting + self.passing)[self.kind]
+        return variance
+
+    def after(self, score: Floats, information: Floats) -> Leanings:
+        """Give what is known of leanings after some results.
+
+        Args:
+            score: (T,) the sums of the results' residuals, less what is due to the task alone.
+            information: (T,) of these results, in 1/logits squared.
+        """
+        common = np.column_stack([self.groups, np.ones(len(self.groups))])
+        prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
+        covariance = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
+        shift = self.groups @ (covariance @ (common.T @ score))[:-1]
+        covariance = covariance[:-1, :-1] + np.diag(self.passing[self.kind])
+        variance = np.einsum("tg,gh,th->t", self.groups, covariance, self.groups)
+        return Leanings(self.groups, shift, variance, np.linalg.inv(covariance))
+
+
+def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
+    """Estimate how much submitters lean.
+
+    Args:
+        table: P runs on T tasks.
+        left: (P, T) residuals of passes; 0 where there is no result.
+        weight: (P, T) their variances.
+    """
+    of_server = _indicators(table.server)
+    of_family = _indicators(table.server * (len(table.families) + 1) + table.family)
+    of_submitter = _indicators(table.submitter).T
+    at_once = _Pairs.of(of_server, of_family, left, weight)
+    ever = _Pairs.of(of_server, of_family, of_submitter @ left, of_submitter @ weight)
+    lasting = ever.without(at_once).variances()
+    passing = np.maximum(at_once.variances() - lasting, 0)
+    kind = np.repeat([0, 1], [of_server.shape[1], of_family.shape[1]])
+    there = (lasting + passing > LEAST)[kind]
+    return LeaningModel(np.hstack([of_server, of_family])[:, there], kind[there], lasting, passing)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Sums over pairs of results on tasks of one family, on others of one server, and on those of two servers: (3,).
+
+    Attributes:
+        products: of the products of their residuals.
+        weights: of the products of their variances.
+    """
+
+    products: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, of_server: Floats, of_family: Floats, left: Floats, weight: Floats) -> _Pairs:
+        """Sum the pairs of each row of results (N, T)."""
+        return cls(*(_nested(part, of_family, of_server) for part in (left, weight)))
+
+    def without(self, others: _Pairs) -> _Pairs:
+        """Leave out some of the pairs."""
+        return _Pairs(self.products - others.products, self.weights - others.weights)
+
+    def variances(self) -> Floats:
+        """Estimate the variances of leanings to servers and to families, (2,), in logits squared."""
+        in_family, in_server, apart = self.products / np.maximum(self.weights, 1e-9)
+        if self.weights[2] <= 0:
+            apart = in_server
+        if self.weights[1] <= 0:
+            in_server = apart
+        more = np.array([in_server - apart, in_family - in_server])
+        trust = self.weights[[1, 0]] / (self.weights[[1, 0]] + BELIEF)
+        return np.clip(more * trust, 0, MOST)
+
+
+def _nested(part: Floats, of_family: Floats, of_server: Floats) -> Floats:
+    """Sum the products of two cells of a row (N, T) by what their tasks have in common: family, server, nothing."""
+    single, family, server, every = (
+        float((sums**2).sum()) for sums in (part, part @ of_family, part @ of_server, part.sum(axis=1))
+    )
+    return np.array([family - single, server - family, every - server])
+
+
+def _indicators(groups: Ints) -> Floats:
+    """Give (N, G) which of N things belong to which of the groups that occur."""
+    which = np.unique(groups, return_inverse=True)[1]
+    return np.eye(int(which.max(initial=-1)) + 1)[which]
