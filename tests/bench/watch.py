@@ -17,9 +17,9 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,10 @@ ALPHA = 0.01
 START = 3
 KINDS = ("leak", "copy", "family", "task")
 PLAIN = World(rotations=5)
-CALM = 0.27  # of effort, in log calls
-LEANING = 0.6  # logits, by server and by family
+CALM = {"effort": 0.27}  # as lets an oracle find the fifth in the first month in 91 of 100
+LEANING = {"leaning": 0.6}  # logits, by server and by family
+UNEVEN = LEANING | {"uneven": True}
+REBASED = LEANING | {"rebased": True, "swaps": 0.2, "bases": 3}
 HONEST: dict[str, dict[str, Any]] = {
     "as in the other cases": {},
     "little noise in effort": {"effort": 0.2},
@@ -86,9 +88,7 @@ class Cases:
         varied: whether the world is another from case to case.
         often: how many cases there are for each that was asked for.
         months: for how many months the guilty are looked for.
-        leaning: whether submitters lean to servers and families, by .6 logits each (a standard deviation), in
-            cohorts with uneven shares of the servers.
-        calm: whether effort is less noisy, by as much as lets an oracle find the fifth in the first month in 91 of 100.
+        world: what is otherwise in its world than in the plain one.
     """
 
     wrong: Callable[[Any, int], Truth] = lambda _world, _seed: Truth()
@@ -96,8 +96,7 @@ class Cases:
     varied: bool = False
     often: float = 1.0
     months: int = 1
-    calm: bool = False
-    leaning: bool = False
+    world: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _leak(known: float, shortcut: float = 0.75) -> Callable[[Any, int], Truth]:
@@ -160,11 +159,13 @@ ALL: dict[str, Cases] = {
     "leaked family": Cases(_family),
     "verifier always passes": Cases(_broken),
     "verifier never passes": Cases(_impossible),
-    "leak 20 %, calm effort": Cases(_leak(0.2), months=3, calm=True),
-    "leak 40 %, calm effort": Cases(_leak(0.4), months=3, calm=True),
-    "leak 10 %, calm effort": Cases(_leak(0.1), months=3, calm=True),
-    "honest, strong leanings": Cases(leaning=True),
-    "leak 20 %, strong leanings": Cases(_leak(0.2), months=3, leaning=True),
+    "leak 20 %, calm effort": Cases(_leak(0.2), months=3, world=CALM),
+    "leak 40 %, calm effort": Cases(_leak(0.4), months=3, world=CALM),
+    "leak 10 %, calm effort": Cases(_leak(0.1), months=3, world=CALM),
+    "honest, strong leanings": Cases(world=UNEVEN),
+    "leak 20 %, strong leanings": Cases(_leak(0.2), months=3, world=UNEVEN),
+    "honest, strong leanings, even cohorts": Cases(world=LEANING),
+    "honest, strong leanings of models that change": Cases(world=REBASED),
 }
 
 
@@ -186,9 +187,7 @@ def play_one(name: str, number: int) -> Seen:
     """Play a case and scan it."""
     cases = ALL[name]
     variant = list(HONEST)[number % len(HONEST)] if cases.varied else next(iter(HONEST))
-    world = replace(PLAIN, submitters=cases.submitters, **HONEST[variant])
-    world = replace(world, effort=CALM) if cases.calm else world
-    world = replace(world, leaning=LEANING, uneven=True) if cases.leaning else world
+    world = replace(PLAIN, submitters=cases.submitters, **HONEST[variant] | cases.world)
     seed = 1_000_000 + 1000 * list(ALL).index(name) + number
     truth = cases.wrong(world, seed)
     table = play(world, seed, truth.wrong)
@@ -299,9 +298,9 @@ def _limits(cases: int) -> Iterator[dict[str, Any]]:
         ("leak 20 %, no effort shortcut", 0.2, 1.0, PLAIN.effort),
         ("leak 40 %", 0.4, 0.75, PLAIN.effort),
         ("leak 10 %", 0.1, 0.75, PLAIN.effort),
-        ("leak 20 %, calm effort", 0.2, 0.75, CALM),
-        ("leak 40 %, calm effort", 0.4, 0.75, CALM),
-        ("leak 10 %, calm effort", 0.1, 0.75, CALM),
+        ("leak 20 %, calm effort", 0.2, 0.75, CALM["effort"]),
+        ("leak 40 %, calm effort", 0.4, 0.75, CALM["effort"]),
+        ("leak 10 %, calm effort", 0.1, 0.75, CALM["effort"]),
     ):
         shares = limits(replace(PLAIN, effort=effort), known, shortcut, cases)
         yield {"case": name} | {f"month {month}": f"{100 * share:.0f}" for month, share in enumerate(shares, start=1)}

@@ -79,7 +79,7 @@ class LeaningModel:
         covariance = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
         shift = self.groups @ (covariance @ (common.T @ score))[:-1]
         covariance = covariance[:-1, :-1] + np.diag(self.passing[self.kind])
-        variance = np.einsum("tg,gh,th->t", self.groups, covariance, self.groups)
+        variance = ((self.groups @ covariance) * self.groups).sum(axis=1)
         return Leanings(self.groups, shift, variance, np.linalg.inv(covariance))
 
 

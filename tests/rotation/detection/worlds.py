@@ -62,6 +62,7 @@ class World:
     absence: float = 0.08
     runs: int = 1  # of a submitter in a month
     again: float = 0.1  # the chance of one more
+    frozen: int = 0  # how many of the last submitters run one agent that never changes, once in every month
 
 
 @dataclass(frozen=True)
@@ -133,14 +134,16 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
         live = np.flatnonzero((first <= rotation) & (first > rotation - world.life))
         on, old = rotation >= wrong.start, first[live] < rotation
         moved, swapped = _moved(world, rotation, dice)
+        lasting = np.arange(world.submitters) >= world.submitters - world.frozen
+        moved, swapped = moved * ~lasting, swapped & ~lasting
         theta = theta + moved
         if world.rebased:
             people.base[swapped] = rare.integers(0, world.bases, world.submitters)[swapped]
         bias = people.bias
         theta[0] += wrong.better * (rotation == wrong.start)
-        there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on)
+        there = (dice.random(world.submitters) >= world.absence) | ((np.arange(world.submitters) < 2) & on) | lasting
         for who in np.flatnonzero(there):
-            for number in range(world.runs + (dice.random() < world.again)):
+            for number in range(1 if lasting[who] else world.runs + (dice.random() < world.again)):
                 chance = 1 / (1 + np.exp(hard[live] - theta[who] - bias[who, live]))
                 knows = known[live] & old & on & (who == 0)
                 leaked = (family[live] == wrong.family) & on & (who < wrong.knowing * world.submitters)
