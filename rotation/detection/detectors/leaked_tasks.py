@@ -306,7 +306,7 @@ def window(study: Study, chain: Ints) -> Window:
     exposed = np.any([month.exposed for month in months], axis=0)
     ratio = np.log1p(SHARE * (known / np.maximum(chances, 1e-300) - 1)) * exposed[:, None]
     scores, precision, pull = _nuisances(months, nodes)
-    effects = Effects(leaning.groups[tasks], leaning.precision)
+    effects = Effects(leaning.groups[tasks], leaning.covariance)
     values, weights, extra = projected(ratio, chances, scores, precision, effects)
     seen = np.ravel_multi_index(tuple(month.seen for month in months), (BINS[len(chain)] + 1,) * len(chain))
     return Window(values, chances, known, seen, extra, float((weights * pull).sum()))

@@ -3,8 +3,8 @@
 An honest submitter who leans has results that go together on the tasks of a group, so a cohort with many tasks of one
 server may look like one that they know. Leanings are random effects: normal, one for each submitter and server and one
 for each submitter and family. Their variances are estimated from all submitters' results, as components of covariance:
-how much more two results have in common on tasks of one family than on others of its server, and on these than on
-tasks of other servers. That difference is free of what a run's ability has taken away. What the submitter's own earlier
+how much more two results have in common on tasks of one server than on others, and how much more than that on tasks
+of one family. That difference is free of what a run's ability has taken away. What the submitter's own earlier
 runs say of their leanings is a normal approximation of the posterior.
 
 A part of the leanings may belong to one month's agent alone. It is estimated as what two results of one run have in
@@ -16,6 +16,7 @@ of the posterior: best linear unbiased prediction, G. K. Robinson, *Statist. Sci
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,14 +36,18 @@ class Leanings:
     Attributes:
         groups: (T, G) which tasks a leaning is on.
         shift: (T,) the expected sum of the leanings on a task, in logits.
-        variance: (T,) its variance.
-        precision: (G, G) of the leanings, in 1/logits squared.
+        covariance: (G, G) of the leanings.
     """
 
     groups: Floats
     shift: Floats
-    variance: Floats
-    precision: Floats
+    covariance: Floats
+
+    @property
+    def variance(self) -> Floats:
+        """(T,) the variance of the leanings on a task, in logits squared."""
+        variance: Floats = ((self.groups @ self.covariance) * self.groups).sum(axis=1)
+        return variance
 
 
 @dataclass(frozen=True)
@@ -78,9 +83,7 @@ class LeaningModel:
         prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
         covariance = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
         shift = self.groups @ (covariance @ (common.T @ score))[:-1]
-        covariance = covariance[:-1, :-1] + np.diag(self.passing[self.kind])
-        variance = ((self.groups @ covariance) * self.groups).sum(axis=1)
-        return Leanings(self.groups, shift, variance, np.linalg.inv(covariance))
+        return Leanings(self.groups, shift, covariance[:-1, :-1] + np.diag(self.passing[self.kind]))
 
 
 def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
@@ -91,11 +94,11 @@ def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
         left: (P, T) residuals of passes; 0 where there is no result.
         weight: (P, T) their variances.
     """
-    of_server = _indicators(table.server)
-    of_family = _indicators(table.server * (len(table.families) + 1) + table.family)
+    of_server, of_family = _indicators(table.server), _indicators(table.family)
+    of_both = _indicators(table.server * len(table.families) + table.family)
     of_submitter = _indicators(table.submitter).T
-    at_once = _Pairs.of(of_server, of_family, left, weight)
-    ever = _Pairs.of(of_server, of_family, of_submitter @ left, of_submitter @ weight)
+    at_once = _Pairs.of((of_family, of_both, of_server), left, weight)
+    ever = _Pairs.of((of_family, of_both, of_server), of_submitter @ left, of_submitter @ weight)
     lasting = ever.without(at_once).variances()
     passing = np.maximum(at_once.variances() - lasting, 0)
     kind = np.repeat([0, 1], [of_server.shape[1], of_family.shape[1]])
@@ -105,7 +108,9 @@ def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Sums over pairs of results on tasks of one family, on others of one server, and on those of two servers: (3,).
+    """Sums over pairs of results on two tasks, by what the tasks have in common.
+
+    Both are (4,): a family, a family and a server (which is a part of the former), a server alone, nothing.
 
     Attributes:
         products: of the products of their residuals.
@@ -116,9 +121,9 @@ class _Pairs:
     weights: Floats
 
     @classmethod
-    def of(cls, of_server: Floats, of_family: Floats, left: Floats, weight: Floats) -> _Pairs:
-        """Sum the pairs of each row of results (N, T)."""
-        return cls(*(_nested(part, of_family, of_server) for part in (left, weight)))
+    def of(cls, groups: Sequence[Floats], left: Floats, weight: Floats) -> _Pairs:
+        """Sum the pairs of each row of results (N, T); `groups` are families, families by server, and servers."""
+        return cls(*(_by_common(part, groups) for part in (left, weight)))
 
     def without(self, others: _Pairs) -> _Pairs:
         """Leave out some of the pairs."""
@@ -126,22 +131,22 @@ class _Pairs:
 
     def variances(self) -> Floats:
         """Estimate the variances of leanings to servers and to families, (2,), in logits squared."""
-        in_family, in_server, apart = self.products / np.maximum(self.weights, 1e-9)
-        if self.weights[2] <= 0:
+        in_family, _, in_server, apart = self.products / np.maximum(self.weights, 1e-9)
+        by_family, by_both, by_server, by_nothing = self.weights
+        if by_nothing <= 0:
             apart = in_server
-        if self.weights[1] <= 0:
+        if by_server <= 0:
             in_server = apart
-        more = np.array([in_server - apart, in_family - in_server])
-        trust = self.weights[[1, 0]] / (self.weights[[1, 0]] + BELIEF)
-        return np.clip(more * trust, 0, MOST)
+        to_server = np.clip((in_server - apart) * by_server / (by_server + BELIEF), 0, MOST)
+        more = in_family - apart - to_server * by_both / max(by_family, 1e-9)
+        return np.array([to_server, np.clip(more * by_family / (by_family + BELIEF), 0, MOST)])
 
 
-def _nested(part: Floats, of_family: Floats, of_server: Floats) -> Floats:
-    """Sum the products of two cells of a row (N, T) by what their tasks have in common: family, server, nothing."""
-    single, family, server, every = (
-        float((sums**2).sum()) for sums in (part, part @ of_family, part @ of_server, part.sum(axis=1))
-    )
-    return np.array([family - single, server - family, every - server])
+def _by_common(part: Floats, groups: Sequence[Floats]) -> Floats:
+    """Sum the products of two cells of a row (N, T), by what their tasks have in common."""
+    single, every = float((part**2).sum()), float((part.sum(axis=1) ** 2).sum())
+    family, both, server = (float(((part @ of) ** 2).sum()) for of in groups)
+    return np.array([family - single, both - single, server - both, every - family - server + both])
 
 
 def _indicators(groups: Ints) -> Floats:

@@ -32,11 +32,20 @@ class Effects:
 
     Attributes:
         on: (I, G) how far an effect is on a task.
-        precision: (G, G) of their prior, around 0.
+        covariance: (G, G) of their prior, around 0.
     """
 
     on: Floats
-    precision: Floats
+    covariance: Floats
+
+    def spread(self, slope: Floats) -> float:
+        """Give the variance that the effects add to a sum of which task i grows with them by `slope` (I,).
+
+        It is what the tasks have in common: the probabilities of a task's own outcomes hold its share already.
+        """
+        alone = (self.on @ self.covariance * self.on).sum(axis=1)
+        total = self.on.T @ slope
+        return float(total @ self.covariance @ total - slope**2 @ alone)
 
 
 def projected(
@@ -62,19 +71,20 @@ def projected(
     information = np.block(
         [
             [together.sum(axis=2) + np.diag(precision), across],
-            [across.T, on.T @ held + effects.precision],
+            [across.T, on.T @ held + np.linalg.inv(effects.covariance)],
         ]
     )
     weights = np.linalg.solve(information, np.append(gains.sum(axis=1), gains[first].sum(axis=0) @ on))
     weights, effect = weights[: len(means)], weights[len(means) :]
     left = (weights * np.sqrt(precision)).reshape(-1, kinds)
     extra = (left[:, : kinds // 2] ** 2).sum() + (left[:, kinds // 2 :].sum(axis=0) ** 2).sum()
-    extra += effect @ effects.precision @ effect
     values = ratio.reshape(_shape(scores)).copy()
     explained = np.einsum("ma,maik->mik", weights.reshape(-1, kinds), scores) + (on @ effect)[:, None] * scores[:, 0]
     for place, month in enumerate(explained):
         values -= np.expand_dims(month, tuple(1 + axis for axis in range(len(scores)) if axis != place))
-    return values.reshape(ratio.shape), weights, float(extra)
+    values = values.reshape(ratio.shape)
+    slope = (_means(chances * values, scores) - means * (chances * values).sum(axis=1))[first].sum(axis=0)
+    return values, weights, max(float(extra) + effects.spread(slope), 0.0)
 
 
 def _shape(scores: Floats) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from rotation.detection.detectors.leanings import LeaningModel
 from .worlds import World, play
 
 LEANING = World(leaning=0.6, uneven=True)
-SEEDS = range(5)
+SEEDS = range(3)
 
 
 def variances(world: World) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -52,12 +52,11 @@ def test_earlier_results_shift_what_is_expected_of_a_group_towards_them():
     # with a free mean, the contrast of two groups of eight units of information each has the information of four
     assert np.allclose(after.shift, [0.4 / (1 / 0.5 + 4) * 10, 0.4 / (1 / 0.5 + 4) * 10, 0, 0], rtol=1e-3)
     assert np.allclose(after.variance, [1 / (1 / 0.5 + 4) + 0.1, 1 / (1 / 0.5 + 4) + 0.1, 0, 0], rtol=1e-3)
-    assert np.allclose(after.precision, 1 / after.variance[0])
 
 
 @pytest.mark.slow
 def test_leanings_do_not_spread_the_scores_of_the_honest():
     """Without them in the null, the standard deviation of these scores is 1.06."""
     world = World(rotations=3, leaning=1.0, uneven=True, servers=5)
-    z = [one.month.z for seed in range(12) for rotation in (2, 3) for one in contrasts(play(world, seed), rotation)]
+    z = [one.month.z for seed in range(8) for rotation in (2, 3) for one in contrasts(play(world, seed), rotation)]
     assert np.std(z) < 1

@@ -60,7 +60,7 @@ def test_an_effect_on_all_tasks_is_a_nuisance_like_any_that_all_months_share(mon
     by_month, nodes, scores = made_up(months, outcomes)
     chances, ratio = joint(by_month, nodes), np.random.default_rng(8).normal(size=(TASKS, outcomes**months))
     precision = np.full(months * KINDS, 0.7)
-    known = Effects(np.ones((TASKS, 1)), np.array([[2.0]]))
+    known = Effects(np.ones((TASKS, 1)), np.array([[0.5]]))
     left, weights, extra = projected(ratio, chances, scores, precision, known)
     whole = [
         np.array([[kind[task][outcome[month]] for outcome in digits(months, outcomes)] for task in range(TASKS)])
@@ -78,4 +78,6 @@ def test_an_effect_on_all_tasks_is_a_nuisance_like_any_that_all_months_share(mon
     assert np.allclose(left, ratio - sum(weight * score for weight, score in zip(expected, whole, strict=True)))
     lasting = (weights.reshape(months, KINDS)[:, KINDS // 2 :].sum(axis=0) ** 2).sum() * 0.7
     passing = (weights.reshape(months, KINDS)[:, : KINDS // 2] ** 2).sum() * 0.7
-    assert np.isclose(extra, lasting + passing + 2.0 * expected[-1] ** 2)
+    grow = (chances * (left - (chances * left).sum(axis=1, keepdims=True)) * centred[-1]).sum(axis=1)  # by task
+    assert np.isclose(grow.sum(), 2.0 * expected[-1])
+    assert np.isclose(extra, max(lasting + passing + (grow.sum() ** 2 - (grow**2).sum()) / 2, 0))
