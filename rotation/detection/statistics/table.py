@@ -60,13 +60,14 @@ class ResultTable:
 
     def until(self, rotation: int) -> ResultTable:
         """Give the table up to a rotation, without later runs and the tasks and submitters that only they have."""
-        return self._of(np.flatnonzero(self.rotation <= rotation))
+        return self.only(np.flatnonzero(self.rotation <= rotation))
 
     def recent(self, rotation: int) -> ResultTable:
         """Give the table that a rotation is tested on: its own runs and those of the five rotations before it."""
-        return self._of(np.flatnonzero((self.rotation <= rotation) & (self.rotation > rotation - LOOKBACK)))
+        return self.only(np.flatnonzero((self.rotation <= rotation) & (self.rotation > rotation - LOOKBACK)))
 
-    def _of(self, rows: Ints) -> ResultTable:
+    def only(self, rows: Ints) -> ResultTable:
+        """Give the table of some runs, without the tasks and submitters that only others have."""
         seen = np.flatnonzero(self.taken[rows].any(axis=0))
         present, submitter = np.unique(self.submitter[rows], return_inverse=True)
         families, family = np.unique(self.family[seen], return_inverse=True)
