@@ -81,9 +81,10 @@ class LeaningModel:
         """
         common = np.column_stack([self.groups, np.ones(len(self.groups))])
         prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
-        covariance = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
-        shift = self.groups @ (covariance @ (common.T @ score))[:-1]
-        return Leanings(self.groups, shift, covariance[:-1, :-1] + np.diag(self.passing[self.kind]))
+        posterior = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
+        shift = self.groups @ (posterior @ (common.T @ score))[:-1]
+        covariance: Floats = posterior[:-1, :-1] + np.diag(self.passing[self.kind])
+        return Leanings(self.groups, shift, covariance)
 
 
 def leanings(table: ResultTable, left: Floats, weight: Floats) -> LeaningModel:
