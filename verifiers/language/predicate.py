@@ -22,6 +22,7 @@ from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from verifiers.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.linear_regex import compiled
+from verifiers.sql.parser import parsed
 
 MAX_DEPTH = 16
 _FORMATS = FormatChecker(formats=())
@@ -31,6 +32,11 @@ CONNECTIVES = ("all", "any", "not")
 @_FORMATS.checks("linear-regex", Malformed)
 def _is_linear(value: object) -> bool:
     return not isinstance(value, str) or compiled(value) is not None
+
+
+@_FORMATS.checks("sql-query", Malformed)
+def _is_query(value: object) -> bool:
+    return not isinstance(value, str) or parsed(value) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,14 @@ def _table(
             to = declaration.split(" references ")[1].split(" ")[0]
             constraints.append(_constraint(f"{name}_{column}_fkey", "f", column, ["public", to]))
     described = [
-        {"name": f"{name}_{'_'.join(on)}_idx", "unique": False, "valid": True, "partial": False, "columns": list(on)}
+        {
+            "name": f"{name}_{'_'.join(on)}_idx",
+            "unique": False,
+            "valid": True,
+            "partial": False,
+            "columns": list(on),
+            "definition": f"CREATE INDEX {name}_{'_'.join(on)}_idx ON public.{name} USING btree ({', '.join(on)})",
+        }
         for on in indexes
     ]
     return {
@@ -78,4 +85,16 @@ def _constraint(name: str, kind: str, column: str, to: Sequence[str] | None) -> 
     return {**constraint, "columns": [column], "to": to, "to_columns": ["id"] if to else None}
 
 
-_BASES = {"integer": "int4", "bigint": "int8", "numeric": "numeric", "boolean": "bool"}
+_BASES = {
+    "smallint": "int2",
+    "integer": "int4",
+    "bigint": "int8",
+    "numeric": "numeric",
+    "real": "float4",
+    "double precision": "float8",
+    "boolean": "bool",
+    "character varying": "varchar",
+    "character": "bpchar",
+    "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz",
+}

@@ -6,6 +6,12 @@ A table is looked for in `schema`, which is `public` where none is given, and in
 columns with the value that each must have. Numbers are compared exactly, a truth value is none, a JSON document is
 compared by its content, and every other type by its text: dates and times in ISO form and UTC. A database that cannot
 be read counts against the agent.
+
+A query is evaluated by us on what was read of the tables, never by a database: one SELECT or VALUES in PostgreSQL's
+SQL, with joins, WITH, groups, window functions and set operations, and the views `information_schema.tables`,
+`columns`, `table_constraints` and `key_column_usage`, `pg_indexes` and `pg_tables`. What is not evaluated (whatever
+depends on the clock, regular expressions, intervals, arrays, functions that are not in `verifiers/sql/names.py`) is
+refused when the predicate is read. A query that fails on the database makes a predicate false.
 """
 
 from __future__ import annotations
@@ -22,8 +28,10 @@ from verifiers.predicates.context import Context
 from verifiers.predicates.registry import COUNT, FLAG, NAME, NOTHING, Example, ProbeResult, names, predicate
 from verifiers.predicates.values import exact_sum, near
 from verifiers.quoting import listed, quoted
+from verifiers.states.postgres import queries  # noqa: F401 - it registers its predicates
 from verifiers.states.postgres.declarations import SPELLINGS, declared
 from verifiers.states.postgres.examples import postgres_database
+from verifiers.states.postgres.parts import MAKE, ONE, ROWS, TOLERANCE, TWO, VALUE
 from verifiers.states.postgres.tables import (
     Cell,
     PostgresColumn,
@@ -35,17 +43,10 @@ from verifiers.states.postgres.tables import (
 
 Where: TypeAlias = Mapping[str, Any]
 
-VALUE = {"type": ["string", "number", "boolean", "null"]}
 WHERE = {"type": "object", "additionalProperties": VALUE, "minProperties": 1, "description": "object: column to value"}
 NUMBER = {"type": "number"}
-TOLERANCE = {"type": "number", "minimum": 0}
 A_ROW, A_SUMMAND, AN_ENTRY = 3, 3, 4  # steps
 COLUMNS = names(least=1)
-ROWS = {
-    "type": "array",
-    "items": {"type": "array", "items": VALUE},
-    "description": "list of rows, each a list of values",
-}
 DECLARED = {
     "type": "array",
     "minItems": 1,
@@ -62,9 +63,6 @@ KIND = {"enum": list(KINDS), "description": "one of " + ", ".join(f"`{kind}`" fo
 SCHEMA = {"schema": NAME}
 
 STOCK = {"table": "stock"}
-MAKE = {"stock": [["id", "integer primary key"], ["item", "text not null"], ["price", "numeric(8,2)"]]}
-TWO = partial(postgres_database, MAKE, {"stock": [["1", "lamp", "9.50"], ["2", "desk", "80.00"]]})
-ONE = partial(postgres_database, MAKE, {"stock": [["1", "lamp", "10.00"]]})
 NONE = partial(postgres_database, {})
 ORDERS = {**MAKE, "orders": [["id", "integer primary key"], ["stock_id", "integer references stock (id)"]]}
 

@@ -3,7 +3,7 @@
     {"schemas": [name], "tables": [{"schema", "name", "rows": [[text or null]],
       "columns": [{"name", "type", "base", "not_null", "default", "identity", "computed", "readable"}],
       "constraints": [{"name", "kind", "definition", "valid", "columns", "to", "to_columns"}],
-      "indexes": [{"name", "unique", "valid", "partial", "columns"}]}]}
+      "indexes": [{"name", "unique", "valid", "partial", "columns", "definition"}]}]}
 
 Only base tables are in it: no view, foreign or partitioned table. A row has the text of its readable columns, in their
 order, as PostgreSQL prints them with ISO dates in UTC. A column that is computed, or of a type that is not PostgreSQL's
@@ -72,13 +72,14 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index; an expression in it has no column name."""
+    """An index; an expression in it has no column name, and its definition is the statement that makes it."""
 
     name: str
     unique: bool
     valid: bool
     partial: bool
     columns: Sequence[str | None]
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

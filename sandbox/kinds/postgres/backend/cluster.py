@@ -115,6 +115,7 @@ WITH spaces AS (
 ), indexes AS (
     SELECT i.indrelid, json_agg(json_build_object(
         'name', x.relname, 'unique', i.indisunique, 'valid', i.indisvalid, 'partial', i.indpred IS NOT NULL,
+        'definition', pg_get_indexdef(i.indexrelid),
         'columns', (SELECT json_agg(a.attname ORDER BY u.place)
                     FROM unnest(i.indkey::int2[]) WITH ORDINALITY u(number, place)
                     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = u.number
