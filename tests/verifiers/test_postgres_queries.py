@@ -40,8 +40,8 @@ def holds(name, state=None, **arguments):
         ({}, {}, False),
         ({"tolerance": 0.001}, {}, False),
         ({"tolerance": 0.01}, {}, True),
-        ({"tolerance": 0.01}, {"tolerant": ["numeric"]}, True),
-        ({"tolerance": 0.01}, {"tolerant": ["float", "mixed", "integer"]}, False),
+        ({"tolerance": 0.01}, {"tolerant": ["numeric:numeric"]}, True),
+        ({"tolerance": 0.01}, {"tolerant": ["float:numeric", "numeric:float", "numeric:integer"]}, False),
     ],
 )
 def test_numerics_may_differ_by_the_tolerance_where_it_applies(tolerance, tolerant, same):
@@ -50,14 +50,15 @@ def test_numerics_may_differ_by_the_tolerance_where_it_applies(tolerance, tolera
 
 def test_a_double_and_a_numeric_are_a_mixed_pair():
     query = {"query": "SELECT share FROM report ORDER BY share", "same_as": "VALUES (0.26), (0.75)"}
-    assert holds("queryRows", **query, tolerance=0.1, tolerant=["mixed"])
-    assert not holds("queryRows", **query, tolerance=0.1, tolerant=["numeric", "float", "integer"])
+    assert holds("queryRows", **query, tolerance=0.1, tolerant=["float:numeric"])
+    assert not holds("queryRows", **query, tolerance=0.1, tolerant=["numeric:float", "float:float"])
 
 
 def test_an_integer_is_exact_unless_it_is_named():
     query = {"query": "SELECT number FROM report WHERE kind = 'web'", "same_as": "SELECT 2.05", "tolerance": 0.1}
     assert holds("queryRows", **query)
-    assert not holds("queryRows", **query, tolerant=["numeric", "mixed", "float"])
+    assert not holds("queryRows", **query, tolerant=["numeric:integer", "numeric:numeric"])
+    assert holds("queryRows", **query, tolerant=["integer:numeric"])
 
 
 def test_the_order_counts_unless_it_may_be_any():
@@ -118,3 +119,13 @@ def test_a_query_that_is_not_evaluated_is_refused_with_the_predicate():
         parse({"postgres.queryRows": {"query": "SELECT pg_sleep(1)", "rows": []}})
     with pytest.raises(Malformed, match="exactly one of rows, same_as"):
         parse({"postgres.queryRows": {"query": "SELECT 1"}})
+
+
+def test_a_date_is_compared_by_its_text_where_that_is_asked_for():
+    query = {"query": "SELECT day FROM sale WHERE id = 1", "same_as": "VALUES ('2024-01-01')"}
+    assert holds("queryRows", **query, dates_as_text=True)
+    assert not holds("queryRows", **query)
+
+
+def test_a_truth_value_equals_a_number_of_another_query_as_it_does_in_python():
+    assert holds("queryRows", query="SELECT 1", same_as="SELECT true")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from functools import partial
+from math import inf
 from typing import Any
 
 from verifiers.predicates.context import Context
@@ -25,13 +26,14 @@ QUERY = {
     "format": "sql-query",
     "description": "SELECT or VALUES in PostgreSQL's SQL",
 }
-KINDS = ("numeric", "float", "mixed", "integer")
+KINDS: Mapping[type, str] = {int: "integer", Decimal: "numeric", float: "float"}
+PAIRS = tuple(f"{one}:{other}" for one in KINDS.values() for other in KINDS.values())
 TOLERANT = {
     "type": "array",
-    "items": {"enum": list(KINDS)},
+    "items": {"enum": list(PAIRS)},
     "minItems": 1,
     "uniqueItems": True,
-    "description": "list of " + ", ".join(f"`{kind}`" for kind in KINDS),
+    "description": "list of pairs of `integer`, `numeric` and `float`, such as `numeric:float`",
 }
 A_PAIR = 6
 
@@ -40,7 +42,14 @@ A_PAIR = 6
     "postgres.queryRows",
     words="the query {query} gives the rows that it shall",
     takes={"query": QUERY},
-    may_take={"rows": ROWS, "same_as": QUERY, "any_order": FLAG, "tolerance": TOLERANCE, "tolerant": TOLERANT},
+    may_take={
+        "rows": ROWS,
+        "same_as": QUERY,
+        "any_order": FLAG,
+        "tolerance": TOLERANCE,
+        "tolerant": TOLERANT,
+        "dates_as_text": FLAG,
+    },
     one_of=("rows", "same_as"),
     produces=NOTHING,
     example=Example(
@@ -55,22 +64,25 @@ def query_rows(
     same_as: str | None = None,
     any_order: bool = False,
     tolerance: float = 0,
-    tolerant: Sequence[str] = KINDS,
+    tolerant: Sequence[str] = PAIRS,
+    dates_as_text: bool = False,
 ) -> ProbeResult:
     """The query gives just these rows, or those of the query `same_as`, in this order or in any.
 
-    Two numbers may differ by the tolerance where both are numeric, both floating-point (`float`), one of each
-    (`mixed`), or one is an integer (`integer`); `tolerant` names those of the four to which it applies (all if it is
-    not given). Otherwise integers and numerics are compared exactly. In `rows` a text is also the date or time that is
-    written so, and a number is compared as the decimal that it is written as.
+    Two numbers may differ by the tolerance; `tolerant` names the types that it is for, first that of the query and then
+    that of what it is compared with (all pairs if it is not given). Otherwise numbers are compared exactly. With
+    `dates_as_text` a date or a time of the query is compared by how Python writes it. In `rows` a text is also the date
+    or time that PostgreSQL writes so, a number is compared as the decimal that it is written as, and a truth value is
+    no number.
     """
     actual = result_of(context, query).rows
     if same_as is None:
         wanted: Sequence[Row] = [tuple(map(_exact, row)) for row in rows or ()]
         actual = [tuple(map(_written, row)) for row in actual]
+        context.budget.step(A_PAIR * sum(map(len, actual)))
     else:
         wanted = result_of(context, same_as).rows
-    allowed = _Allowed(tolerance, frozenset(tolerant))
+    allowed = _Allowed(tolerance, frozenset(tolerant), dates_as_text=dates_as_text, strict=same_as is None)
     if len(actual) != len(wanted):
         return ProbeResult(holds=False, found=f"the query gives {len(actual)} rows and not {len(wanted)}")
     if any_order:
@@ -101,27 +113,29 @@ def _in_any_order(context: Context, actual: Sequence[Row], wanted: Sequence[Row]
 class _Allowed:
     """What two cells may differ by."""
 
-    def __init__(self, tolerance: float, kinds: frozenset[str]) -> None:
-        self.tolerance, self.kinds = tolerance, kinds
+    def __init__(self, tolerance: float, pairs: frozenset[str], *, dates_as_text: bool, strict: bool) -> None:
+        self.tolerance, self.pairs, self.dates_as_text, self.strict = tolerance, pairs, dates_as_text, strict
 
     def same(self, row: Row, other: Row) -> bool:
         """Say whether two rows are the same."""
         return len(row) == len(other) and all(map(self._cell, row, other))
 
     def _cell(self, one: Any, other: Any) -> bool:
-        kind = _kind(one, other)
-        if kind in self.kinds and self.tolerance:
-            return abs(float(one) - float(other)) <= self.tolerance
-        return bool(one == other) and (isinstance(one, bool) is isinstance(other, bool))
+        pair = f"{KINDS.get(type(one))}:{KINDS.get(type(other))}"
+        if self.tolerance and pair in self.pairs:
+            return abs(_double(one) - _double(other)) <= self.tolerance
+        if self.dates_as_text and isinstance(one, date):
+            return str(one) == str(other)
+        if self.strict and isinstance(one, bool) is not isinstance(other, bool):
+            return False
+        return bool(one == other)
 
 
-def _kind(one: Any, other: Any) -> str | None:
-    types = {type(one), type(other)}
-    if not types <= {int, Decimal, float}:
-        return None
-    if int in types:
-        return "integer"
-    return "numeric" if types == {Decimal} else "float" if types == {float} else "mixed"
+def _double(number: int | Decimal | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return inf if number > 0 else -inf
 
 
 def _exact(value: Any) -> Any:
