@@ -174,7 +174,7 @@ def length_compared(length: Length, operator: str, number: int) -> Formula:
             positive = operator in {">", ">=", "!="}
             return not_empty(of) if positive else negated(not_empty(of))
         if of.server == "filesystem" and not of.strip and number <= MAX_REPEAT:
-            return _ranged(operator, number, lambda least: matches(of, rf"(?s)\A.{{{least}}}") if least > 0 else True)
+            return ranged(operator, number, lambda least: matches(of, rf"(?s)\A.{{{least}}}") if least > 0 else True)
         raise CannotSay("the number of characters of a text")
     if isinstance(of, Lines):
         make: Callable[..., Formula] = lambda count, **flags: lines_number(of, count, **flags)  # noqa: E731
@@ -184,10 +184,11 @@ def length_compared(length: Length, operator: str, number: int) -> Formula:
         raise CannotSay("a length that is not known")
     if operator in {"==", "!="}:
         return make(number) if operator == "==" else negated(make(number))
-    return _ranged(operator, number, lambda least: make(least, at_least=True))
+    return ranged(operator, number, lambda least: make(least, at_least=True))
 
 
-def _ranged(operator: str, number: int, at_least: Callable[[int], Formula]) -> Formula:
+def ranged(operator: str, number: int, at_least: Callable[[int], Formula]) -> Formula:
+    """A number that is known by what it is at least is compared with another one."""
     match operator:
         case ">=":
             return at_least(number)
@@ -199,7 +200,7 @@ def _ranged(operator: str, number: int, at_least: Callable[[int], Formula]) -> F
             return negated(at_least(number + 1))
         case "==":
             return all_of([at_least(number), negated(at_least(number + 1))])
-    return negated(_ranged("==", number, at_least))
+    return negated(ranged("==", number, at_least))
 
 
 def size_compared(size: Size, operator: str, number: int | float) -> Formula:
@@ -212,7 +213,7 @@ def size_compared(size: Size, operator: str, number: int | float) -> Formula:
     def at_least(least: int) -> Formula:
         return {"filesystem.fileSize": {"path": size.path, "at_least": max(0, least)}}
 
-    return _ranged(operator, int(number), at_least)
+    return ranged(operator, int(number), at_least)
 
 
 def lines_are(lines: Lines, wanted: list[str], *, any_order: bool = False) -> Formula:
