@@ -141,7 +141,10 @@ class JudgeInput:
         states: one tree a namespace (`filesystem`, `git`, `sqlite`), as its server left it. A namespace that is
             missing could not be read for a reason of ours, and every probe of it is *unknown*.
         answer: the text that the agent gave at the end, or None where it gave none.
+        replies: what a language model replied of each claim about the answer, by the claim's id; None where none was
+            asked (`verifiers.answer.claims`).
     """
 
     states: Mapping[str, FileTree] = field(default_factory=dict, repr=False)
     answer: str | None = field(default=None, repr=False)
+    replies: Mapping[str, str | None] | None = field(default=None, repr=False)

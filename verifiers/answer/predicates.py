@@ -14,12 +14,21 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from verifiers.answer.claims import (
+    CLAIMS_SCHEMA,
+    DEFAULT_THRESHOLD,
+    THRESHOLD_SCHEMA,
+    ClaimOutcome,
+    claims_in,
+    coverage,
+    reply_outcome,
+)
 from verifiers.answer.examples import answer_views
-from verifiers.errors import CorruptState, TargetMissing
+from verifiers.errors import CorruptState, StateUnavailable, TargetMissing
 from verifiers.formats.plain_json import parse_json
 from verifiers.predicates.context import Context
-from verifiers.predicates.registry import FLAG, NAME, TEXT, Example, ProbeResult, names, predicate
-from verifiers.predicates.values import json_equal, near
+from verifiers.predicates.registry import FLAG, NAME, NOTHING, TEXT, Example, ProbeResult, names, predicate
+from verifiers.predicates.values import exact, json_equal, near
 from verifiers.quoting import listed, quoted
 
 MAX_ANSWER = 64 * 1024  # characters; the gateway takes no longer one
@@ -191,3 +200,45 @@ def json_value(context: Context, value: Any) -> ProbeResult:
     answer = _given(context)
     document = context.once("answer json", lambda: _document(answer))
     return ProbeResult(json_equal(document, value), f"the answer is {quoted(answer)}")
+
+
+_CLAIMS = [
+    {"id": "who", "text": "The meeting was moved by Ada."},
+    {"id": "when", "text": "It is on 4 May now.", "rubric": "Partially correct if only the month is given."},
+]
+_HALF = {"who": ClaimOutcome.CORRECT, "when": ClaimOutcome.INCORRECT}
+_MOST = {"who": ClaimOutcome.CORRECT, "when": ClaimOutcome.PARTIALLY_CORRECT}
+
+
+@predicate(
+    "answer.claims",
+    words="a language model finds enough of these claims in the answer: {claims}",
+    takes={"claims": CLAIMS_SCHEMA},
+    may_take={"threshold": THRESHOLD_SCHEMA},
+    produces=NOTHING,
+    example=Example(
+        {"claims": _CLAIMS, "threshold": 0.75},
+        partial(answer_views, "Ada moved it to some day in May.", **_MOST),
+        partial(answer_views, "Ada moved it to June.", **_HALF),
+    ),
+)
+def claims(context: Context, claims: Sequence[Any], threshold: float = DEFAULT_THRESHOLD) -> ProbeResult:
+    """Of these claims, the answer supports at least a share, as a language model judges each of them on its own.
+
+    A claim that is correct counts 1, one that is partially correct 1/2, and the share is the mean (3/4 is asked for if
+    no threshold is given). A claim that no model judged, or whose reply cannot be read, is unknown, and so is the
+    predicate where such claims decide it. An empty answer supports nothing, and no model is asked about it. Ids are
+    unique in a task. A run that needs this is in a track of its own; prefer another predicate wherever one will do.
+    """
+    if not _given(context):
+        raise TargetMissing("the answer is empty")
+    if context.replies is None:
+        raise StateUnavailable("claims are judged by a language model, and none was asked")
+    outcomes = {claim.id: reply_outcome(context.replies.get(claim.id)) for claim in claims_in({"claims": claims})}
+    share = coverage(list(outcomes.values()))
+    single = ", ".join(f"{name} {outcome or 'unknown'}" for name, outcome in outcomes.items())
+    observation = f"the coverage is {share}, and {exact(threshold)} is asked for: {single}"
+    holds = share.reaches(exact(threshold))
+    if holds is None:
+        raise StateUnavailable(observation)
+    return ProbeResult(holds, observation)

@@ -30,6 +30,7 @@ def evaluate(
     states: Mapping[str, NormalState],
     answer: str | None = None,
     seed_states: Mapping[str, NormalState] | None = None,
+    replies: Mapping[str, str | None] | None = None,
 ) -> Evidence:
     """Judge a parsed predicate; never raises because of what the normal forms hold.
 
@@ -39,9 +40,10 @@ def evaluate(
         answer: the text that the agent gave at the end, or None where it gave none.
         seed_states: the normal forms of the untouched state, to tell a probe that is broken from one that a state
             breaks; without them every broken probe is unknown.
+        replies: what a language model replied of each claim about the answer; None where none was asked.
     """
     seed = None if seed_states is None else Context(seed_states, "")
-    return _node(predicate, _Bench(Context(states, answer), seed), Verdict.FALSE)
+    return _node(predicate, _Bench(Context(states, answer, replies), seed), Verdict.FALSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def judge(predicate: Predicate, views: JudgeInput, seed: Mapping[str, FileTree] 
     """
     looked_at = namespaces_of(predicate)
     before = None if seed is None else _read(seed, looked_at)
-    return evaluate(predicate, _read(views.states, looked_at), views.answer, before)
+    return evaluate(predicate, _read(views.states, looked_at), views.answer, before, views.replies)
 
 
 def _read(states: Mapping[str, FileTree], looked_at: set[str]) -> dict[str, NormalState]:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 
+from verifiers.answer.claims import Claim, claims_in
 from verifiers.errors import Malformed
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.linear_regex import compiled
@@ -27,6 +28,7 @@ from verifiers.sql.parser import parsed
 MAX_DEPTH = 16
 _FORMATS = FormatChecker(formats=())
 CONNECTIVES = ("all", "any", "not")
+CLAIMS = "answer.claims"
 
 
 @_FORMATS.checks("linear-regex", Malformed)
@@ -83,7 +85,12 @@ def parse(document: object, place: str = "$", *, filled: bool = True) -> Predica
     Raises:
         Malformed: it is no predicate; the message says where and why.
     """
-    return _parse(document, place, MAX_DEPTH, filled=filled)
+    parsed = _parse(document, place, MAX_DEPTH, filled=filled)
+    if filled:
+        names = [claim.id for claim in claims_of(parsed)]
+        if again := next((name for name in names if names.count(name) > 1), None):
+            raise Malformed(f"{place}: two claims have the id {again}; an id names one claim of the whole predicate")
+    return parsed
 
 
 def _parse(document: object, place: str, depth: int, *, filled: bool) -> Predicate:
@@ -179,6 +186,12 @@ def probes(predicate: Predicate) -> Iterator[Probe]:
         case AllOf(operands) | AnyOf(operands):
             for operand in operands:
                 yield from probes(operand)
+
+
+def claims_of(predicate: Predicate) -> list[Claim]:
+    """List the claims about the answer that a language model has to judge, from left to right."""
+    asked = [probe for probe in probes(predicate) if probe.name == CLAIMS]
+    return [claim for probe in asked for claim in claims_in(probe.arguments)]
 
 
 def namespaces(predicate: Predicate) -> set[str]:

@@ -25,13 +25,19 @@ class Context:
     Args:
         states: the normal form of each namespace; one that is not there could not be read for a reason of ours.
         answer: what the agent answered, or None.
+        replies: what a language model replied of each claim about the answer, or None where none was asked.
     """
 
-    def __init__(self, states: Mapping[str, NormalState], answer: str | None) -> None:
+    def __init__(
+        self,
+        states: Mapping[str, NormalState],
+        answer: str | None,
+        replies: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._states = states
         self._outcomes: dict[Hashable, object] = {}
         self._views: dict[str, Context] = {}
-        self.answer = answer
+        self.answer, self.replies = answer, replies
         self.budget = ReadingBudget(MAX_JUDGED, what="judging")
 
     def as_registered(self, namespace: str, registered: str) -> Context:
@@ -43,7 +49,7 @@ class Context:
             return self
         if namespace not in self._views:
             own = {registered: self._states[namespace]} if namespace in self._states else {}
-            self._views[namespace] = Context(own, self.answer)
+            self._views[namespace] = Context(own, self.answer, self.replies)
             self._views[namespace].budget = self.budget
         return self._views[namespace]
 
