@@ -19,7 +19,7 @@ a state is the one that the agent left, nor that a failure was classified correc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
@@ -30,6 +30,7 @@ from rotation.calendar import Month
 from rotation.findings.store import Findings, NewFinding
 from rotation.month.store import Turn
 from rotation.runs.run_ledger import WHO, RunLedger
+from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Unjudged
 from sandbox.judge import WORKER
 from sandbox.results.outcome import TaskRun
@@ -49,7 +50,9 @@ _SEED, _AGAIN = "spot-seed/", "again/"
 class Rejudge(Protocol):
     """Interface of the judge of sealed states (implemented in `sandbox.runs.rejudge`)."""
 
-    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
+    def verdict(
+        self, box: str, task: Task, left: UnjudgedResult, claims: Sequence[ClaimExchange] = ()
+    ) -> Verdict | None:
         """Give the verdict of a task's predicate on what was left in a box; None if that holds no state.
 
         Raises:
@@ -190,7 +193,7 @@ class SpotChecks:
         opened = self._vault.open(task_id, who=WHO, why=why).task
         task = self._vault.served(opened, record.submitter, record.month)
         try:
-            verdict = again.verdict(record.box, task, left)
+            verdict = again.verdict(record.box, task, left, outcome.claims)
         except Unjudged:
             return checked
         same_judge = outcome.judged_by == WORKER

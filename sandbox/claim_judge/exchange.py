@@ -50,6 +50,6 @@ class ClaimExchange:
         return cls(**value)
 
 
-def replies(exchanges: Iterable[ClaimExchange] | None) -> dict[str, str | None] | None:
+def replies(exchanges: Iterable[ClaimExchange]) -> dict[str, str | None] | None:
     """Give the reply about each claim, by its id; None where no model was asked."""
-    return None if exchanges is None else {exchange.claim: exchange.reply for exchange in exchanges}
+    return {exchange.claim: exchange.reply for exchange in exchanges} or None

@@ -39,7 +39,8 @@ def judge(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     readings = [_Reading(part) for part in parts]
     states, *seeds = [reading.states(reading.cases[0]) for reading in readings]
     predicate = predicates.parse(header["predicate"])
-    tree = evaluate(predicate, states, header["answer"], seeds[0] if seeds else None)
+    seed = seeds[0] if seeds else None
+    tree = evaluate(predicate, states, header["answer"], seed, header["replies"])
     unreadable = any(state.unreadable for state in states.values())
     reply_part = evidence.written(probes=evidence.leaves(tree), spent=_spent(states), unreadable=unreadable)
     return message.answer("done", part=reply_part)
@@ -57,8 +58,9 @@ def mutants(header: Mapping[str, Any], parts: Sequence[bytes]) -> bytes:
     reading, predicate = _Reading(parts[0]), predicates.parse(header["predicate"])
     lines = []
     for case in reading.cases:
-        answer = header["answer"] if case["answer"] is None else case["answer"]
-        verdict = evaluate(predicate, reading.states(case), answer).verdict
+        same = case["answer"] is None
+        answer, replies = (header["answer"], header["replies"]) if same else (case["answer"], None)
+        verdict = evaluate(predicate, reading.states(case), answer, replies=replies).verdict
         lines.append([evidence.plain(case["name"]), case["kind"], verdict.value])
     return message.answer("done", part=evidence.written(mutants=lines))
 
@@ -105,7 +107,8 @@ def _prepare() -> None:
     """Judge every predicate once, of no state, so that all that any of them needs is loaded."""
     reading = message.pack({"cases": [{"states": {}}]})
     probes = [{name: dict(entry.example.arguments)} for name, entry in CATALOGUE.items()]
-    judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42"}, [reading, reading])
+    replies = {"who": '{"outcome": "correct", "justification": ""}'}
+    judge({"namespaces": {}, "predicate": {"all": probes}, "answer": "42", "replies": replies}, [reading, reading])
     compare({"namespaces": {}, "looked_at": []}, [reading, reading])
     said_values.searched(said_values.request({"name": ["one"]}, ["two"], Transcript((), "one", "answered")))
     prepare()

@@ -36,12 +36,14 @@ class Question:
         predicate: the same, parsed.
         roots: for each namespace, its server's folder in the state.
         files: for a namespace whose server has its kind's one file under another name, that name and the kind's.
+        replies: what a language model replied of each claim about the answer that is judged; None where none was asked.
     """
 
     document: Any = field(repr=False)
     predicate: Predicate = field(repr=False)
     roots: Mapping[str, str]
     files: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    replies: Mapping[str, str | None] | None = field(default=None, repr=False)
 
     @property
     def looked_at(self) -> list[str]:
@@ -101,7 +103,8 @@ class JudgeRequests:
 
     def judge(self, question: Question, answer: str | None, *readings: bytes) -> replies.CaseReply:
         """Have a reading judged, with the seed's as a second one."""
-        header = {"do": "judge", "namespaces": question.namespaces, "predicate": question.document, "answer": answer}
+        asked = {"predicate": question.document, "answer": answer, "replies": question.replies}
+        header = {"do": "judge", "namespaces": question.namespaces, **asked}
         return self.verdicts(header, readings, lambda part: replies.parsed(part, question.predicate))
 
     def verdicts(self, header: Mapping[str, Any], readings: Sequence[bytes], parsed: Callable[[bytes], T]) -> T:

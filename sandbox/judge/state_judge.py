@@ -225,7 +225,9 @@ class StateJudge:
             names = list(before.dumps)
             reading = asking.reading(question, after, *start, do="mutants", dumps_before=names, **common)
             return asking.verdicts(
-                {"do": "mutants", "namespaces": question.namespaces, **common}, [reading], replies.parsed_mutants
+                {"do": "mutants", "namespaces": question.namespaces, **common, "replies": question.replies},
+                [reading],
+                replies.parsed_mutants,
             )
 
     def differences(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.results.failure import Failure
 from sandbox.results.said import SaidChoices
 from sandbox.transcript import CallRecord, ModelCall, Transcript
@@ -48,6 +49,7 @@ class TaskRun:
         goal: the goal as the agent was told it, in the variant of its submitter; empty where no transcript was left.
         served: the SHA-256 (hex) of the canonical task as it was served, in that variant; empty likewise.
         said: the choices of free parameters that the agent said and was not shown, of each that it said any of.
+        claims: what a language model was asked about the claims in the predicate, and what it replied.
     """
 
     task_id: str
@@ -67,6 +69,7 @@ class TaskRun:
     goal: str = field(default="", repr=False)
     served: str = field(default="", repr=False)
     said: tuple[SaidChoices, ...] = field(default=(), repr=False)
+    claims: tuple[ClaimExchange, ...] = field(default=(), repr=False)
 
     @property
     def judged(self) -> Verdict | None:
@@ -103,18 +106,16 @@ class TaskRun:
 
     def as_json(self) -> dict[str, Any]:
         """Give the run as plain JSON values."""
-        return (
-            {name: getattr(self, name) for name in _PLAIN}
-            | {
-                "passed": self.passed,
-                "verdict": self.verdict.value,
-                "evidence": self.evidence.as_json(),
-                "transcript": self.transcript.as_json(),
-                "phases": dict(self.phases),
-                "earlier": [earlier.as_json() for earlier in self.earlier],
-            }
-            | ({"said": [one.as_json() for one in self.said]} if self.said else {})
-        )
+        return {name: getattr(self, name) for name in _PLAIN} | {
+            "passed": self.passed,
+            "verdict": self.verdict.value,
+            "evidence": self.evidence.as_json(),
+            "transcript": self.transcript.as_json(),
+            "phases": dict(self.phases),
+            "earlier": [earlier.as_json() for earlier in self.earlier],
+            **({"said": [said.as_json() for said in self.said]} if self.said else {}),
+            **({"claims": [exchange.as_json() for exchange in self.claims]} if self.claims else {}),
+        }
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> TaskRun:
@@ -124,7 +125,8 @@ class TaskRun:
             "evidence": _evidence(value["evidence"]),
             "transcript": transcript_from_json(value["transcript"]),
             "earlier": tuple(cls.from_json(earlier) for earlier in value["earlier"]),
-            "said": tuple(SaidChoices.from_json(one) for one in value.get("said", ())),
+            "said": tuple(map(SaidChoices.from_json, value.get("said", ()))),
+            "claims": tuple(map(ClaimExchange.from_json, value.get("claims", ()))),
         }
         given = {name: part for name, part in value.items() if name != "passed"}  # which follows from the others
         return cls(**{**given, **read})

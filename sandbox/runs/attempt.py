@@ -17,7 +17,9 @@ The order of the steps is the safety property: each may rely on those before it.
  9. *Seal*, then *verdict*. The state is handed over unread, to be sealed where the run is official: a crash
     from here on never serves the task again (`judged_later`). Then it is read by a process that knows no predicate, and
     judged by one that reads no submitted format (`sandbox.judge`); what only a backend can read is read back first, in
-    a fresh world that holds nothing else (`sandbox.runs.state_reader`). This process parses nothing that an agent left.
+    a fresh world that holds nothing else (`sandbox.runs.state_reader`). Where the predicate has claims about the
+    answer, a language model is asked before (`sandbox.claim_judge`), and the judge is handed its replies, unread. This
+    process parses nothing that an agent left.
 10. *Removal*, in every path; nothing is ever used again.
 
 What the agent said of a task's free parameters without having been shown it is then searched for, by a judge, in the
@@ -38,18 +40,20 @@ from functools import partial
 from pathlib import Path
 
 from sandbox.boxes import box as boxes
+from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.gateway import listing
 from sandbox.judge import WORKER, JudgeFailed
 from sandbox.results.failure import AttemptFacts, Ruling, Stage, classify
 from sandbox.results.outcome import RUN, TaskRun
 from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs import claims
 from sandbox.runs.job import Job
 from sandbox.runs.machine_check import BROKEN, check
 from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.transcript import Transcript
 from sandbox.world.frozen import FrozenState
 from verifiers.language.verdict import Evidence, Verdict
@@ -73,6 +77,7 @@ class _Seen:
     judged: bool = False
     unjudged: bool = False
     evidence: Evidence | None = None
+    claims: tuple[ClaimExchange, ...] = ()
     output: str = ""
 
 
@@ -243,7 +248,8 @@ def _judge(job: Job, state: FrozenState, seen: _Seen) -> None:
     answer = seen.transcript.answer if seen.transcript else None
     back = partial(read_back, job.box, task, limits=terms.world, judging=terms.judging)
     try:
-        judged = terms.judging.verdict(question_of(task), state, answer, partial(untouched, task.document), back)
+        question, seen.claims = claims.ask(task, answer, terms.claims)
+        judged = terms.judging.verdict(question, state, answer, partial(untouched, task.document), back)
     except Malformed:
         seen.judged = seen.too_large = True
     except Unjudged:
@@ -285,6 +291,7 @@ def _outcome(job: Job, seen: _Seen, facts: AttemptFacts, ruling: Ruling, phases:
         output=seen.output,
         exit_code=facts.agent.exit_code if facts.agent else None,
         judged_by=WORKER if seen.judged else "",
+        claims=seen.claims,
         goal=job.task.goal if seen.transcript else "",
         served=hashlib.sha256(job.task.canonical()).hexdigest() if seen.transcript else "",
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import Refused
 from sandbox.judge import JUDGING, StateJudge
 from sandbox.model_gateway.process import ModelGateway
@@ -45,6 +46,7 @@ class Terms:
         clock: a monotonic clock in seconds.
         models: the language model that agents may ask, or None where there is none.
         judging: who reads and judges what is left.
+        claims: who asks a language model about claims, or None where nobody does; such predicates are unknown then.
     """
 
     world: ResourceLimits = field(default_factory=ResourceLimits)
@@ -53,6 +55,7 @@ class Terms:
     clock: Clock = time.monotonic
     models: ModelGateway | None = None
     judging: StateJudge = JUDGING
+    claims: ClaimJudge | None = None
 
 
 @dataclass(frozen=True, slots=True)

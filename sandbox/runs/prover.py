@@ -18,14 +18,15 @@ from typing import Any, Protocol
 
 from sandbox.boxes.box import Box, WorldLauncher
 from sandbox.errors import Lost, Malformed, NotFound, Unjudged
-from sandbox.judge import JudgeFailed
+from sandbox.judge import JudgeFailed, Question
 from sandbox.results.failure import PREPARATIONS
+from sandbox.runs import claims
 from sandbox.runs.job import Terms, new_alias
 from sandbox.runs.kept_worlds import KeptWorlds
 from sandbox.runs.run_environment import RunEnvironment, specify
 from sandbox.runs.state_reader import read_back
 from sandbox.runs.stopwatch import Meter
-from sandbox.runs.task_world import question_of, seed, servers_of, untouched
+from sandbox.runs.task_world import seed, servers_of, untouched
 from sandbox.servers.registry import SERVERS, tool_table
 from sandbox.transcript import ToolCall, Transcript
 from sandbox.world.frozen import FrozenState
@@ -36,10 +37,17 @@ from verifiers.language.verdict import Evidence, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Final:
-    """Final state of a solution: the frozen state, with what was read back, and the answer that was given."""
+    """Final state of a solution.
+
+    Attributes:
+        state: the frozen state, with what was read back.
+        answer: the answer that was given.
+        question: what is asked of them, with a model's replies about the answer's claims.
+    """
 
     state: FrozenState = field(repr=False)
     answer: str | None = field(repr=False)
+    question: Question = field(repr=False)
 
 
 class HasFinalState(Protocol):
@@ -166,9 +174,10 @@ class BoxProver:
         return self._judged(task, self._with_dumps(task, state), answer, transcript)
 
     def _judged(self, task: Task, state: FrozenState, answer: str | None, transcript: Transcript) -> ProvedSolution:
-        judged = self._terms.judging.verdict(question_of(task), state, answer, lambda: self._start(task))
+        question, _ = claims.ask(task, answer, self._terms.claims)
+        judged = self._terms.judging.verdict(question, state, answer, lambda: self._start(task))
         made, errors, log = len(transcript.calls), transcript.errors, transcript.as_json()["calls"]
-        return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer), log)
+        return ProvedSolution(judged.evidence, made, errors, judged.spent, Final(state, answer, question), log)
 
     def _start(self, task: Task) -> FrozenState:
         return self._with_dumps(task, untouched(task.document))
@@ -189,11 +198,12 @@ class BoxProver:
         task = Task.parse(document)
         final = self._final(proved)
         if "answer" in mutant:
-            return self._terms.judging.mutated(question_of(task), final.state, (), mutant["answer"])
+            question, _ = claims.ask(task, mutant["answer"], self._terms.claims)
+            return self._terms.judging.mutated(question, final.state, (), mutant["answer"])
         if mutant.get("server") not in SERVERS:
             raise Malformed(f"the mutant {mutant.get('name', '')!r} names neither a server nor another answer")
         changes = [(mutant["server"], mutant["change"])]
-        return self._terms.judging.mutated(question_of(task), final.state, changes, final.answer)
+        return self._terms.judging.mutated(final.question, final.state, changes, final.answer)
 
     def end_state(
         self, document: Mapping[str, Any], proved: HasFinalState, mutant: Mapping[str, Any] | None = None
@@ -204,9 +214,12 @@ class BoxProver:
             Malformed: it is too large for a release, or holds what JSON cannot.
             Unjudged: the document is judged otherwise than the state itself.
         """
-        question, final = question_of(Task.parse(document)), self._final(proved)
+        final = self._final(proved)
+        question, answer = final.question, final.answer
         changes = [(mutant["server"], mutant["change"])] if mutant and "answer" not in mutant else []
-        answer = mutant["answer"] if mutant and "answer" in mutant else final.answer
+        if mutant and "answer" in mutant:
+            answer = mutant["answer"]
+            question, _ = claims.ask(Task.parse(document), answer, self._terms.claims)
         judging = self._terms.judging
         made = judging.document(question, final.state, changes)
         again = replace(question, roots={name: name for name in made}, files={})
@@ -219,7 +232,7 @@ class BoxProver:
         """Evaluate the predicate on every mutant that can be made of a proved state."""
         task = Task.parse(document)
         final = self._final(proved)
-        made = self._terms.judging.mutants(question_of(task), self._start(task), final.state, final.answer)
+        made = self._terms.judging.mutants(final.question, self._start(task), final.state, final.answer)
         return [MutantResult(name, kind, verdict) for name, kind, verdict in made]
 
     @staticmethod

@@ -1,16 +1,18 @@
 """Spot check of sealed states: judges each a second time with readers and judges started for it alone.
 
-No agent is run and no task is served. What only a backend can read is read back in a fresh world, as at first. Nothing
-of a state is looked into by this process.
+No agent is run, no task is served, and no language model is asked: what one replied is in the sealed result. What only
+a backend can read is read back in a fresh world, as at first. Nothing of a state is looked into by this process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Self
 
 from sandbox.boxes.box import Box, ResourceLimits
+from sandbox.claim_judge.exchange import ClaimExchange, replies
 from sandbox.errors import Lost, Malformed, Unjudged
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import StateJudge
@@ -45,22 +47,26 @@ class JudgeAgain:
         for server in self._servers:
             server.close()
 
-    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
+    def verdict(
+        self, box: str, task: Task, left: UnjudgedResult, claims: Sequence[ClaimExchange] = ()
+    ) -> Verdict | None:
         """Give the verdict of a task's predicate on what was left; None where the state cannot be read.
 
         Args:
             box: the name of the box that it was left in.
             task: as it was served.
             left: what was sealed.
+            claims: what a language model said of the claims in the predicate; it is not asked again.
 
         Raises:
             Unjudged: a reader, a judge or a backend failed each time, for a reason of ours.
             Unavailable: a box, a reader or a judge cannot be had now; try again.
         """
         answer, seed = left.transcript.answer, partial(untouched, task.document)
+        question = replace(question_of(task), replies=replies(claims))
         for _ in range(TRIES):
             try:
-                return self._judging.verdict(question_of(task), left.state, answer, seed, self._back(box, task)).verdict
+                return self._judging.verdict(question, left.state, answer, seed, self._back(box, task)).verdict
             except Malformed:
                 return None
             except (Lost, OSError):

@@ -5,7 +5,7 @@ import hashlib
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -40,6 +40,7 @@ from rotation.turn.release_steps import ReleaseSteps
 from rotation.turn.spot_check import SpotChecks
 from rotation.turn.turn import Rotation
 from sandbox.boxes.box import Program
+from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.errors import Unjudged
 from sandbox.results.outcome import TaskRun
 from sandbox.results.unjudged import UnjudgedResult
@@ -142,7 +143,9 @@ class Words:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def verdict(self, box: str, task: Task, left: UnjudgedResult) -> Verdict | None:
+    def verdict(
+        self, box: str, task: Task, left: UnjudgedResult, claims: Sequence[ClaimExchange] = ()
+    ) -> Verdict | None:
         self.asked.append(task.id)
         word = left.state.tar.decode()
         if word == "unjudged":
