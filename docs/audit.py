@@ -988,7 +988,12 @@ def disagreement(rule, where, expected=None, found=None):
 # == State of the log after each leaf: what was promised, served and closed, and what may come next.
 
 SPECS = ("1.0.0",)
-ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
+ALL_COHORTS = (
+    "docker",
+    "docker-model-gateway",
+    "docker-judged",
+    "unofficial",
+)  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 

@@ -30,6 +30,10 @@ TRACKS = {
         "Images with a language model",
         "One declared exit: the language model gateway of the operator.",
     ),
+    "docker-judged": (
+        "Images in the sandbox, answers judged by a model",
+        "One declared exit: a language model of the operator reads the answers, and judges claims about them.",
+    ),
     "endpoint": (
         "Hosted endpoints",
         "They read the tasks, so they are sent only the sunset cohort, which is the next to be published.",

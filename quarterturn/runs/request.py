@@ -13,6 +13,7 @@ from quarterturn.choices import BoxName, TaskSet
 from quarterturn.errors import Malformed
 from quarterturn.runs.hosted_endpoint import Hosting
 from sandbox.boxes.box import AgentLauncher, Box
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
 from sandbox.isolation.run_classes import RunClass, run_class
 from sandbox.model_gateway.process import ModelGateway
@@ -70,10 +71,10 @@ class RunRequest:
         if self.image is not None and self.box == "bwrap":
             raise Malformed("an image needs the docker box: leave --box bwrap out, or give --agent a command")
 
-    def run_class(self, *, private: bool) -> RunClass:
-        """Say which class a run of it has, on the private set or on public tasks."""
+    def run_class(self, *, private: bool, judged: bool = False) -> RunClass:
+        """Say which class a run of it has, on the private set or on public tasks, with a claim judge or without."""
         kind = "endpoint" if self.hosting is not None else "image" if self.image is not None else "command"
-        return run_class(private=private, kind=kind, model=self.model)
+        return run_class(private=private, kind=kind, model=self.model, judged=judged)
 
     @property
     def named_box(self) -> BoxName | None:
@@ -113,6 +114,7 @@ class Facilities:
         sender: gives the signer of requests to hosted endpoints.
         model: gives the model process of an upstream for runs of a set; None where no upstream is named.
         dev_tasks: gives the first tasks of the public dev set, or all.
+        claims: gives the claim judge for runs of a set; None where the settings name none.
     """
 
     of_set: str
@@ -120,3 +122,4 @@ class Facilities:
     sender: Callable[[], Sender]
     model: Callable[[str | None, TaskSet], AbstractContextManager[ModelGateway | None]]
     dev_tasks: Callable[[int | None], Sequence[Task]]
+    claims: Callable[[TaskSet], AbstractContextManager[ClaimJudge | None]] = lambda _: nullcontext()

@@ -45,15 +45,24 @@ class Track:
 
 DOCKER = Track("docker")
 MODEL = Track("docker-model-gateway")  # the model's provider reads the tasks, counted as its own channel
+JUDGED = Track("docker-judged")  # the claim judge's provider reads answers, counted as its own channel
 ENDPOINT = Track("endpoint", channel="endpoint", read=True)
 UNOFFICIAL = Track("unofficial", ranked=False)
 
-TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, MODEL, ENDPOINT, UNOFFICIAL)}
+TRACKS: Mapping[str, Track] = {track.name: track for track in (DOCKER, MODEL, JUDGED, ENDPOINT, UNOFFICIAL)}
 
 
-def track_of(submission: Submission, box: Box, upstream: str | None = None) -> Track:
-    """Give the track that a submission runs in; `upstream` names the language model that it may call, if any."""
+def track_of(submission: Submission, box: Box, upstream: str | None = None, *, judged: bool = False) -> Track:
+    """Give the track that a submission runs in.
+
+    Args:
+        submission: what is run.
+        box: where.
+        upstream: the language model that its agents may call, if any.
+        judged: whether the month's set names a claim judge. That is an exit, so a run without another has a track of
+            its own; one that has an exit keeps its track, in which all runs of the month are judged.
+    """
     if submission.kind == "endpoint":
         return ENDPOINT
-    official = MODEL if upstream else DOCKER
+    official = MODEL if upstream else JUDGED if judged else DOCKER
     return official if box.official and submission.kind == "image" else UNOFFICIAL

@@ -36,7 +36,7 @@ from rotation.errors import Malformed
 COHORTS = 4
 """How many cohorts are live at once where a set file says nothing else: one enters and one retires with each turn."""
 
-TRACKS = ("docker", "docker-model-gateway", "endpoint")
+TRACKS = ("docker", "docker-model-gateway", "docker-judged", "endpoint")
 """The tracks of official runs."""
 
 MOST_COHORTS = 12

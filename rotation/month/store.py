@@ -61,6 +61,9 @@ class Turn:
     facts: Mapping[str, str]
 
 
+JUDGE = "judge"
+"""The fact of a turn that holds the digest of the claim judge that the set names (`rotation.month.judge`)."""
+
 REVIEWED_FROM = 2
 """In how many runs of one submitter a kind of unsettled outcome must occur before it opens a review."""
 
@@ -214,6 +217,11 @@ class MonthStore:
         """List all turns in order."""
         with Session(self._engine) as session:
             return [_turn(row) for row in session.exec(select(TurnRow).order_by(col(TurnRow.month))).all()]
+
+    def judge(self) -> str | None:
+        """Give the digest of the claim judge that the live set names; None where it names none, or nothing is live."""
+        finished = [turn for turn in self.turns() if turn.finished]
+        return finished[-1].facts.get(JUDGE) if finished else None
 
     def next_turn(self, first: Month) -> Month:
         """Give the month whose turn comes next; before `first` there is only the turn that opens it."""

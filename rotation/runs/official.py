@@ -25,6 +25,7 @@ from sqlmodel import Session
 from rotation.calendar import Month
 from rotation.errors import NotAllowed, Refused
 from rotation.exposure.tracks import TRACKS, track_of
+from rotation.month.judge import JudgeDigests
 from rotation.month.store import MonthStore
 from rotation.runs.run_ledger import RunLedger
 from rotation.runs.run_tasks import OpenRun, RunTasks
@@ -46,6 +47,7 @@ class OfficialRuns:
         run_tasks: their tasks, as they are served.
         withdrawals: completed before a run is opened.
         tracks: the ranked tracks in which runs may be opened.
+        judge: what judges claims, as the settings have it now; None where nothing does.
         scored: makes and discloses the figures of a run, within the transaction that closes it.
     """
 
@@ -58,11 +60,12 @@ class OfficialRuns:
         withdrawals: Withdrawals,
         *,
         tracks: Collection[str] = tuple(TRACKS),
+        judge: Callable[[], JudgeDigests | None] = lambda: None,
         scored: Callable[[Session, RunRecord, Sequence[Result]], None] = lambda _session, _record, _results: None,
     ) -> None:
         self._months, self._runs, self._run_ledger = months, runs, run_ledger
         self._run_tasks, self._withdrawals, self._scored = run_tasks, withdrawals, scored
-        self._tracks = tracks
+        self._tracks, self._judge = tracks, judge
 
     def month(self) -> Month:
         """Give the month whose set is live.
@@ -76,6 +79,29 @@ class OfficialRuns:
         if not turns[-1].finished:
             raise NotAllowed(f"the turn of {turns[-1].month} is under way: finish it with `quarterturn turn run`")
         return turns[-1].month.plus(1)
+
+    def judged(self) -> bool:
+        """Say whether the set that is live names a claim judge."""
+        return self._months.judge() is not None
+
+    def require_judge(self) -> str | None:
+        """Give the digest of the judge that the live set names, which must be that of the settings; None without one.
+
+        Raises:
+            Refused: the settings have none, or another one.
+        """
+        promised, judge = self._months.judge(), self._judge() if self.judged() else None
+        if promised is not None and judge is None:
+            raise Refused(
+                "the set that is live is judged by a language model, and the settings name none: put the table "
+                "[claim_judge] back as it was at the last turn"
+            )
+        if promised is not None and judge is not None and judge.digest != promised:
+            raise Refused(
+                "the set that is live names another claim judge than the settings do (its model, its parameters, the "
+                "instructions or the anchors differ): restore it until the next turn, whose set will name the new one"
+            )
+        return promised
 
     def open(
         self,
@@ -95,13 +121,14 @@ class OfficialRuns:
                 after leaves no orphaned run. If it raises, no run is opened.
 
         Raises:
-            Refused: the submission is the reference agent.
+            Refused: the submission is the reference agent, or the set names a claim judge that the settings lack.
             NotAllowed: nothing is live, a turn is under way, or the set has no such track.
             Unavailable: the log cannot be written, or too few witnesses cosigned its head; no run was opened.
         """
         must_be_submittable(submission)
         month = self.month()
-        track = track_of(submission, box, upstream)
+        judge = self.require_judge()
+        track = track_of(submission, box, upstream, judged=judge is not None)
         if track.ranked and track.name not in self._tracks:
             raise NotAllowed(f"this set has no track '{track.name}'; its tracks are: {', '.join(self._tracks)}")
         set_root = bytes.fromhex(self._months.turn(month.plus(-1)).facts["set_root"])
@@ -116,13 +143,13 @@ class OfficialRuns:
                 submission, month=str(month), track=track.name, tasks=size, box=box, session=session
             )
             named = [cohort.id for cohort in cohorts]
-            opening = self._run_ledger.run_open(record, set_root=set_root, cohorts=named, head=head)
+            opening = self._run_ledger.run_open(record, set_root=set_root, cohorts=named, head=head, judge=judge)
             self._run_ledger.record(opening, session)
             noted(session, record.number)
         self._run_ledger.publish()
         self._withdrawals.settle()
         started = self._runs.start(record.number)
-        return OpenRun(started, started.attempt, cohorts, upstream)
+        return OpenRun(started, started.attempt, cohorts, upstream, judge=judge)
 
     def resume(self, number: int, submission: Submission, box: Box, upstream: str | None = None) -> OpenRun:
         """Take over a run whose worker died (step 6); the earlier attempt can no longer write results.
@@ -130,12 +157,14 @@ class OfficialRuns:
         Raises:
             NotFound: there is no such run.
             NotAllowed: the run or its month has ended.
-            Refused: the submission, its submitter, the box or the track differs from what the run was opened for.
+            Refused: the submission, its submitter, the box or the track differs from what the run was opened for, or
+                the set names a claim judge that the settings lack.
         """
         record = self._runs.get(number)
         if str(self.month()) != record.month:
             raise NotAllowed(f"run {number} was opened in {record.month}, which is over")
-        expected = (submission.digest, submission.submitter, box.name, track_of(submission, box, upstream).name)
+        track = track_of(submission, box, upstream, judged=self.require_judge() is not None)
+        expected = (submission.digest, submission.submitter, box.name, track.name)
         if (record.submission, record.submitter, record.box, record.track) != expected:
             raise Refused(
                 f"run {number} was opened for another submitter, submission, box or track: resume it with the same "
@@ -188,10 +217,11 @@ class OfficialRuns:
     def _taken_over(self, number: int, upstream: str | None = None) -> OpenRun:
         """Start the next attempt; tasks in play are failed, except those with a recorded cause of the closed list."""
         started, opened = self._runs.start(number), self._run_ledger.opened(number)
-        served, at = opened.statement.predicate["cohorts"], opened.index
-        cohorts = tuple(cohort for cohort in self._months.cohorts("live", at=at) if cohort.id in served)
+        says, at = opened.statement.predicate, opened.index
+        cohorts = tuple(cohort for cohort in self._months.cohorts("live", at=at) if cohort.id in says["cohorts"])
         done, sealed = self._runs.finished(number), self._runs.left(number)
-        return self._run_tasks.fail_lost(OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done))
+        run = OpenRun(started, started.attempt, cohorts, upstream, done, sealed - done, says.get("judge"))
+        return self._run_tasks.fail_lost(run)
 
     def _aborted(self, number: int, reason: str) -> bool:
         """Abort a run with a public leaf, unless it was served something; say whether it was aborted."""

@@ -82,7 +82,15 @@ class RunLedger:
 
     # -- statements ---------------------------------------------------------------------------------------------------
 
-    def run_open(self, record: RunRecord, *, set_root: bytes, cohorts: Sequence[str], head: Checkpoint) -> RunStatement:
+    def run_open(
+        self,
+        record: RunRecord,
+        *,
+        set_root: bytes,
+        cohorts: Sequence[str],
+        head: Checkpoint,
+        judge: str | None = None,
+    ) -> RunStatement:
         """Make the `run-open` statement of a run; `attempt` counts this submitter's runs of the month."""
         month = self._runs.list(month=record.month)
         earlier = sum(r.submitter == record.submitter and r.number < record.number for r in month)
@@ -97,6 +105,7 @@ class RunLedger:
             cohorts=cohorts,
             size=head.size,
             root=head.root,
+            judge=judge,
         )
         sealed = {f"opening/{record.number}": {"opening": opening, "salt": salt.hex()}}
         return RunStatement(f"run-open/{record.number}", statement, sealed)

@@ -23,6 +23,7 @@ from sandbox.results.outcome import TaskRun, unplayed
 from sandbox.results.said import united
 from sandbox.results.score import Result
 from sandbox.results.unjudged import UnjudgedResult
+from sandbox.runs.claims import has_claims
 from sandbox.runs.store import RunRecord, Runs
 from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
@@ -45,6 +46,7 @@ class OpenRun:
         upstream: the language model that its agents may call, or None.
         done: the tasks that already have a result.
         sealed: the other tasks that an earlier attempt played and whose sealed state waits to be judged.
+        judge: the digest of the claim judge that its opening names, or None.
     """
 
     record: RunRecord
@@ -53,6 +55,7 @@ class OpenRun:
     upstream: str | None = None
     done: frozenset[str] = frozenset()
     sealed: frozenset[str] = frozenset()
+    judge: str | None = None
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -92,7 +95,7 @@ class RunTasks:
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
-                under a published checkpoint.
+                under a published checkpoint; or it has claims, and the run was opened without a claim judge.
         """
         size = self._ledger.published.size
         for task_id in run.left:
@@ -103,10 +106,21 @@ class RunTasks:
             if self._ledger.index_of(f"commit/{task_id}") >= size:
                 raise Refused(f"the commitment of task {task_id} is not published yet: nothing is served before it is")
         why = f"serve run {run.record.number}"
-        return [self._vault.open(task_id, who=WHO, why=why).task for task_id in run.left]
+        opened = [self._vault.open(task_id, who=WHO, why=why).task for task_id in run.left]
+        if run.judge is None and (judged := [task.id for task in opened if has_claims(task)]):
+            raise Refused(
+                f"{len(judged)} tasks of this set (the first is {judged[0]}) have claims that a language model judges, "
+                "and the month's set names no judge: name one in [claim_judge]; the next turn's set will name it"
+            )
+        return opened
 
-    def serve(self, run: OpenRun, *task_ids: str) -> None:
+    def serve(self, run: OpenRun, *task_ids: str, judged_by: str | None = None) -> None:
         """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.
+
+        Args:
+            run: the run.
+            task_ids: the tasks.
+            judged_by: the upstream of the claim judge that will read their goals and the answers, or None.
 
         Raises:
             NotAllowed: a task was served before and has no recorded cause of the closed list; or another worker has
@@ -119,7 +133,7 @@ class RunTasks:
             for task_id in task_ids:
                 if task_id in served and served[task_id].cause is None:
                     raise NotAllowed(f"run {number} was already served task {task_id}; a run is served a task once")
-                self._expose(session, run, task_id)
+                self._expose(session, run, task_id, judged_by)
 
     def was_served(self, number: int, session: Session | None = None) -> bool:
         """Say whether a run was served any task."""
@@ -220,12 +234,11 @@ class RunTasks:
         self._runs.forget_left(number, task_id, session)  # or it would be judged where the next serving is lost
         return True
 
-    def _expose(self, session: Session, run: OpenRun, task_id: str) -> None:
+    def _expose(self, session: Session, run: OpenRun, task_id: str, judged_by: str | None) -> None:
         """Record a serving; on a track whose tasks are read, the skeleton is seen from now on."""
         tag, track = self._vault.record(task_id).skeleton_tag, TRACKS[run.record.track]
-        upstream = f"{UPSTREAM}{run.upstream}" if run.upstream else None
-        for channel in (track.channel or run.record.box, upstream):
-            if channel is not None:
-                self._exposures.expose(session, run.record, task_id, tag, channel=channel)
+        upstreams = [f"{UPSTREAM}{name}" for name in dict.fromkeys((run.upstream, judged_by)) if name is not None]
+        for channel in (track.channel or run.record.box, *upstreams):
+            self._exposures.expose(session, run.record, task_id, tag, channel=channel)
         if track.read:
             self._months.see(session, [tag], track.name, Month.parse(run.record.month))

@@ -9,8 +9,9 @@ from typing import Any
 from sqlmodel import Session
 
 from rotation.calendar import Month
+from rotation.month.judge import JudgeDigests
 from rotation.month.sets import SetSpec, Stratum
-from rotation.month.store import Cohort, MonthStore
+from rotation.month.store import JUDGE, Cohort, MonthStore
 from rotation.turn import access_log_head, draw_seeds, spot_check
 from rotation.turn.plan import Plan, committed
 from vault.commitment import new_salt
@@ -31,6 +32,7 @@ class Promises:
         spec: the set, whose plan each `set` statement says.
         server_digest: gives the SHA-256 (hex) of a server's definition by its name.
         withdrawal_keys: verifier keys of second persons, of whom one must sign each withdrawal; none: nobody must.
+        judge: gives what judges claims in the month's runs, or None; raises where it may not be named.
         entropy: random bytes.
     """
 
@@ -43,10 +45,12 @@ class Promises:
         *,
         server_digest: Callable[[str], str],
         withdrawal_keys: Sequence[str] = (),
+        judge: Callable[[], JudgeDigests | None] = lambda: None,
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self._vault, self._ledger, self._months, self._spec = vault, ledger, months, spec
         self._server_digest, self._withdrawal_keys, self._entropy = server_digest, withdrawal_keys, entropy
+        self._judge = judge
 
     def promise(self, session: Session, plan: Plan) -> None:
         """Record the cohorts that enter, and the `commit` leaf of each of their tasks and of each spare."""
@@ -82,7 +86,7 @@ class Promises:
         live, reserve = [record.commitment for record in records.values()], self._reserve()
         tasks = [*records.values(), *(spare for spares in reserve.values() for spare in spares)]
         previous = self._ledger.find(f"set/{month.plus(-1)}")
-        seen = self._months.seen()
+        seen, judge = self._months.seen(), self._judge()
         statement = leaf.set_of_tasks(
             month=str(month),
             previous=previous,
@@ -97,13 +101,15 @@ class Promises:
             public_grammar=any(record.public_grammar for record in records.values()),
             plan=self._spec.plan,
             servers={name: self._server_digest(name) for name in {task.server for task in tasks}},
+            judge=judge.as_json() if judge else None,
             month_key=month_key,
             access_log=access_log_head.commit(session, self._vault, month, new_salt(self._entropy)),
             spot_check=spot_check.promise(session, self._vault, month, self._entropy(32), new_salt(self._entropy)),
             withdrawal_keys=self._withdrawal_keys,
         )
         index = self._ledger.record(f"set/{month}", statement, session=session)
-        return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex()}
+        named = {JUDGE: judge.digest} if judge else {}
+        return {"set_leaf": str(index), "set_root": merkle.set_root(live).hex(), **named}
 
     def activate(self, session: Session) -> None:
         """Make the promised cohorts and their tasks live."""

@@ -9,7 +9,13 @@ from sandbox.claim_judge.exchange import ClaimExchange, replies
 from sandbox.judge import Question
 from sandbox.runs.task_world import question_of
 from vault.task.document import Task
+from verifiers.language import predicate as predicates
 from verifiers.language.predicate import claims_of
+
+
+def has_claims(task: Task) -> bool:
+    """Say whether a task's predicate has claims that a language model judges."""
+    return bool(claims_of(predicates.parse(task.success_predicate, filled=False)))
 
 
 def ask(task: Task, answer: str | None, judge: ClaimJudge | None) -> tuple[Question, tuple[ClaimExchange, ...]]:

@@ -49,7 +49,8 @@ def leaderboard(
     view: View,
     month: Annotated[models.MonthName | None, Query(description="YYYY-MM (default: the newest).")] = None,
     track: Annotated[
-        Literal["docker", "docker-model-gateway", "endpoint", "unofficial"] | None, Query(description="One track.")
+        Literal["docker", "docker-model-gateway", "docker-judged", "endpoint", "unofficial"] | None,
+        Query(description="One track."),
     ] = None,
 ) -> Response:
     """Give a month's leaderboard: every figure with its interval, ranks within a track."""

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from sqlalchemy import ColumnElement, Engine, and_, exists, func, not_, or_, update
+from sqlalchemy import ColumnElement, Engine, and_, exists, false, func, not_, or_, true, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -76,10 +76,17 @@ class Queue:
         engine: from `vault.database.open_engine`.
         clock: the present moment, with its time zone.
         at_once: how many of one party are worked on at the same time.
+        judged: says whether the set that is live names a claim judge, which is an exit of its private runs.
     """
 
-    def __init__(self, engine: Engine, clock: Callable[[], datetime], at_once: int = 1) -> None:
-        self._engine, self._clock, self._at_once = engine, clock, at_once
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Callable[[], datetime],
+        at_once: int = 1,
+        judged: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._engine, self._clock, self._at_once, self._judged = engine, clock, at_once, judged
 
     def waiting(self) -> list[int]:
         """Give the numbers of the waiting submissions, in the order in which they would be claimed now."""
@@ -115,7 +122,7 @@ class Queue:
     def class_of(self, session: Session, number: int) -> WorkerClass:
         """Say which class a job's run has."""
         row = session.get_one(SubmissionRow, number)
-        own = run_class(private=row.tasks == "private", kind=row.kind, model=row.model)
+        own = run_class(private=row.tasks == "private", kind=row.kind, model=row.model, judged=self._judged())
         return "sealed" if own == "sealed" else "open"
 
     def claim(self, worker: str, only: WorkerClass | None = None) -> Claim | None:
@@ -207,7 +214,9 @@ class Queue:
             later = col(SubmissionRow.not_before)
             unfinished = unfinished.where(or_(later.is_(None), later <= self._now()), not_(_waits_for_named()))
         if only is not None:
-            unfinished = unfinished.where(or_(col(SubmissionRow.state) == "running", _is_of(only)))
+            unfinished = unfinished.where(
+                or_(col(SubmissionRow.state) == "running", _is_of(only, judged=self._judged()))
+            )
         own = unfinished.subquery()
         query = select(own.c.number, own.c.place).where(own.c.state == "queued").order_by(own.c.place, own.c.number)
         if most is not None:
@@ -242,8 +251,10 @@ def _waits_for_named() -> ColumnElement[bool]:
     return and_(col(SubmissionRow.tasks) == "private", col(SubmissionRow.state) == "queued", named)
 
 
-def _is_of(only: WorkerClass) -> ColumnElement[bool]:
+def _is_of(only: WorkerClass, *, judged: bool) -> ColumnElement[bool]:
     """Give `run_class` of images and endpoints as an SQL condition."""
+    if judged:  # every run has an exit
+        return false() if only == "sealed" else true()
     row = SubmissionRow
     sealed = and_(col(row.tasks) == "private", col(row.kind) != "endpoint", col(row.model).is_(None))
     return sealed if only == "sealed" else not_(sealed)

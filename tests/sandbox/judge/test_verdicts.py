@@ -1,6 +1,7 @@
 """Tests that verdicts through a reader and a judge equal those of the same code in one process."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -26,7 +27,8 @@ def test_every_predicate_says_the_same_through_the_processes(judging, question, 
         for make, expected in ((entry.example.holds, Verdict.TRUE), (entry.example.fails, Verdict.FALSE)):
             views = make()
             state = left(**views.states)
-            judged = judging.verdict(question(document, *views.states), state, views.answer, lambda: state)  # noqa: B023
+            asked = replace(question(document, *views.states), replies=views.replies)
+            judged = judging.verdict(asked, state, views.answer, lambda: state)  # noqa: B023
             assert judged.evidence == judge(parse(document), views), name
             assert judged.verdict is expected, name
 

@@ -22,7 +22,7 @@ from vault.ledger.statements.statement import LoggedStatement, Statement
 from vault.ledger.tree.merkle import set_root
 
 SPECS = ("1.0.0",)
-ALL_COHORTS = ("docker", "docker-model-gateway", "unofficial")  # tracks served all that is live
+ALL_COHORTS = ("docker", "docker-model-gateway", "docker-judged", "unofficial")  # tracks served all that is live
 NEXT_COHORT = ("endpoint",)  # tracks served what retires next, alone
 WITHDRAWAL = "quarterturn-withdrawal"  # the namespace of the second signature
 
