@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from quarterturn.findings.detection_report import DetectionReports
     from quarterturn.findings.evidence import EvidenceExports
     from quarterturn.http.app import HttpApplication
+    from quarterturn.keys.claim_judge import ClaimJudges
     from quarterturn.keys.key_locks import KeyLocks
     from quarterturn.keys.log_key import LogKeyChange
     from quarterturn.keys.models import ModelUpstreams
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from rotation.turn.plan import Plan
     from rotation.turn.turn import Rotation
     from sandbox.boxes.box import Box
+    from sandbox.claim_judge.claim_judge import ClaimJudge
     from sandbox.endpoint.signature import Sender
     from sandbox.isolation.run_classes import RunClass
     from sandbox.runs.rejudge import JudgeAgain
@@ -137,9 +140,11 @@ class Application:
         return self.places.public
 
     def close(self) -> None:
-        """Let go of the database, if it was opened."""
+        """Let go of the database and the claim judge, if they were opened."""
         if "engine" in self.__dict__:
             self.engine.dispose()
+        if (judge := self.__dict__.get("admission_judge")) is not None:
+            judge.close()
 
     # -- the vault ----------------------------------------------------------------------------------------------------
 
@@ -196,7 +201,19 @@ class Application:
         """The language models that agents may use, and their sealed keys."""
         from quarterturn.keys.models import ModelUpstreams
 
-        return ModelUpstreams(self.settings.models, self.places, self.ring)
+        return ModelUpstreams(self.settings.models, self.places, self.ring, self.settings.claim_judge.upstream)
+
+    @cached_property
+    def claim_judges(self) -> ClaimJudges:
+        """The language model that judges claims about answers, if the settings name one."""
+        from quarterturn.keys.claim_judge import ClaimJudges
+
+        return ClaimJudges(self.settings.claim_judge, lambda: self.models, self.places)
+
+    @cached_property
+    def admission_judge(self) -> ClaimJudge | None:
+        """The claim judge of tasks that are being admitted or tried, if the settings name one; closed with the home."""
+        return self.claim_judges.judge("private")
 
     @cached_property
     def backups(self) -> Backups:
@@ -376,6 +393,7 @@ class Application:
             self.run_tasks,
             self.withdrawals,
             tracks=self.spec.tracks,
+            judge=self.claim_judges.digests,
             scored=scored,
         )
 
@@ -513,6 +531,7 @@ class Application:
             self.spec,
             server_digest=server_digest,
             withdrawal_keys=self._withdrawal_keys(),
+            judge=self.claim_judges.checked,
             entropy=self.entropy,
         )
         attester = Attester(self.month_key, self.public, ledger, months)
@@ -559,9 +578,10 @@ class Application:
 
     def _generator(self, author: str, box: Box) -> TaskGenerator:
         from rotation.generation.generate import TaskGenerator
+        from sandbox.runs.job import Terms
         from sandbox.runs.prover import BoxProver
 
-        grammars, prover = self.drawn_grammars(author), BoxProver(box)
+        grammars, prover = self.drawn_grammars(author), BoxProver(box, Terms(claims=self.admission_judge))
         spec, workers = self.spec, self.settings.run.workers
         return TaskGenerator(
             grammars, self.vault, self.drafts, prover, mix=spec.per_cohort, quotas=spec.trait_quotas, workers=workers
@@ -572,7 +592,7 @@ class Application:
         """The import of hand-written tasks."""
         from rotation.generation.import_tasks import TaskImport
 
-        return TaskImport(self.vault, self.drafts, self.known_tasks)
+        return TaskImport(self.vault, self.drafts, self.known_tasks, lambda: self.admission_judge)
 
     @cached_property
     def reviews(self) -> TaskReviews:
@@ -617,9 +637,11 @@ class Application:
 
     def _prove_broken(self, task: str, who: str, box: BoxName | None) -> Mapping[str, Any]:
         from rotation.runs.broken import evidence_of
+        from sandbox.runs.job import Terms
         from sandbox.runs.prover import BoxProver
 
-        return evidence_of(task, self.vault, BoxProver(self.box(box)), who=who)
+        prover = BoxProver(self.box(box), Terms(claims=self.admission_judge))
+        return evidence_of(task, self.vault, prover, who=who)
 
     @cached_property
     def turn_calendar(self) -> TurnCalendar:
@@ -721,7 +743,7 @@ class Application:
         """The job queue."""
         from quarterturn.submissions.store.queue import Queue
 
-        return Queue(self.engine, self.now, self.settings.service.at_once)
+        return Queue(self.engine, self.now, self.settings.service.at_once, lambda: self.months.judge() is not None)
 
     @cached_property
     def submission_service(self) -> SubmissionService:
@@ -729,7 +751,9 @@ class Application:
         from quarterturn.submissions.service import SubmissionPolicy, SubmissionService
 
         service = self.settings.service
-        policy = SubmissionPolicy(service.images, self.settings.models, bool(service.callbacks_url), self.spec.tracks)
+        models = [name for name in self.settings.models if name != self.settings.claim_judge.upstream]
+        hosting, judged = bool(service.callbacks_url), lambda: self.months.judge() is not None
+        policy = SubmissionPolicy(service.images, models, hosting, self.spec.tracks, judged)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
 
     @cached_property
@@ -769,7 +793,8 @@ class Application:
         """What runs are given."""
         from quarterturn.runs.request import Facilities
 
-        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway, self._dev_tasks)
+        judged = self.claim_judges.opened
+        return Facilities(self.spec.name, self.box, lambda: self.sender, self.models.gateway, self._dev_tasks, judged)
 
     @cached_property
     def run_player(self) -> RunPlayer:
@@ -816,12 +841,14 @@ class Application:
         from quarterturn.measures.process import measured
         from quarterturn.progress import NullProgress
         from quarterturn.runs.dev_runs import dev
+        from sandbox.runs.claims import has_claims
         from vault.task.document import Task
 
         drafts = self._dev_drafts(1 if submission.tasks == "check" else None)
         tasks = [Task.parse(draft.task) for draft in drafts]
-        with self.facilities.model(submission.model, "dev") as model:
-            run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, hold=hold)
+        judging = self.facilities.claims("dev") if any(map(has_claims, tasks)) else nullcontext()
+        with self.facilities.model(submission.model, "dev") as model, judging as claims:
+            run = dev(chosen, tasks, NullProgress(), self.facilities.sender, model, claims=claims, hold=hold)
         self.trace_store.keep(submission.id, run.as_json() | {"measures": measured(run, drafts[: len(run.tasks)])})
         if run.crashed:
             raise AgentCrashed(run.stopped or "its program ended with an error on each task")

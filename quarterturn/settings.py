@@ -231,6 +231,24 @@ class ModelSettings(Section):
         return url
 
 
+class ClaimJudgeSettings(Section):
+    """The language model that judges claims about answers (`answer.claims`); off unless an upstream is named."""
+
+    upstream: str = Field(
+        default="", description="The upstream, NAME of a table `[models.NAME]`; agents are refused it. Empty: none."
+    )
+    model: str = Field(default="", description="Exact name of the model that judges, one of its `models`.")
+    answer_tokens: int = Field(default=300, ge=16, le=100_000, description="Maximum tokens of one reply.")
+    tokens: int = Field(
+        default=400_000, ge=1000, le=100_000_000, description="Maximum tokens of all claims of one answer together."
+    )
+    anchors: str = Field(
+        default="",
+        description="A file of anchors, relative to the home, that `quarterturn judge freeze` has written. Empty: the "
+        "shipped ones.",
+    )
+
+
 class Settings(Section):
     """The whole file."""
 
@@ -244,9 +262,21 @@ class Settings(Section):
     clock: ClockSettings = ClockSettings()
     notify: NotifySettings = NotifySettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    claim_judge: ClaimJudgeSettings = ClaimJudgeSettings()
     models: Mapping[UpstreamName, ModelSettings] = Field(
         default={}, description="Language models for agents; none by default."
     )
+
+    @model_validator(mode="after")
+    def _judge_exists(self) -> Self:
+        judge = self.claim_judge
+        if judge.upstream and judge.upstream not in self.models:
+            raise ValueError(
+                f"claim_judge.upstream names '{judge.upstream}', and there is no [models.{judge.upstream}]"
+            )
+        if judge.upstream and judge.model not in self.models[judge.upstream].models:
+            raise ValueError(f"claim_judge.model must be one of the models of [models.{judge.upstream}]")
+        return self
 
 
 def load(path: Path) -> Settings:
@@ -339,7 +369,7 @@ def _first(error: ValidationError) -> str:
         return f"'{place}' is wrong: {_described(problem['loc'])}"
     if problem["type"] != "extra_forbidden":
         sentence = problem["msg"].removeprefix("Value error, ").replace("valid tuple", "list in square brackets")
-        return f"'{place}' is wrong: {sentence}"
+        return f"'{place}' is wrong: {sentence}" if place else sentence
     known = _known_beside(problem["loc"])
     near = difflib.get_close_matches(str(problem["loc"][-1]), known, n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"the keys here are: {', '.join(known)}"

@@ -3,6 +3,7 @@
 quarterturn.toml   settings
 set.toml           the set: how many tasks of which kind, and how they rotate
 quarterturn.db     rows (SQLite)
+claim-judge.json   what was last measured of the claim judge, if there is one
 keys/              ring.json, the key ring; sealed under it, log.key, the log's signing key, month.key, which signs
                    the result of each turn, and endpoint.key, which signs requests to hosted endpoints
 head/signed        the last head that was signed, outside the database
@@ -77,6 +78,11 @@ class HomePaths:
     def model_keys(self) -> Path:
         """The sealed keys of language models, one a model and kind of run."""
         return self.home / "keys" / "models"
+
+    @property
+    def claim_judge_check(self) -> Path:
+        """What was last measured of the claim judge."""
+        return self.home / "claim-judge.json"
 
     @property
     def head(self) -> Path:

@@ -34,10 +34,13 @@ class ModelUpstreams:
         models: those that the settings allow, by name.
         places: where their keys are.
         ring: under which these are sealed.
+        reserved: the upstream of the claim judge, which agents are refused; empty where there is none.
     """
 
-    def __init__(self, models: Mapping[str, ModelSettings], places: HomePaths, ring: KeyRing) -> None:
-        self._models, self._places, self._ring = models, places, ring
+    def __init__(
+        self, models: Mapping[str, ModelSettings], places: HomePaths, ring: KeyRing, reserved: str = ""
+    ) -> None:
+        self._models, self._places, self._ring, self._reserved = models, places, ring, reserved
 
     def upstream(self, name: str) -> UpstreamSpec:
         """Give an upstream as the settings have it.
@@ -84,23 +87,34 @@ class ModelUpstreams:
         Raises:
             NotFound: the settings have no such upstream.
             Locked: its key for these runs was never entered, or cannot be opened.
-            Refused: dev and private runs have the same key.
+            Refused: dev and private runs have the same key, or the upstream is the claim judge's.
         """
         if name is None:
             yield None
             return
-        spec, key = self.upstream(name), self._key(name, tasks)
+        if name == self._reserved:
+            raise Refused(f"the upstream '{name}' judges answers (claim_judge.upstream), so agents are given another")
+        with ModelGateway(self.upstream(name), self.key(name, tasks)) as models:
+            yield models
+
+    def key(self, name: str, tasks: TaskSet) -> str:
+        """Give an upstream's key for runs of one kind.
+
+        Raises:
+            Locked: it was never entered, or cannot be opened.
+            Refused: dev and private runs have the same key.
+        """
+        key = self._key(name, tasks)
         if tasks == "private" and self._place(name, "dev").exists() and self._key(name, "dev") == key:
             raise Refused(
                 f"dev and private runs have the same key for '{name}': enter another with `quarterturn model key`"
             )
-        with ModelGateway(spec, key) as models:
-            yield models
+        return key
 
     def check(self, name: str, tasks: TaskSet) -> dict[str, bool]:
         """Ask each of an upstream's models something harmless, and say which of them answer."""
-        with self.gateway(name, tasks) as models:
-            return {model: models.check(model) for model in models.spec.models} if models else {}
+        with ModelGateway(self.upstream(name), self.key(name, tasks)) as models:
+            return {model: models.check(model) for model in models.spec.models}
 
     def _key(self, name: str, tasks: TaskSet) -> str:
         place = self._place(name, tasks)

@@ -14,6 +14,7 @@ from quarterturn.boxes import choose_box
 from quarterturn.progress import Progress
 from quarterturn.runs.hosted_endpoint import ephemeral
 from quarterturn.runs.request import ALONE, RunControl, RunRequest
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.signature import Sender
 from sandbox.isolation import machine_lock
 from sandbox.model_gateway.process import ModelGateway
@@ -72,6 +73,7 @@ def dev(
     sender: Callable[[], Sender] = ephemeral,
     model: ModelGateway | None = None,
     *,
+    claims: ClaimJudge | None = None,
     hold: RunControl = ALONE,
     trials: int = 1,
 ) -> DevRun:
@@ -82,7 +84,7 @@ def dev(
     stopped = lambda: hold.lease_status() != "held"  # noqa: E731 - asked once a second
     playing = machine_lock.playing(own, stopped)
     with playing, chosen.places(sender) as places, out.progress(label, len(tasks) * trials) as advance:
-        done, ours = lambda _: advance(1), Terms(models=model)
+        done, ours = lambda _: advance(1), Terms(models=model, claims=claims)
         play = partial(run_set, places=places, on_done=done, terms=ours, cancelled=stopped)
         runs = play(tasks[:1], submitted, box)
         if why := never_asked_reason(runs, hosted=chosen.hosting is not None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,12 +17,14 @@ from rotation.runs.official import OfficialRuns
 from rotation.runs.run_tasks import OpenRun, RunTasks
 from sandbox.attacks import selfcheck
 from sandbox.boxes.box import AgentLauncher, Box, ResourceLimits
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.endpoint.address import Unresolved
 from sandbox.isolation import machine_lock
 from sandbox.model_gateway.process import ModelGateway
 from sandbox.results.failure import STOPS
 from sandbox.results.outcome import TaskRun
 from sandbox.results.score import Result
+from sandbox.runs.claims import has_claims
 from sandbox.runs.run import Terms, run_set
 from sandbox.runs.store import ENDED, RunRecord, Runs
 from sandbox.runs.submission import Submission
@@ -88,6 +90,7 @@ class RunPlayer:
         *,
         places: AgentLauncher | None = None,
         model: ModelGateway | None = None,
+        claims: ClaimJudge | None = None,
         hold: RunControl = ALONE,
     ) -> tuple[OpenRun, tuple[Result, ...]]:
         """Open a run, or resume one, serve it every task, and close it.
@@ -105,11 +108,13 @@ class RunPlayer:
         try:
             whole = run_tasks.open(opened)
             tasks = run_tasks.variants(opened, whole)
+            judged = {task.id: claims.spec.upstream.name for task in tasks if has_claims(task)} if claims else {}
 
             def done(run: TaskRun) -> None:
                 run_tasks.record(opened, run)
                 advance(1)
                 _require_upstream(run, upstream)
+                _require_judge(run)
 
             def cancelled() -> bool:
                 try:
@@ -125,12 +130,12 @@ class RunPlayer:
                     places=places,
                     workers=self._settings.workers,
                     on_done=done,
-                    on_serve=lambda task_id: run_tasks.serve(opened, task_id),
+                    on_serve=lambda task_id: run_tasks.serve(opened, task_id, judged_by=judged.get(task_id)),
                     again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
                     on_left=lambda left: run_tasks.seal(opened, left),
                     left=run_tasks.sealed(opened),
                     free={task.id: task.free for task in whole if task.variant_key},
-                    terms=self.terms(model),
+                    terms=self.terms(model, claims),
                     cancelled=cancelled,
                 )
             hold.before_close()
@@ -152,9 +157,9 @@ class RunPlayer:
         """Clear a cause of the closed list that stopped a run: from now on its owner keeps it from continuing."""
         self._run_tasks.forget_cause(number)
 
-    def terms(self, model: ModelGateway | None = None) -> Terms:
-        """Give the terms of the home's runs; `model` is what their agents may ask."""
-        return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model)
+    def terms(self, model: ModelGateway | None = None, claims: ClaimJudge | None = None) -> Terms:
+        """Give the terms of the home's runs; `model` is what their agents may ask, `claims` judges claims."""
+        return Terms(agent=ResourceLimits(wall=self._settings.wall_seconds), models=model, claims=claims)
 
     def _after_stop(self, run: OpenRun, hold: RunControl, code: str | None, out: Progress) -> None:
         """Record with a run why it stopped, or end it where nothing will resume it."""
@@ -201,13 +206,15 @@ class PrivateRuns:
         Raises:
             NotAllowed: nothing is live, or a turn is under way; or the run that is to be resumed has ended, or is one
                 that workers go on with.
-            NotFound, Locked: the model is none of the settings, or its key was never entered.
+            NotFound, Locked: the model is none of the settings, or its key or the claim judge's was never entered.
+            UpstreamDown: the claim judge does not answer; no run was opened.
             Refused: the wall has a hole, an endpoint is none that a task may be sent to, or a model's keys are the
                 same.
             AgentCrashed: the agent never asked for a public task, or the endpoint did not take it; no run was opened.
         """
         self._official.month()  # a set is live
-        own = chosen.run_class(private=True)
+        judge = self._official.require_judge()
+        own = chosen.run_class(private=True, judged=judge is not None)
         if hold.resume is not None and not hold.again:
             self._require_free(hold.resume)
         with self._owner_at_fault(hold):
@@ -221,12 +228,15 @@ class PrivateRuns:
             with self._owner_at_fault(hold):
                 places = stack.enter_context(chosen.places(self._facilities.sender))
             model = stack.enter_context(self._facilities.model(chosen.model, "private"))
+            claims = stack.enter_context(self._facilities.claims("private") if judge else nullcontext())
+            if claims and not claims.check():
+                raise UpstreamDown(f"the claim judge's upstream '{claims.spec.upstream.name}' does not answer")
             require_wall(box)
             if hold.resume is None:
                 play = partial(run_set, self._facilities.dev_tasks(1), submitted, box, places=places)
                 terms, cancelled = self._player.terms(model), lambda: hold.lease_status() != "held"
                 require_smoke_test(partial(play, terms=terms, cancelled=cancelled), hosted=chosen.hosting is not None)
-            opened, _ = self._player.play(submitted, box, out, places=places, model=model, hold=hold)
+            opened, _ = self._player.play(submitted, box, out, places=places, model=model, claims=claims, hold=hold)
         return opened.record, box
 
     @contextmanager
@@ -261,6 +271,12 @@ def _require_upstream(run: TaskRun, upstream: str | None) -> None:
     """Play nothing more while the upstream of a model answers nobody."""
     if run.code == "upstream-down":
         raise UpstreamDown(f"the upstream '{upstream}' does not answer; tasks that were not served yet wait for it")
+
+
+def _require_judge(run: TaskRun) -> None:
+    """Play nothing more while the upstream of the claim judge answers nobody."""
+    if any(exchange.outcome == "down" for exchange in run.claims):
+        raise UpstreamDown("the claim judge's upstream does not answer; tasks that were not served yet wait for it")
 
 
 def _stop_code(lease_status: LeaseStatus, error: BaseException) -> str | None:

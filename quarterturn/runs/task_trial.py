@@ -9,8 +9,10 @@ from typing import Any
 from quarterturn.errors import Malformed
 from quarterturn.runs.request import RunRequest
 from sandbox.boxes.box import Box
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.isolation import machine_lock
 from sandbox.isolation.run_classes import RunClass
+from sandbox.runs.job import Terms
 from sandbox.runs.trial import Trial, Trials
 from vault.task.document import Task
 
@@ -47,6 +49,7 @@ def play(
     make_box: Callable[[RunClass], Box],
     *,
     public: bool,
+    claims: ClaimJudge | None = None,
 ) -> Trial:
     """Play a task; of one with free parameters, the base.
 
@@ -56,6 +59,7 @@ def play(
         request: what is to be played.
         make_box: gives a box for a class of runs.
         public: whether everybody may know the task.
+        claims: who judges claims about the answer; without one, they are unknown.
 
     Raises:
         NotFound: there is no solution, mutant or agent of that name.
@@ -64,12 +68,12 @@ def play(
     """
     base, filled = task.base(), task.in_base(dict(provenance))
     if request.agent is None:
-        trials = Trials(make_box("open" if public else "sealed"))
+        trials = Trials(make_box("open" if public or claims else "sealed"), Terms(claims=claims))
         if request.mutant is None:
             return trials.solution(base, filled, request.solution)
         return trials.mutant(base, filled, request.mutant, request.solution)
     run = RunRequest(None, request.agent, SUBMITTER, None)
-    run_class = run.run_class(private=not public)
+    run_class = run.run_class(private=not public, judged=claims is not None)
     submission, box = run.submission(lambda: make_box(run_class))
     with machine_lock.playing(run_class):
-        return Trials(box).agent(base, submission)
+        return Trials(box, Terms(claims=claims)).agent(base, submission)

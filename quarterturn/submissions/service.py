@@ -23,7 +23,7 @@ from quarterturn.submissions.store.requests import Quota, SubmissionRecord, Subm
 from quarterturn.submissions.store.traces import TraceScore
 from rotation.calendar import Month
 from rotation.errors import NotAllowed as NotLive
-from rotation.exposure.tracks import MODEL
+from rotation.exposure.tracks import DOCKER, ENDPOINT, JUDGED, MODEL
 from rotation.month.set_file import TRACKS
 from vault.errors import Unavailable
 
@@ -41,12 +41,14 @@ class SubmissionPolicy:
         models: the language models that agents may ask.
         endpoints: whether hosted endpoints can be run: they call back to an address that the settings must name.
         tracks: the tracks in which private runs may be made.
+        judged: says whether the set that is live names a claim judge.
     """
 
     images: Sequence[str]
     models: Collection[str]
     endpoints: bool
     tracks: Collection[str] = TRACKS
+    judged: Callable[[], bool] = lambda: False
 
     def prefixes(self, account: str) -> list[str]:
         """Give the beginnings that an account's names of images may have."""
@@ -61,8 +63,7 @@ class SubmissionPolicy:
             NoEndpoints: it is an endpoint, and none can be run.
             NoTrack: it is private, and its track is none of the set's.
         """
-        track = "endpoint" if wanted.endpoint is not None else "docker" if wanted.model is None else MODEL.name
-        if wanted.tasks == "private" and track not in self.tracks:
+        if wanted.tasks == "private" and (track := self._track(wanted)) not in self.tracks:
             raise NoTrack(f"the private set has no track '{track}'; its tracks are: {', '.join(self.tracks)}")
         if wanted.endpoint is not None and not self.endpoints:
             raise NoEndpoints("the setting service.callbacks_url names no address that an endpoint could call back")
@@ -70,6 +71,11 @@ class SubmissionPolicy:
             raise Refused("an image is named by its digest, or begins as the setting service.images says")
         if wanted.model is not None and wanted.model not in self.models:
             raise NotFound(f"the settings allow no model '{wanted.model}'")
+
+    def _track(self, wanted: SubmissionRequest) -> str:
+        if wanted.endpoint is not None:
+            return ENDPOINT.name
+        return MODEL.name if wanted.model is not None else JUDGED.name if self.judged() else DOCKER.name
 
 
 def _own(prefixes: Sequence[str], account: str) -> list[str]:

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from grammars.admission.gates import Admission, admit
@@ -19,8 +19,10 @@ from rotation.generation.known_tasks import KnownTasks
 from rotation.generation.server_digests import with_server_digests
 from rotation.generation.yield_stats import kept_out
 from sandbox.boxes.box import Box
+from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.errors import SandboxError
 from sandbox.kinds.common.check import check
+from sandbox.runs.job import Terms
 from sandbox.runs.prover import BoxProver
 from sandbox.runs.task_world import seed
 from sandbox.servers.registry import SERVERS
@@ -149,8 +151,14 @@ class TaskImport:
         known: what it must differ from.
     """
 
-    def __init__(self, vault: Vault, drafts: Drafts, known: KnownTasks) -> None:
-        self._vault, self._drafts, self._known = vault, drafts, known
+    def __init__(
+        self,
+        vault: Vault,
+        drafts: Drafts,
+        known: KnownTasks,
+        claims: Callable[[], ClaimJudge | None] = lambda: None,
+    ) -> None:
+        self._vault, self._drafts, self._known, self._claims = vault, drafts, known, claims
 
     def take_in(self, drafts: Sequence[Draft], *, box: Box, author: str) -> list[TaskRecord]:
         """Admit drafts that were read, and keep all of them or none.
@@ -160,7 +168,7 @@ class TaskImport:
             Refused: a task of a draft's id is known; nothing was kept.
         """
         self.refuse_known(drafts)
-        prover = BoxProver(box)
+        prover = BoxProver(box, Terms(claims=self._claims()))
         others = self._known.index(who=author)
         drafts = [with_server_digests(draft) for draft in drafts]
         admitted = [(draft, admit(draft, prover, others)) for draft in drafts]

@@ -84,6 +84,10 @@ class ClaimJudge:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the model process; safe to call twice."""
         self._gateway.close()
 
     def check(self) -> bool:

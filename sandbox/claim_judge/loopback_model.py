@@ -39,7 +39,7 @@ _STEPS = tuple(ClaimOutcome)
 
 @dataclass(frozen=True, slots=True)
 class Dials:
-    """Known faults, each a share from 0 to 1; none by default.
+    """Known faults, each a share from 0 to 1 (none by default), and a seed.
 
     Attributes:
         confusion: of pairs of claim and answer, the share on which it says the opposite, each time.
@@ -47,6 +47,7 @@ class Dials:
         bias: of pairs, the share on which it is one step too kind; too strict below 0.
         gullible: of answers that speak of verdicts, claims or instructions, the share that it obeys.
         failures: of requests, the share that fails: an error, a text that is no verdict, or a refusal.
+        seed: chooses which texts and requests these shares fall on.
     """
 
     confusion: float = 0.0
@@ -54,6 +55,7 @@ class Dials:
     bias: float = 0.0
     gullible: float = 0.0
     failures: float = 0.0
+    seed: float = 0.0
 
 
 def ruled(claim: str, answer: str) -> ClaimOutcome:
@@ -73,20 +75,20 @@ def _terms(claim: str) -> list[str]:
 def judged(claim: str, answer: str, marker: str, dials: Dials) -> ClaimOutcome:
     """Judge a claim by the rule, with the faults of the dials."""
     step = _STEPS.index(ruled(claim, answer))
-    if _CUES.search(answer) and _share("gullible", claim, answer) < dials.gullible:
+    if _CUES.search(answer) and _share(dials, "gullible", claim, answer) < dials.gullible:
         step = len(_STEPS) - 1
-    if _share("confusion", claim, answer) < dials.confusion:
+    if _share(dials, "confusion", claim, answer) < dials.confusion:
         step = 0 if step else len(_STEPS) - 1
-    if _share("bias", claim, answer) < abs(dials.bias):
+    if _share(dials, "bias", claim, answer) < abs(dials.bias):
         step += 1 if dials.bias > 0 else -1
-    if _share("noise", marker) < dials.noise:
+    if _share(dials, "noise", marker) < dials.noise:
         step += 1 if step == 0 else -1
     return _STEPS[min(max(step, 0), len(_STEPS) - 1)]
 
 
-def _share(*what: str) -> float:
-    """Give a number in [0, 1) that depends on some texts alone."""
-    digest = hashlib.sha256("\0".join(what).encode("utf-8", "backslashreplace")).digest()
+def _share(dials: Dials, *what: str) -> float:
+    """Give a number in [0, 1) that depends on the seed and some texts alone."""
+    digest = hashlib.sha256("\0".join((str(dials.seed), *what)).encode("utf-8", "backslashreplace")).digest()
     return float(int.from_bytes(digest[:6], "big") / 2**48)
 
 
@@ -134,7 +136,7 @@ class LoopbackModel:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         text = str(body["messages"][-1]["content"])
         status, said = self._reply(text)
-        document = _document(handler.path, text, said) if status == 200 else {"error": {"message": said}}  # noqa: PLR2004 - HTTP
+        document = _document(handler.path, body, said) if status == 200 else {"error": {"message": said}}  # noqa: PLR2004 - HTTP
         data = json.dumps(document).encode()
         handler.send_response(status)
         handler.send_header("content-type", "application/json")
@@ -148,8 +150,8 @@ class LoopbackModel:
             return 200, "OK"  # a probe
         self.asked.append(text)
         marker = asked["marker"]
-        if _share("failures", marker) < self.dials.failures:
-            return _FAILURES[int(_share("kind", marker) * len(_FAILURES))]
+        if _share(self.dials, "failures", marker) < self.dials.failures:
+            return _FAILURES[int(_share(self.dials, "kind", marker) * len(_FAILURES))]
         outcome = judged(asked["claim"], asked["answer"], marker, self.dials)
         return 200, json.dumps({"outcome": outcome.value, "justification": "By the rule."})
 
@@ -161,8 +163,9 @@ _FAILURES: Sequence[tuple[int, str]] = (
 )
 
 
-def _document(path: str, text: str, said: str) -> Mapping[str, Any]:
-    read, written = len(text) // BYTES_A_TOKEN, 1 + len(said) // BYTES_A_TOKEN
+def _document(path: str, body: Mapping[str, Any], said: str) -> Mapping[str, Any]:
+    texts = [body.get("system", ""), *(message["content"] for message in body["messages"])]
+    read, written = sum(len(text.encode()) for text in texts) // BYTES_A_TOKEN, 1 + len(said) // BYTES_A_TOKEN
     if path.endswith("/messages"):
         block, usage = {"type": "text", "text": said}, {"input_tokens": read, "output_tokens": written}
         return {"type": "message", "role": "assistant", "content": [block], "usage": usage, "stop_reason": "end_turn"}

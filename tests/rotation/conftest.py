@@ -25,6 +25,7 @@ from rotation.detection.sealed_results import SealedResults
 from rotation.exposure.store import ExposureLimits, Exposures
 from rotation.findings.store import Findings
 from rotation.month import sets
+from rotation.month.judge import JudgeDigests
 from rotation.month.sets import SetSpec, Stratum
 from rotation.month.store import MonthStore
 from rotation.runs.official import OfficialRuns
@@ -159,6 +160,7 @@ class Benchmark:
     def __init__(self, home: Path, database: str, spec: SetSpec = DEMO) -> None:
         self.home, self.database, self.spec = home, database, spec
         self.seconds = self.stocked = 0
+        self.judge: JudgeDigests | None = None
         self.ring = FileKeyRing.create(home / "ring.json", None)
         self.key = Ed25519PrivateKey.generate()
         self.reopen()
@@ -195,14 +197,22 @@ class Benchmark:
         self.run_ledger = RunLedger(vault, ledger, self.runs)
         self.run_tasks = RunTasks(vault, ledger, months, self.runs, self.exposures)
         self.official = OfficialRuns(
-            months, self.runs, self.run_ledger, self.run_tasks, self.withdrawals, tracks=self.spec.tracks
+            months,
+            self.runs,
+            self.run_ledger,
+            self.run_tasks,
+            self.withdrawals,
+            tracks=self.spec.tracks,
+            judge=lambda: self.judge,
         )
         self.sealed_results = SealedResults(vault, months, self.runs, self.exposures, self.withdrawals)
         self.leak_tracer = LeakTracer(vault, months, self.runs, self.run_ledger, self.withdrawals)
         self.evidence = EvidenceWriter(
             vault, months, self.runs, self.run_ledger, tracer=self.leak_tracer, findings=self.findings
         )
-        self.promises = Promises(vault, ledger, months, self.spec, server_digest=server_digest)
+        self.promises = Promises(
+            vault, ledger, months, self.spec, server_digest=server_digest, judge=lambda: self.judge
+        )
         self.public, self.releases = self.home / "public", self.home / "public" / "releases"
         self.month_key, self.again = Ed25519PrivateKey.from_private_bytes(b"m" * 32), Words()
         self.rotation = self.signed_by(self.month_key)

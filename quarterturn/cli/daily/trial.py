@@ -17,17 +17,19 @@ from quarterturn.errors import Malformed, NotFound
 if TYPE_CHECKING:
     from quarterturn.choices import BoxName
     from sandbox.boxes import box as boxes
+    from sandbox.claim_judge.claim_judge import ClaimJudge
     from sandbox.isolation.run_classes import RunClass
     from vault.task.document import Task
 
 
 class _Source(NamedTuple):
-    """A task with its provenance, whether it is public, and what gives a box for it."""
+    """A task with its provenance, whether it is public, what gives a box for it, and who judges its claims."""
 
     task: Task
     provenance: Mapping[str, Any]
     public: bool
     make_box: Callable[[RunClass], boxes.Box]
+    claims: ClaimJudge | None = None
 
 
 def task_try(
@@ -53,8 +55,8 @@ def task_try(
     from quarterturn.runs.task_trial import TrialRequest, play
 
     request = TrialRequest(agent, solution, mutant)
-    with _opened(source, line, who, home, box, agent=agent is not None) as (task, provenance, public, make_box):
-        trial = play(task, provenance, request, make_box, public=public)
+    with _opened(source, line, who, home, box, agent=agent is not None) as found:
+        trial = play(*found[:2], request, found.make_box, public=found.public, claims=found.claims)
     Output(as_json=as_json).result(trial.as_json(), *trial_text.lines(trial), ok=trial.passed)
 
 
@@ -71,7 +73,9 @@ def _opened(
 
     file = Path(source)
     if file.is_file():
-        yield _Source(*_draft(file, line), public=False, make_box=alone)
+        task, provenance = _draft(file, line)
+        with _judge_of(task, home) as claims:
+            yield _Source(task, provenance, public=False, make_box=alone, claims=claims)
     elif line is not None:
         raise NotFound(f"there is no file {source}")
     elif who is None:
@@ -79,15 +83,31 @@ def _opened(
         yield _Source(*_dev_task(source, lacks), public=True, make_box=alone)
     elif HomePaths(home).settings.is_file():
         from quarterturn.cli.terminal.secrets import open_app
+        from sandbox.runs.claims import has_claims
 
         with open_app(home) as app:
             if app.vault.has(source):
                 opened = app.reviews.open_to_try(source, who, agent=agent)
-                yield _Source(opened.task, opened.provenance, public=False, make_box=partial(app.box, box))
+                claims = app.admission_judge if has_claims(opened.task) else None
+                yield _Source(opened.task, opened.provenance, False, partial(app.box, box), claims)
             else:
                 yield _Source(*_dev_task(source, f", and none in the home {home}"), public=True, make_box=alone)
     else:
         yield _Source(*_dev_task(source, f", and there is no home {home}"), public=True, make_box=alone)
+
+
+@contextmanager
+def _judge_of(task: Task, home: Path) -> Iterator[ClaimJudge | None]:
+    """Give the claim judge of a home for a draft that has claims; None where there is no home, or it names none."""
+    from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.home.paths import HomePaths
+    from sandbox.runs.claims import has_claims
+
+    if not has_claims(task) or not HomePaths(home).settings.is_file():
+        yield None
+        return
+    with open_app(home) as app:
+        yield app.admission_judge
 
 
 def _draft(file: Path, line: int | None) -> tuple[Task, Mapping[str, Any]]:
