@@ -312,6 +312,8 @@ def dump(settings: Settings) -> str:
     lines: list[str] = []
     document = settings.model_dump()
     nested = {f"models.{name}": table for name, table in document.pop("models").items()}
+    if settings.claim_judge == ClaimJudgeSettings():  # an empty table would say that there is a judge
+        del document["claim_judge"]
     for table in ("maintainers", "withdrawal_keys"):
         if keys := document["approvals"].pop(table):
             nested[f"approvals.{table}"] = {json.dumps(name): key for name, key in keys.items()}

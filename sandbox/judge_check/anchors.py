@@ -109,9 +109,7 @@ def parse(data: bytes, what: str) -> list[Anchor]:
         document = parse_object(data, what, max_size=MAX_FILE)
     except NotStrict as error:
         raise Malformed(str(error)) from None
-    if broken := next(_VALIDATOR.iter_errors(document), None):
-        rule = f"breaks the rule {broken.validator}: {broken.validator_value}"
-        raise Malformed(f"{what} at {json_path(broken.absolute_path)}: {rule[:300]}")
+    _require(document, what)
     anchors = []
     for plain in document["anchors"]:
         for name, digest in digests_of(plain).items():
@@ -139,6 +137,21 @@ def digest(anchors: Sequence[Anchor]) -> str:
     return hashlib.sha256(canonical({"anchors": plain})).hexdigest()
 
 
-def frozen(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a document of anchors with the digests of what stands in it now."""
-    return {"anchors": [dict(anchor) | {"sha256": digests_of(anchor)} for anchor in document["anchors"]]}
+def frozen(document: dict[str, Any], what: str = "the anchors") -> dict[str, Any]:
+    """Give a document of anchors with the digests of what stands in it now.
+
+    Raises:
+        Malformed: it has another form; the message says where.
+    """
+    blank = {"sha256": dict.fromkeys(_NAMES, "0" * 64)}
+    anchors = document.get("anchors")
+    if not isinstance(anchors, list) or not all(isinstance(anchor, dict) for anchor in anchors):
+        raise Malformed(f'{what} must be {{"anchors": [...]}}, an object for each anchor')
+    _require(document | {"anchors": [anchor | blank for anchor in anchors]}, what)
+    return {"anchors": [anchor | {"sha256": digests_of(anchor)} for anchor in anchors]}
+
+
+def _require(document: Mapping[str, Any], what: str) -> None:
+    if broken := next(_VALIDATOR.iter_errors(document), None):
+        rule = f"breaks the rule {broken.validator}: {broken.validator_value}"
+        raise Malformed(f"{what} at {json_path(broken.absolute_path)}: {rule[:300]}")
