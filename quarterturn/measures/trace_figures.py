@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.measures.failure_class import TITLES
-from sandbox.measures.table import MEASURES
+from sandbox.measures.table import shown
 
 Item = Mapping[str, Any]
 
@@ -28,8 +28,7 @@ def trace_figures(
         "measures": [
             {"title": measure.title, "definition": measure.definition, "counts": measure.counts}
             | measured["measures"][measure.name]
-            for measure in MEASURES
-            if measure.name in measured["measures"]  # one that was kept before a measure was added has none of it
+            for measure in shown({name: figure["n"] for name, figure in measured["measures"].items()})
         ],
         "profile": [
             {"title": words, "median": median[name] if median else None} | classes[name]

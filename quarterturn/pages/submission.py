@@ -20,7 +20,7 @@ from quarterturn.pages.submission_form import FormView
 from quarterturn.pages.task import address as task_address
 from quarterturn.pages.templates import render
 from sandbox.measures.failure_class import TITLES
-from sandbox.measures.table import MEASURES
+from sandbox.measures.table import shown
 
 HERE = "/mine"
 SETS = {"dev": "the dev set", "private": "the private set", "check": "one task of the dev set"}
@@ -287,8 +287,7 @@ def _measures(measured: Item) -> Grid:
     )
     rows = [
         {"measure": measure.title, "of": measure.counts, **measured["measures"][measure.name]}
-        for measure in MEASURES
-        if measure.name in measured["measures"]
+        for measure in shown({name: figure["n"] for name, figure in measured["measures"].items()})
     ]
     return Grid("measures", "Measures", columns, rows)
 

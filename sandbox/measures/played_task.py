@@ -10,6 +10,7 @@ from typing import Any
 from sandbox.measures.call_accuracy import Schemas, call_accuracy
 from sandbox.measures.call_graph import GraphDifference, graph_difference
 from sandbox.measures.cited_files import Versions
+from sandbox.measures.claims import claim_coverage, claims_reached
 from sandbox.measures.failure_class import FailureDiagnosis, diagnose
 from sandbox.measures.fairness import adoption, efficiency, fairness
 from sandbox.measures.grounding import Grounding, ground
@@ -67,7 +68,8 @@ class TaskMeasures:
         failure: why it failed, or None.
         grounding: the citations of its answer; None where nobody may see it.
         keyword_coverage: from 0 to 1, or None where no reference solution answers anything.
-        claim_coverage: from 0 to 1, as a judge gave it, or None where no judge did.
+        claim_coverage: share of its claims that its answer supports, or None where it has none or no judge was asked.
+        claims_reached: whether that is enough, 1 or 0, or None likewise.
         fairness: from 0 to 1, or None where a part of it is None.
         adoption: likewise.
         tokens: what a model wrote, by kind; None where no model was asked.
@@ -82,6 +84,7 @@ class TaskMeasures:
     grounding: Grounding | None = field(default=None, repr=False)
     keyword_coverage: Fraction | None = None
     claim_coverage: Fraction | None = None
+    claims_reached: int | None = None
     fairness: Fraction | None = None
     adoption: Fraction | None = None
     tokens: TokenKinds | None = field(default=None, repr=False)
@@ -117,22 +120,22 @@ class TaskMeasures:
         }
 
 
-def measure_task(
-    result: Result, run: TaskRun, reference: Reference, claim_coverage: Fraction | None = None
-) -> TaskMeasures:
+def measure_task(result: Result, run: TaskRun, reference: Reference, coverage: Fraction | None = None) -> TaskMeasures:
     """Measure one task of one run.
 
     Args:
         result: what counts of it.
         run: what was played.
         reference: what it is compared with.
-        claim_coverage: the share of the task's claims that a judge found in the answer, if one was asked.
+        coverage: the share of the task's claims that another judge found in the answer; that of the run's own judge
+            where None is given.
     """
     calls, solutions, schemas = run.transcript.calls, reference.solutions, reference.schemas
     graph = graph_difference(calls, solutions, schemas, run.goal)
     causes = ((number, call.tool, root_cause(call)) for number, call in enumerate(calls, 1))
     cited = ground(run.transcript.answer, reference.files, calls)
     keywords = keyword_coverage(answer_text(run.transcript), reference.answers, run.goal)
+    coverage = claim_coverage(run) if coverage is None else coverage
     saved = efficiency(result.calls, result.max_steps, passed=result.passed)
     return TaskMeasures(
         result=result,
@@ -143,8 +146,9 @@ def measure_task(
         failure=diagnose(run, solutions, schemas, graph),
         grounding=cited,
         keyword_coverage=keywords,
-        claim_coverage=claim_coverage,
-        fairness=fairness(keywords, claim_coverage, cited.share, saved),
+        claim_coverage=coverage,
+        claims_reached=claims_reached(run),
+        fairness=fairness(keywords, coverage, cited.share, saved),
         adoption=None if run.failure == "ours" else adoption(calls, solutions),
         tokens=token_kinds(run.transcript.model_calls),
     )

@@ -8,12 +8,12 @@ be measured it is null with n = 0, and never 0. The four axes decide a score; ev
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sandbox.measures.played_task import TaskMeasures
-from sandbox.results.interval import NOTHING, Figure, mean, proportion
+from sandbox.results.interval import NOTHING, Figure, mean, proportion, quantile
 from sandbox.results.score import score
 
 Direction = Literal["higher", "lower", "neither"]
@@ -84,6 +84,15 @@ def _tokens(kind: str) -> Callable[[Tasks], Figure]:
     def figure(tasks: Tasks) -> Figure:
         known = ((task.result.skeleton, task.tokens.share(kind)) for task in tasks if task.tokens)
         return mean(_clusters((skeleton, float(share)) for skeleton, share in known if share is not None))
+
+    return figure
+
+
+def _coverage_quartile(quarter: int) -> Callable[[Tasks], Figure]:
+    def figure(tasks: Tasks) -> Figure:
+        judged = [(task.result.skeleton, task.claim_coverage) for task in tasks]
+        values = ((skeleton, float(value)) for skeleton, value in judged if value is not None)
+        return quantile(_clusters(values), quarter / 4)
 
     return figure
 
@@ -205,14 +214,42 @@ MEASURES = (
         _grounding,
     ),
     Measure(
-        "claim_coverage",
-        "claims in the answer",
-        "claims of a task that a judge finds in the answer, a part counting half, mean over tasks",
+        "claims_reached",
+        "claims reached",
+        "tasks whose answers support enough of their claims, of tasks with claims",
         "higher",
-        "judged tasks",
+        "tasks with claims",
+        ATLAS,
+        _mean("claims_reached"),
+        judged=True,
+    ),
+    Measure(
+        "claim_coverage",
+        "claim coverage",
+        "share of claims that the answer supports (a partially correct one counts 1/2, an unknown one 0), mean over "
+        "tasks with claims, failed ones included",
+        "higher",
+        "tasks with claims",
         ATLAS,
         _mean("claim_coverage"),
         judged=True,
+    ),
+    *(
+        Measure(
+            f"claim_coverage_{name}",
+            f"claim coverage, {title}",
+            f"{title} of the claim coverage of tasks with claims, failed ones included",
+            "higher",
+            "tasks with claims",
+            ATLAS,
+            _coverage_quartile(quarter),
+            judged=True,
+        )
+        for quarter, name, title in (
+            (1, "q1", "lower quartile"),
+            (2, "median", "median"),
+            (3, "q3", "upper quartile"),
+        )
     ),
     Measure(
         "fairness",
@@ -345,6 +382,14 @@ COMPARISONS = (
         judged=True,
     ),
 )
+
+
+def shown(counts: Mapping[str, int]) -> list[Measure]:
+    """Choose the measures that people are shown, by the n of each: those of claims only where a task has some.
+
+    Figures that were kept before a measure was added have none of it.
+    """
+    return [measure for measure in MEASURES if measure.name in counts and (counts[measure.name] or not measure.judged)]
 
 
 def measured(tasks: Tasks) -> dict[str, Figure]:

@@ -118,6 +118,33 @@ def jackknife(
     return Figure(float(value), n, max(-1.0, float(value) - half), min(1.0, float(value) + half))
 
 
+def quantile(clusters: Sequence[Sequence[float]], q: float) -> Figure:
+    """Give a quantile of all values, with an interval of order statistics of the clusters' means.
+
+    The value is interpolated between the two nearest ones (R. J. Hyndman and Y. Fan, *Amer. Statist.* 50, 1996,
+    361-365, definition 7). The interval lies between the means whose ranks are k q -/+ z (k q (1 - q))^.5 of k clusters
+    (H. A. David and H. N. Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1); of one cluster it is 0 to 1.
+    """
+    values = sorted(value for cluster in clusters for value in cluster)
+    means = sorted(math.fsum(cluster) / len(cluster) for cluster in clusters if cluster)
+    if not values:
+        return NOTHING
+    place = (len(values) - 1) * q
+    below, above = values[math.floor(place)], values[math.ceil(place)]
+    value = below + (above - below) * (place % 1)
+    k = len(means)
+    if k < ENOUGH:
+        return Figure(value, len(values), 0.0, 1.0)
+    half = Z * math.sqrt(k * q * (1 - q))
+    low, high = math.floor(k * q - half), math.ceil(k * q + half)
+    return Figure(
+        value,
+        len(values),
+        min(value, means[low - 1]) if low >= 1 else 0.0,
+        max(value, means[high - 1]) if high <= k else 1.0,
+    )
+
+
 def wilson(share: float, n: float) -> tuple[float, float]:
     """Give Wilson's interval for a share among n observations (n need not be whole)."""
     centre = share + Z * Z / (2 * n)

@@ -7,7 +7,7 @@ from typing import Any
 
 from quarterturn.measures.run_measures import MeasuredRun
 from sandbox.measures.failure_class import TITLES
-from sandbox.measures.table import MEASURES
+from sandbox.measures.table import shown
 from sandbox.results.interval import Figure
 
 WIDTH = 34
@@ -25,15 +25,19 @@ def lines(
         yield from [""] if place else []
         yield f"run {run.run.number} of {run.run.submitter}, {len(run.tasks)} tasks"
         yield f"  {'measure':<{WIDTH}} {'value':>7}   95 % interval       n"
-        for measure in MEASURES:
-            yield _row(measure.title, run.figures[measure.name], measure.counts)
+        yield from _rows(run.figures)
         for group, figures in run.groups(by).items() if by else ():
             yield f"{by} {group}"
-            yield from (_row(measure.title, figures[measure.name], measure.counts) for measure in MEASURES)
+            yield from _rows(figures)
         yield from _profile(run, median)
         yield from _causes(run)
     if trials:
         yield from _trials(trials)
+
+
+def _rows(figures: Mapping[str, Figure]) -> Iterator[str]:
+    for measure in shown({name: figure.n for name, figure in figures.items()}):
+        yield _row(f"{measure.title}{' (judged)' if measure.judged else ''}", figures[measure.name], measure.counts)
 
 
 def _row(title: str, figure: Figure, counts: str) -> str:
