@@ -3,43 +3,79 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import anyio
 
-from sandbox.boxes.box import Box, ResourceLimits
+from sandbox.boxes.box import Box, ResourceLimits, World
+from sandbox.boxes.output import printable
 from sandbox.errors import Unavailable
 from sandbox.gateway.upstream import WorldServers
 from sandbox.runs.state_reader import in_data
 from sandbox.servers.server import Server
+from sandbox.world.channel import Exit
 
 SECONDS = 60.0
 """How long a server has to come up and list its tools."""
+EXIT_SECONDS = 2.0
+"""How long after its streams a server's end is waited for."""
+SHOWN = 300
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:.*")
 
 
 def listed(box: Box, server: Server, *, limits: ResourceLimits | None = None) -> dict[str, dict[str, Any]]:
     """Start a server in a fresh world and ask for its tools: name -> description and input schema.
 
     Raises:
-        Unavailable: the box cannot be had, or the server does not come up or does not answer in time.
+        Unavailable: the box cannot be had, or the server does not come up or does not answer in time; the message has
+            its exit code and the last that it wrote on standard error.
     """
     world = box.world([server], in_data(server, server.seed({})), limits or ResourceLimits())
     try:
+        started = time.monotonic()
         tools = asyncio.run(_asked(world.channel(), server.name))
+        if tools is None:
+            raise Unavailable(_failure(server, _exit(world, patient=time.monotonic() - started < SECONDS)))
     finally:
         world.close()
-    if tools is None:
-        words = " ".join(server.command)
-        raise Unavailable(
-            f"the server {server.name} does not start and list its tools within {SECONDS:.0f} s; its command is "
-            f"`{words}`: try it by hand with no network, and look at its manifest"
-        )
     return {
         str(tool["name"]): {"description": tool.get("description") or "", "inputSchema": tool["inputSchema"]}
         for tool in tools
     }
+
+
+def said_last(stderr: str) -> str:
+    """Give the line of an error on standard error, or its last line; frames of the stack around it are left out."""
+    lines = [line.strip() for line in printable(stderr.encode()).splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return (errors or lines or [""])[-1][:SHOWN]
+
+
+def _exit(world: World, *, patient: bool) -> Exit | None:
+    """Give how the server ended, if it did; the word of it may come a little after the end of its output."""
+    deadline = time.monotonic() + EXIT_SECONDS
+    while patient and not world.exits and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return next(iter(world.exits), None)
+
+
+def _failure(server: Server, ended: Exit | None) -> str:
+    words = " ".join(server.command)
+    if ended is None:
+        return (
+            f"the server {server.name} did not list its tools within {SECONDS:.0f} s; its command is `{words}`: it must "
+            "start without a network and write nothing but MCP on its standard output"
+        )
+    last = said_last(ended.stderr)
+    return (
+        f"the server {server.name} ended with code {ended.code} before it listed its tools, "
+        f"{f'and said last: {last}' if last else 'and said nothing'}; its command is `{words}`: mend command or "
+        "environment in its manifest, or pin what it needs in a constraints.txt beside it"
+    )
 
 
 async def _asked(channel: socket.socket, name: str) -> list[Mapping[str, Any]] | None:
