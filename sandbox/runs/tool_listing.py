@@ -67,8 +67,8 @@ def _failure(server: Server, ended: Exit | None) -> str:
     words = " ".join(server.command)
     if ended is None:
         return (
-            f"the server {server.name} did not list its tools within {SECONDS:.0f} s; its command is `{words}`: it must "
-            "start without a network and write nothing but MCP on its standard output"
+            f"the server {server.name} did not list its tools within {SECONDS:.0f} s; its command is `{words}`: it "
+            "must start without a network and write nothing but MCP on its standard output"
         )
     last = said_last(ended.stderr)
     return (
