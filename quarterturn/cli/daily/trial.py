@@ -67,11 +67,14 @@ def _opened(
     """Give the task that is meant; one of the home stays open while it is played."""
     from quarterturn.boxes import choose_box
     from quarterturn.home.paths import HomePaths
+    from quarterturn.servers import home_servers
 
     def alone(run_class: RunClass) -> boxes.Box:
         return choose_box(box or "auto", run_class=run_class)
 
     file = Path(source)
+    if HomePaths(home).settings.is_file():
+        home_servers.of_home(home).register()  # a draft may use servers that the home has added
     if file.is_file():
         task, provenance = _draft(file, line)
         with _judge_of(task, home) as claims:

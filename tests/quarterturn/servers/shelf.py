@@ -1,0 +1,57 @@
+"""Folder of packages that stands for a registry: pip's own settings name it, so the real installer installs from it."""
+
+import base64
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).with_name("notebook.py")
+MANIFEST = """\
+server: notebook
+package: "pypi:mcp-notebook"
+version: "1.0"
+state: {kind: json_document, file: notes.json}
+command: ["{python}", -I, -m, mcp_notebook, "{state}/notes.json"]
+"""
+
+
+def put(folder: Path, program: str | None = None, version: str = "1.0") -> None:
+    """Put a release of the package `mcp-notebook` onto the shelf."""
+    info = f"mcp_notebook-{version}.dist-info"
+    files = {
+        "mcp_notebook/__init__.py": "",
+        "mcp_notebook/__main__.py": PROGRAM.read_text() if program is None else program,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: mcp-notebook\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = [
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')},"
+        for name, text in files.items()
+    ]
+    files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
+    with zipfile.ZipFile(folder / f"mcp_notebook-{version}-py3-none-any.whl", "w") as wheel:
+        for name, text in files.items():
+            wheel.writestr(name, text)
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """Give a shelf with the package, which is all that there is to install."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    put(folder)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def notebook(tmp_path, shelf):
+    """Give a folder with the manifest of a server from the shelf."""
+    folder = tmp_path / "notebook"
+    folder.mkdir()
+    (folder / "server.yaml").write_text(MANIFEST)
+    return folder

@@ -1,0 +1,61 @@
+"""Tests of a server that is really installed, started and played, from a folder of packages and without a registry."""
+
+import json
+
+import pytest
+
+from sandbox.servers.registry import SERVERS
+
+from .shelf import put
+
+pytestmark = pytest.mark.box
+
+FILES = [f"filesystem.{name}" for name in SERVERS["filesystem"].tools]
+
+
+@pytest.fixture
+def home(tmp_path, say, notebook):
+    """Give a home with the server."""
+    home = tmp_path / "home"
+    say("init", "--home", home)
+    added = say("server", "add", notebook, "--box", "bwrap", "--home", home)
+    assert added.code == 0, added.err
+    return home
+
+
+def draft(*titles):
+    """Write a draft: one note a call."""
+    calls = [{"tool": "notebook.add_note", "arguments": {"title": title}} for title in titles]
+    task = {
+        "schema": "quarterturn/task/v1",
+        "spec": "1.0.0",
+        "id": "t-aaaaaaaaaaaaaaaa",
+        "server": "notebook",
+        "category": "single-tool",
+        "difficulty": "easy",
+        "max_steps": 6,
+        "goal": "Add the notes.",
+        "initial_state": {"notebook": {"document": {"notes": []}}},
+        "available_tools": ["notebook.add_note", "notebook.remove_note", *FILES[:12]],
+        "success_predicate": {"notebook.itemCount": {"pointer": "/notes", "count": len(titles)}},
+    }
+    solutions = [{"name": "direct", "calls": calls, "answer": None}]
+    return {"task": task, "provenance": {"template": "x", "skeleton": "x/1", "solutions": solutions, "mutants": []}}
+
+
+def test_a_draft_for_an_added_server_can_be_tried(tmp_path, say, home):
+    file = tmp_path / "draft.jsonl"
+    file.write_text(json.dumps(draft("milk", "bread")) + "\n")
+    for name in ("notebook",):
+        SERVERS._servers.pop(name)  # the trial is a process of its own
+    played = say("task", "try", file, "--box", "bwrap", "--home", home)
+    assert played.code == 0, played.err
+
+
+def test_another_release_that_lacks_a_tool_is_found_by_check(say, home, shelf):
+    assert say("server", "check", "notebook", "--box", "bwrap", "--home", home).code == 0
+    program = next((home / "servers/notebook").rglob("mcp_notebook/__main__.py"))
+    program.write_text(program.read_text().replace('"wait": ', '"rest": '))
+    checked = say("server", "check", "notebook", "--box", "bwrap", "--home", home)
+    assert checked.code == 1
+    assert "no longer has wait; newly has rest" in checked.out
