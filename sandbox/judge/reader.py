@@ -181,12 +181,20 @@ def _trees(header: Mapping[str, Any], dumps: Sequence[str], parts: Sequence[byte
 
 
 def _own(tree: FileTree, file: tuple[str, str] | None) -> FileTree:
-    """Put a kind's one file under the kind's name, where the server has another; nothing else may have that name."""
+    """Put a kind's one file under the kind's name, where the server has another; nothing else may have that name.
+
+    What a database keeps beside its file (`-wal`, `-journal`) goes with it.
+    """
     if file is None:
         return tree
     theirs, ours = file
-    named = {path: node for path, node in tree.items() if path not in {theirs, ours}}
-    return FileTree({**named, ours: tree[theirs]} if theirs in tree else named)
+    named = {path: node for path, node in tree.items() if not _is_of(ours, path)}
+    moved = {f"{ours}{path[len(theirs) :]}": node for path, node in tree.items() if _is_of(theirs, path)}
+    return FileTree({path: node for path, node in named.items() if not _is_of(theirs, path)} | moved)
+
+
+def _is_of(file: str, path: str) -> bool:
+    return path == file or path.startswith(f"{file}-")
 
 
 def _changed(header: Mapping[str, Any], parts: Sequence[bytes]) -> dict[str, FileTree]:

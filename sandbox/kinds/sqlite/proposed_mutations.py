@@ -10,12 +10,14 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
+from verifiers.budget import ReadingBudget
+from verifiers.errors import CorruptState
+from verifiers.states.sqlite.reader import recovered_file
 from verifiers.tree import FileTree
 
 Change = Mapping[str, Any]
 Row = tuple[Any, ...]
 
-FILE = "main.db"
 LOOKED_AT = 3  # rows of a table
 
 
@@ -148,11 +150,14 @@ def _in_cells(table: _Table, was: _Table, rowid: int) -> Iterator[tuple[str, Cha
 
 
 def _tables(tree: FileTree) -> dict[str, _Table]:
-    node = tree.get(FILE)
-    if node is None or not node.data:
+    try:
+        data = recovered_file(tree, ReadingBudget())
+    except CorruptState:
+        return {}
+    if not data:
         return {}
     with closing(sqlite3.connect(":memory:")) as base:
-        base.deserialize(node.data)
+        base.deserialize(data)
         names = base.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         return {name: _table(base, name) for (name,) in names.fetchall()}
 

@@ -29,7 +29,7 @@ def call(file: Path, name: str, title: str) -> str:
                 "title": title,
                 "created": now.isoformat(),
                 "stamp": time.time(),
-                "day": datetime.date.today().isoformat(),
+                "day": datetime.date.today().isoformat(),  # noqa: DTZ011 - as many servers do
                 "clock": time.strftime("%Y-%m-%d %H:%M:%S"),
             }
         )
@@ -41,6 +41,12 @@ def call(file: Path, name: str, title: str) -> str:
         return f"{time.monotonic() - before:.1f}"
     file.write_text(json.dumps(notes))
     return "done"
+
+
+def answer(number: int, **outcome: object) -> None:
+    """Write one answer."""
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": number, **outcome}) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -61,9 +67,9 @@ def main() -> None:
             result = {"content": [{"type": "text", "text": said}]}
         else:
             error = {"code": -32601, "message": f"no method {method}"}
-            print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+            answer(message["id"], error=error)
             continue
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+        answer(message["id"], result=result)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import pytest
 
 from sandbox.servers.registry import SERVERS
 
-from .shelf import put
 
 pytestmark = pytest.mark.box
 

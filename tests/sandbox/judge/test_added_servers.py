@@ -1,6 +1,7 @@
 """Tests of verdicts about the state of an added server: predicates of its state kind and of its own."""
 
 import json
+import sqlite3
 import sys
 from dataclasses import replace
 
@@ -105,3 +106,52 @@ def test_arguments_of_its_own_predicates_are_checked_and_a_taken_name_is_refused
         OwnPredicates(DECLARED, "").probes("json_document")
     with pytest.raises(Malformed, match="cannot be run"):
         OwnPredicates(DECLARED, "1 +").probes("json_document")
+
+
+@pytest.fixture
+def logged(tmp_path):
+    """Give the files of a database whose rows all lie in its write-ahead log, as a killed server leaves them."""
+    connection = sqlite3.connect(tmp_path / "shop.db")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT)")
+    connection.execute("INSERT INTO orders VALUES (1, 'open')")
+    connection.commit()
+    files = {path.name: Node("file", path.read_bytes()) for path in tmp_path.iterdir()}
+    connection.close()
+    assert len(files["shop.db"].data) < len(files["shop.db-wal"].data)
+    return files
+
+
+@pytest.fixture
+def shop(monkeypatch):
+    """Add a server with a database for the time of one test."""
+    for name in ("_KINDS", "_OWN", "_ENTRIES"):
+        monkeypatch.setattr(namespaces, name, dict(getattr(namespaces, name)))
+    namespaces.add("shop", "sqlite")
+
+
+OPEN = {"shop.rowExists": {"table": "orders", "where": {"id": 1, "state": "open"}}}
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_log_beside_a_database_of_another_name_is_read_with_it(judging, question, left, logged):
+    asked = replace(question(OPEN, "shop"), files={"shop": ("shop.db", "main.db")})
+    state = left(shop=FileTree(logged))
+    assert judging.verdict(asked, state, None, lambda: state).verdict is Verdict.TRUE
+    foreign = left(shop=FileTree({"shop.db": Node("file"), "main.db-wal": logged["shop.db-wal"]}))
+    assert judging.verdict(asked, foreign, None, lambda: state).verdict is Verdict.FALSE
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_mutation_changes_what_the_log_says(judging, question, left, logged):
+    asked = replace(question(OPEN, "shop"), files={"shop": ("shop.db", "main.db")})
+    state = left(shop=FileTree(logged))
+    for sql, verdict in (("DELETE FROM orders", Verdict.FALSE), ("UPDATE orders SET id = id", Verdict.TRUE)):
+        assert judging.mutated(asked, state, [("shop", {"sql": sql})], None).verdict is verdict
+
+
+@pytest.mark.usefixtures("shop")
+def test_mutants_are_made_of_rows_that_only_the_log_has(logged):
+    after = FileTree({name.replace("shop.db", "main.db"): node for name, node in logged.items()})
+    made = mutants(parse(OPEN), {"shop": FileTree({"main.db": Node("file")})}, {"shop": after}, None)
+    assert "row-left-out orders 1" in " ".join(mutant.name for mutant in made)

@@ -53,14 +53,7 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
     Raises:
         CorruptState: it is missing or no database, or costs more than the budget has.
     """
-    node = tree.get(FILE)
-    if node is None or node.kind != "file":
-        raise CorruptState("there is no database file")
-    journal, log = _beside(tree, "-journal"), _beside(tree, "-wal")
-    if journal.endswith(JOURNAL_MAGIC):
-        raise CorruptState("the database's journal names another file, which no server here writes")
-    budget.keep(len(node.data))
-    data = recovered(node.data, journal, log, budget)
+    data = recovered_file(tree, budget)
     if data and not data.startswith(MAGIC):
         raise CorruptState("the database file is not an SQLite database")
     entries, size = schema_size(data, budget)
@@ -75,6 +68,22 @@ def read_database(tree: FileTree, budget: ReadingBudget) -> NormalState:
             reader.guard()
             names = reader.names()
         return NormalState({"tables": [reader.table(name) for name in names]}, tuple(reader.blobs))
+
+
+def recovered_file(tree: FileTree, budget: ReadingBudget) -> bytes:
+    """Give the database file as SQLite would see it, with the journal or the log that lies beside it.
+
+    Raises:
+        CorruptState: it is missing, its log cannot be its own, or it costs more than the budget has.
+    """
+    node = tree.get(FILE)
+    if node is None or node.kind != "file":
+        raise CorruptState("there is no database file")
+    journal, log = _beside(tree, "-journal"), _beside(tree, "-wal")
+    if journal.endswith(JOURNAL_MAGIC):
+        raise CorruptState("the database's journal names another file, which no server here writes")
+    budget.keep(len(node.data))
+    return recovered(node.data, journal, log, budget)
 
 
 def _beside(tree: FileTree, end: str) -> bytes:
