@@ -6,7 +6,6 @@ import pytest
 
 from sandbox.servers.registry import SERVERS
 
-
 pytestmark = pytest.mark.box
 
 FILES = [f"filesystem.{name}" for name in SERVERS["filesystem"].tools]
