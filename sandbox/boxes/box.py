@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox.servers.server import Server
+from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
 
 PORT = 8700
@@ -74,6 +75,11 @@ class ExitFacts:
 
 class World(Protocol):
     """Servers and their state, behind one framed channel (`sandbox.world.frames`)."""
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """The servers that ended by themselves so far."""
+        ...
 
     def channel(self) -> socket.socket:
         """Give the gateway's end of the channel; bytes to and from the servers are pumped until `freeze`."""

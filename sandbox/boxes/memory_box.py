@@ -25,6 +25,7 @@ from sandbox.boxes.output import CUT, printable
 from sandbox.errors import Lost, Refused
 from sandbox.servers.server import Server
 from sandbox.world import frames
+from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
 from verifiers.tree import FileTree, Node
 
@@ -63,6 +64,11 @@ class MemoryWorld:
         self._handed_over = False
         self._thread = threading.Thread(target=self._run, name="memory-world", daemon=True)
         self._thread.start()
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """None: functions do not end by themselves."""
+        return ()
 
     def channel(self) -> socket.socket:
         """Give the gateway's end of the channel."""

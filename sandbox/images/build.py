@@ -77,6 +77,7 @@ LOCKS = ("node.txt", "npm")  # of the servers that come from npm; they lie in th
 ROOT = HERE.parents[1]
 FOLDERS = ROOT / "sandbox" / "servers"  # one a server
 KINDS = ROOT / "sandbox" / "kinds"  # one a state kind
+FROZEN = KINDS / "common" / "frozen"  # what stops a server's clock
 RELAY = ImageSource("quarterturn-relay", HERE / "relay")
 SERVERS = ImageSource(
     "quarterturn-servers",
@@ -89,7 +90,7 @@ SERVERS = ImageSource(
 WORLD = ImageSource(
     "quarterturn-world",
     IN_WORLD,
-    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in sorted(KINDS.glob("*/backend"))),
+    beside=tuple((f"ours/{path.relative_to(ROOT)}", path) for path in (FROZEN, *sorted(KINDS.glob("*/backend")))),
     without=frozenset({*LOCKS, "node.in"}),
     on=SERVERS,
 )

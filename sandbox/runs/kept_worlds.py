@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from sandbox.boxes.box import ExitFacts, ResourceLimits, World, WorldLauncher
 from sandbox.servers.server import Server
+from sandbox.world.channel import Exit
 from sandbox.world.frozen import FrozenState, Seed
 
 MOST_IDLE = 6
@@ -73,6 +74,11 @@ class _KeptWorld:
     def __init__(self, world: World, give_back: Callable[[World], None]) -> None:
         self._world, self._give_back = world, give_back
         self._frozen = self._closed = False
+
+    @property
+    def exits(self) -> tuple[Exit, ...]:
+        """The servers that ended by themselves so far."""
+        return self._world.exits
 
     def channel(self) -> socket.socket:
         """Give the gateway's end of the channel."""

@@ -66,6 +66,8 @@ def _files(server: Server, checkout: Path) -> Iterator[Path]:
         yield checkout / _LOCKS / "node.txt"
     if f"{PROGRAMS}/npm/" in words:
         yield checkout / _LOCKS / "npm" / "package-lock.json"
+    if f"{OUR_KINDS}/common/frozen/" in words:
+        yield from _program(checkout / "sandbox" / "kinds" / "common" / "frozen")
     if f"{OUR_KINDS}/{server.kind}/backend" in words:
         yield from _program(checkout / "sandbox" / "kinds" / server.kind / "backend")
         yield from _program(checkout / _COMMON)

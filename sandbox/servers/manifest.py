@@ -6,7 +6,7 @@
     state: {kind: sqlite, folder: notes, file: data/notes.db}
     command: ["{python}", -I, -m, mcp_notes, --db, "{state}/data/notes.db"]
     environment: {NOTES_USER: agent}
-    stateless: true
+    freeze: {clock: "2026-03-02T09:00:00Z", ids: true}
 
 `docs/reference/server-manifests.md` describes every key. The shipped servers are such files too: there is no second
 way.
@@ -24,6 +24,7 @@ from sandbox.errors import Malformed
 from sandbox.kinds.common.check import PATH_SCHEMA, check
 from sandbox.kinds.common.state_kind import DATA, OUR_KINDS, PROGRAMS, StateKind
 from sandbox.kinds.registry import KINDS
+from sandbox.servers import freeze
 from sandbox.servers.server import NPM, PYTHON, Server
 from vault import strict_yaml
 from vault.errors import Malformed as NotYaml
@@ -90,6 +91,7 @@ SCHEMA: Mapping[str, Any] = {
             "additionalProperties": {"type": "string", "maxLength": 2000},
             "description": "Variables beside PATH, HOME (`/tmp`), LANG and TZ (`UTC`); the same places may be named.",
         },
+        "freeze": freeze.SCHEMA,
         "limits": {
             "type": "object",
             "additionalProperties": False,
@@ -144,16 +146,21 @@ def load(
         raise Malformed(f"{what} at $.state.file: the state kind {kind.name} has no file of its own; remove the key")
     programs = _programs(document["server"], added)
     places = {**programs, "{state}": f"{DATA}/{root}", "{kind}": f"{OUR_KINDS}/{kind.name}"}
+    words = [_placed(word, places, f"{what} at $.command[{i}]") for i, word in enumerate(document["command"])]
+    environment = {
+        name: _placed(value, places, f"{what} at $.environment.{name}")
+        for name, value in document.get("environment", {}).items()
+    }
+    if "freeze" in document:
+        words = freeze.frozen(words, document, what)
+        environment |= freeze.variables(document["freeze"])
     return Server(
         name=document["server"],
         package=document["package"],
         version=document["version"],
         root=root,
-        command=tuple(_placed(word, places, f"{what} at $.command[{i}]") for i, word in enumerate(document["command"])),
-        environment={
-            name: _placed(value, places, f"{what} at $.environment.{name}")
-            for name, value in document.get("environment", {}).items()
-        },
+        command=tuple(words),
+        environment=environment,
         tools=tools,
         state_schema=kind.schema,
         seed=partial(_seeded, kind, state["file"]) if "file" in state else kind.seed,

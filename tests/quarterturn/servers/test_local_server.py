@@ -1,6 +1,8 @@
 """Tests of a server that is really installed, started and played, from a folder of packages and without a registry."""
 
 import json
+import re
+from collections import defaultdict
 
 import pytest
 
@@ -21,9 +23,10 @@ def home(tmp_path, say, notebook):
     return home
 
 
-def draft(*titles):
+def draft(*titles, **changes):
     """Write a draft: one note a call."""
     calls = [{"tool": "notebook.add_note", "arguments": {"title": title}} for title in titles]
+    calls.append({"tool": "notebook.wait", "arguments": {"title": "a little"}})
     task = {
         "schema": "quarterturn/task/v1",
         "spec": "1.0.0",
@@ -34,11 +37,23 @@ def draft(*titles):
         "max_steps": 6,
         "goal": "Add the notes.",
         "initial_state": {"notebook": {"document": {"notes": []}}},
-        "available_tools": ["notebook.add_note", "notebook.remove_note", *FILES[:12]],
+        "available_tools": ["notebook.add_note", "notebook.remove_note", "notebook.wait", *FILES[:12]],
         "success_predicate": {"notebook.itemCount": {"pointer": "/notes", "count": len(titles)}},
     }
     solutions = [{"name": "direct", "calls": calls, "answer": None}]
-    return {"task": task, "provenance": {"template": "x", "skeleton": "x/1", "solutions": solutions, "mutants": []}}
+    return {
+        "task": task | changes,
+        "provenance": {"template": "x", "skeleton": "x/1", "solutions": solutions, "mutants": []},
+    }
+
+
+def changed(said):
+    """Give the notes that a trial left, each as the map of its values."""
+    notes = defaultdict(dict)
+    for change in said["data"]["differences"]["notebook"]["changes"]:
+        if (found := re.fullmatch(r"\$\.value\.notes\[(\d)\]\.(\w+)", change["item"])) is not None:
+            notes[found[1]][found[2]] = json.loads(change["after"]["value"])
+    return list(notes.values())
 
 
 def test_a_draft_for_an_added_server_can_be_tried(tmp_path, say, home):
@@ -48,6 +63,27 @@ def test_a_draft_for_an_added_server_can_be_tried(tmp_path, say, home):
         SERVERS._servers.pop(name)  # the trial is a process of its own
     played = say("task", "try", file, "--box", "bwrap", "--home", home)
     assert played.code == 0, played.err
+
+
+def test_a_frozen_server_leaves_the_same_whole_state_each_time(tmp_path, say, notebook):
+    with (notebook / "server.yaml").open("a") as manifest:
+        manifest.write('freeze: {clock: "2026-03-02T09:00:00Z", ids: true}\n')
+    home, file = tmp_path / "home", tmp_path / "draft.jsonl"
+    say("init", "--home", home)
+    assert say("server", "add", notebook, "--box", "bwrap", "--home", home).code == 0
+    file.write_text(json.dumps(draft("milk", "bread")) + "\n")
+    first, second = (json.loads(say("task", "try", file, "--box", "bwrap", "--home", home, "--json").out) for _ in "ab")
+    notes = changed(first)
+    assert changed(second) == notes
+    assert [note["title"] for note in notes] == ["milk", "bread"]
+    assert len({note["id"] for note in notes}) == 2
+    assert {note["created"] for note in notes} == {"2026-03-02T09:00:00+00:00"}
+    assert {note["stamp"] for note in notes} == {1772442000.0}
+    assert {(note["day"], note["clock"]) for note in notes} == {("2026-03-02", "2026-03-02 09:00:00")}
+    assert first["data"]["transcript"]["calls"][-1]["result"] == "0.2", "time goes on for sleeps"
+    whole = {"notebook.itemsEqual": {"pointer": "/notes", "items": notes}}
+    file.write_text(json.dumps(draft("milk", "bread", success_predicate=whole)) + "\n")
+    assert say("task", "try", file, "--box", "bwrap", "--home", home).code == 0
 
 
 def test_another_release_that_lacks_a_tool_is_found_by_check(say, home, shelf):

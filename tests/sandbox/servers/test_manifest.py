@@ -27,6 +27,12 @@ GOOD = (ROOT / "examples" / "servers" / "planner" / "server.yaml").read_text()
         ("{state}/", "{home}/", "$.environment.TASK_MANAGER_FILE_PATH"),
         ("stateless: true", "stateless: perhaps", "$.stateless"),
         ("stateless: true", "shell: true", "$"),
+        ("stateless: true", "freeze: {}", "$.freeze"),
+        ("stateless: true", 'freeze: {clock: "2026-13-02T09:00:00Z"}', "$.freeze.clock"),
+        ("stateless: true", 'freeze: {clock: "2026-03-02"}', "$.freeze.clock"),
+        ("stateless: true", "stateless: true\nfreeze: {ids: true}", "$.freeze.ids"),
+        ("stateless: true", "freeze: {ids: false}", "$.freeze.ids"),
+        ('command: ["{node}"', 'freeze: {ids: true}\ncommand: ["/bin/sh"', "$.freeze"),
     ],
 )
 def test_a_wrong_manifest_gets_one_sentence_with_file_and_place(before: str, after: str, place: str) -> None:
@@ -37,6 +43,23 @@ def test_a_wrong_manifest_gets_one_sentence_with_file_and_place(before: str, aft
     assert message.startswith("here/server.yaml")
     assert place in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ('["{node}", a.js, b]', ["--require", "frozen.cjs", "a.js", "b"]),
+        ('["{python}", -I, -X, utf8, -m, board, -x]', ["-I", "-X", "utf8", "frozen.py", "-m", "board", "-x"]),
+        ('["{python}", -I, -c, "main()"]', ["-I", "frozen.py", "-c", "main()"]),
+        ('["{python}", "{state}/a.py", -m]', ["frozen.py", "/data/planner/a.py", "-m"]),
+    ],
+)
+def test_a_frozen_server_is_started_through_the_program_that_freezes_it(command: str, started: list[str]) -> None:
+    lines = [line for line in GOOD.splitlines() if not line.startswith(("command", "stateless"))]
+    text = "\n".join([*lines, f"command: {command}", 'freeze: {clock: "2026-03-02T09:00:00Z", ids: true}'])
+    server = manifest.load(text, {}, "server.yaml")
+    assert [word.removeprefix("/opt/ours/sandbox/kinds/common/frozen/") for word in server.command[1:]] == started
+    assert server.environment["QUARTERTURN_FREEZE"] == '{"clock": "2026-03-02T09:00:00Z", "ids": true}'
 
 
 def test_a_key_twice_is_refused() -> None:
