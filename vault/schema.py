@@ -76,6 +76,20 @@ def _counted(noun: str, bound: str) -> Callable[[Any, Any, Any], str]:
     return lambda limit, value, _: f"it has {len(value)} {noun}; {bound} {limit}"
 
 
+def _unlike(pattern: str, _: Any, schema: Any) -> str:
+    shown = pattern if len(pattern) <= _SHORT else "its pattern"
+    return f"the text does not match {shown}{_described(schema)}"
+
+
+def _of_type(names: Any, _: Any, schema: Any) -> str:
+    return f"it must be of type {names if isinstance(names, str) else ' or '.join(names)}{_described(schema)}"
+
+
+def _described(schema: Any) -> str:
+    """Give what the schema says of the place, for people who do not read patterns."""
+    return f" ({schema['description'].rstrip('.')})" if "description" in schema else ""
+
+
 _SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "additionalProperties": _unknown,
     "anyOf": lambda *_: "it has none of the allowed forms",
@@ -90,8 +104,8 @@ _SENTENCES: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "minLength": _counted("characters", "needed are at least"),
     "minProperties": _counted("keys", "needed are at least"),
     "oneOf": lambda *_: "it has not exactly one of the allowed forms",
-    "pattern": lambda pattern, *_: f"the text does not match {pattern if len(pattern) <= _SHORT else 'its pattern'}",
+    "pattern": _unlike,
     "required": _missing,
-    "type": lambda names, *_: f"it must be of type {names if isinstance(names, str) else ' or '.join(names)}",
+    "type": _of_type,
     "uniqueItems": lambda *_: "an item stands there twice",
 }

@@ -24,6 +24,8 @@ from sandbox.servers.server import LOCKS, Server, added_at
 from vault.files import write_atomically
 from vault.keys import private_files
 from vault.task.lifecycle import TaskState
+from verifiers.errors import Malformed as NotFitting
+from verifiers.predicates import namespaces
 
 if TYPE_CHECKING:
     from vault.store.tasks import TaskRecord
@@ -60,7 +62,8 @@ class HomeServers:
 
     def names(self) -> list[str]:
         """List them, sorted."""
-        return sorted(file.parent.name for file in self._folder.glob(f"*/{manifest.FILE}"))
+        names = (file.parent.name for file in self._folder.glob(f"*/{manifest.FILE}"))
+        return sorted(name for name in names if not name.startswith("."))  # what an interrupted `add` left is none
 
     def register(self) -> None:
         """Make this process know them.
@@ -96,26 +99,21 @@ class HomeServers:
             Unavailable: it cannot be installed, or does not start.
         """
         file = source / manifest.FILE if source.is_dir() else source
-        document = _document(file)
-        name, package = document["server"], document["package"]
-        install.lock_name(package)
-        if name in SERVERS or name in self.names():
-            raise Refused(f"there is a server {name!r} already: choose another name, or remove it first")
+        name, package, version = self._fitting(file)
+        recorded = _recorded(file.parent / manifest.TOOLS)
         self._folder.mkdir(exist_ok=True)
         with private_files.folder_beside(self._folder / name) as part:
             part.chmod(0o755)
-            if "predicates" in document and not (file.parent / manifest.PREDICATES).is_file():
-                raise NotFound(f"{file} declares predicates, and there is no {file.parent / manifest.PREDICATES}")
             for beside in (install.lock_name(package), install.CONSTRAINTS, manifest.PREDICATES):
                 if (file.parent / beside).is_file():
                     shutil.copyfile(file.parent / beside, part / beside)
             shutil.copyfile(file, part / manifest.FILE)
-            install.install(part, package, document["version"])
+            install.install(part, package, version, file.parent)
             tools = _listed(make_box(), self._load(part, name))
             _refuse_names(name, tools)
-            recorded = file.parent / manifest.TOOLS
-            if recorded.is_file() and (difference := compared(manifest.tools_of(recorded.read_text()), tools)):
-                raise Malformed(f"{recorded} differs from what {name} lists: it {difference}; remove it or mend it")
+            if recorded is not None and (difference := compared(recorded, tools)):
+                beside = file.parent / manifest.TOOLS
+                raise Malformed(f"{beside} differs from what {name} lists: it {difference}; remove it or mend it")
             _write_tools(part, tools)
             part.rename(self._folder / name)
         self.register()
@@ -181,13 +179,51 @@ class HomeServers:
         (self._folder / name / manifest.FILE).unlink()  # from now on it is none, whatever stops the rest
         shutil.rmtree(self._folder / name)
 
+    def _fitting(self, file: Path) -> tuple[str, str, str]:
+        """Check all that can be known before anything is installed, and give name, package and version.
+
+        Raises:
+            NotFound, Malformed, Refused: as for `add`.
+        """
+        document = _document(file)
+        name, package = document["server"], document["package"]
+        try:
+            install.lock_name(package)
+        except Malformed as error:
+            raise Malformed(f"{file} at $.package: {error}") from None
+        if name in SERVERS or name in self.names():
+            raise Refused(
+                f"there is a server {name!r} already: choose another name, or, if this home added it, remove it first "
+                f"(`quarterturn server remove {name}`)"
+            )
+        own = file.parent / manifest.PREDICATES
+        if "predicates" in document and not own.is_file():
+            raise NotFound(f"{file} declares predicates, and there is no {own}")
+        if own.is_file() and "predicates" not in document:
+            raise Malformed(f"{own} has predicates that {file} does not declare: declare them under `predicates`")
+        server = manifest.load(
+            file.read_text(encoding="utf-8"), {}, str(file), added=added_at(name), predicates=_text(own)
+        )
+        try:
+            namespaces.must_be_free(name, server.kind)
+            if server.own is not None:
+                server.own.check()
+        except NotFitting as error:
+            raise Malformed(f"{file}: {error}") from None
+        others = {other.root: other.name for other in SERVERS.values()}
+        if server.root in others:
+            raise Refused(
+                f"{file} at $.state.folder: the server {others[server.root]} has the folder {server.root!r}, and a "
+                "world may hold both: choose another"
+            )
+        return name, package, document["version"]
+
     def _load(self, folder: Path, name: str | None = None) -> Server:
         text = (folder / manifest.FILE).read_text(encoding="utf-8")
         recorded = folder / manifest.TOOLS
         tools = manifest.tools_of(recorded.read_text(encoding="utf-8")) if recorded.is_file() else {}
         what = str(folder / manifest.FILE)
-        own = folder / manifest.PREDICATES
-        predicates = own.read_text(encoding="utf-8") if own.is_file() else ""
+        predicates = _text(folder / manifest.PREDICATES)
         place = added_at(name or folder.name)
         return replace(manifest.load(text, tools, what, added=place, predicates=predicates), folder=folder)
 
@@ -233,6 +269,35 @@ def _document(file: Path) -> Mapping[str, Any]:
         return manifest.read(file.read_text(encoding="utf-8"), str(file))
     except UnicodeError:
         raise Malformed(f"{file} is not UTF-8 text") from None
+
+
+def _text(file: Path) -> str:
+    """Read a file that may be missing.
+
+    Raises:
+        Malformed: it is no UTF-8 text.
+    """
+    try:
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+    except UnicodeError:
+        raise Malformed(f"{file} is not UTF-8 text") from None
+
+
+def _recorded(file: Path) -> dict[str, Any] | None:
+    """Read the tools that are recorded beside a manifest, or None where there are none.
+
+    Raises:
+        Malformed: they are no JSON object.
+    """
+    if not file.is_file():
+        return None
+    try:
+        tools = manifest.tools_of(_text(file))
+    except ValueError:
+        tools = None
+    if not isinstance(tools, dict):
+        raise Malformed(f"{file} is no JSON object of tools: remove it, and `quarterturn server add` records them")
+    return tools
 
 
 def _refuse_names(server: str, tools: Mapping[str, Any]) -> None:

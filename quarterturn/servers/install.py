@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 from quarterturn.errors import Malformed, Unavailable
@@ -20,6 +21,7 @@ from sandbox.servers.server import LOCKS, NPM, PYTHON
 REQUIREMENTS, NPM_LOCK = LOCKS
 CONSTRAINTS = "constraints.txt"
 """Beside a manifest: what pip calls constraints, for a package that says too little of what it needs (`mcp<2`)."""
+SHOWN = 600  # characters of what a client said
 _NPMRC = "omit-lockfile-registry-resolved=true\n"
 
 
@@ -36,8 +38,27 @@ def lock_name(package: str) -> str:
     return names[registry]
 
 
-def install(folder: Path, package: str, version: str) -> None:
+def _pinned(wanted: str) -> str:
+    """Give how a lock spells a PyPI package: normalised as PEP 503 says, and without its extras."""
+    name, _, version = wanted.partition("==")
+    return f"{re.sub(r'[-_.]+', '-', name.partition('[')[0]).lower()}=={version.lower()}"
+
+
+def _last_words(stop: Stop, folder: Path, source: Path) -> str:
+    """Give what a client said when it failed, on one line: without its marks, its log's place and our own folder."""
+    lines = [re.sub(r"^npm error( \d+)?", "", line).strip(" ^") for line in str(stop).splitlines()]
+    kept = [line for line in lines if line and "complete log" not in line and not line.startswith("Note that")]
+    return " ".join(kept).replace(str(folder), str(source))[:SHOWN]
+
+
+def install(folder: Path, package: str, version: str, source: Path | None = None) -> None:
     """Install a package into a server's folder; a lock that is there is kept to, and a missing one is written.
+
+    Args:
+        folder: the server's folder.
+        package: the registry and the name.
+        version: the version.
+        source: where its lock was taken from, for messages.
 
     Raises:
         Malformed: the package is from neither registry, or its lock pins another version.
@@ -46,15 +67,20 @@ def install(folder: Path, package: str, version: str) -> None:
     lock, name = folder / lock_name(package), package.partition(":")[2]
     installer = Installer(ROOT, os.environ, pip_settings.read(os.environ))
     try:
+        shown = (source or folder) / lock.name
         if lock.name == REQUIREMENTS:
-            _python(installer, folder, lock, f"{name}=={version}")
+            _python(installer, folder, lock, f"{name}=={version}", shown)
         else:
-            _npm(installer, folder, lock, name, version)
+            _npm(installer, folder, lock, f"{name}@{version}", shown)
     except Stop as stop:
-        raise Unavailable(f"{package} {version} cannot be installed: {stop}") from None
+        words = _last_words(stop, folder, source or folder)
+        raise Unavailable(
+            f"{package} {version} cannot be installed: {words}; mend package or version in the manifest, or the lock "
+            "or constraints.txt beside it"
+        ) from None
 
 
-def _python(installer: Installer, folder: Path, lock: Path, wanted: str) -> None:
+def _python(installer: Installer, folder: Path, lock: Path, wanted: str, shown: Path) -> None:
     constraints = folder / CONSTRAINTS
     if not lock.is_file():
         source = folder / "requirements.in"
@@ -63,13 +89,13 @@ def _python(installer: Installer, folder: Path, lock: Path, wanted: str) -> None
         words = (*locks.OPTIONS, *locks.BARE, *more, "--output-file", lock, source)
         installer.run_uv("pip", "compile", *words, what=f"resolving {wanted}")
         source.unlink()
-    if not any(line.split(" ")[0] == wanted for line in lock.read_text().lower().splitlines()):
-        raise Malformed(f"{lock} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
+    if not any(line.split(" ")[0] == _pinned(wanted) for line in lock.read_text().lower().splitlines()):
+        raise Malformed(f"{shown} does not pin {wanted}: remove it to have it resolved again, or mend the manifest")
     installer.fill(folder / PYTHON, lock)
 
 
-def _npm(installer: Installer, folder: Path, lock: Path, name: str, version: str) -> None:
-    place = folder / NPM
+def _npm(installer: Installer, folder: Path, lock: Path, wanted: str, shown: Path) -> None:
+    place, (name, _, version) = folder / NPM, wanted.rpartition("@")
     place.mkdir(exist_ok=True)
     (place / ".npmrc").write_text(_NPMRC)
     document = {"name": "quarterturn-server", "private": True, "dependencies": {name: version}}
@@ -78,12 +104,19 @@ def _npm(installer: Installer, folder: Path, lock: Path, name: str, version: str
         (place / NPM_LOCK).write_bytes(lock.read_bytes())
     else:
         resolve = ("install", "--package-lock-only", *node.QUIET)
-        node.npm(installer, *resolve, cwd=place, what=f"resolving {name}@{version}")
+        node.npm(installer, *resolve, cwd=place, what=f"resolving {wanted}")
         lock.write_bytes((place / NPM_LOCK).read_bytes())
-    pinned = json.loads(lock.read_text()).get("packages", {}).get(f"node_modules/{name}", {}).get("version")
+    try:
+        packages = json.loads(lock.read_text())["packages"]
+        pinned = packages[f"node_modules/{name}"]["version"]
+        bare = [path for path, entry in packages.items() if path and not ({"integrity", "inBundle"} & entry.keys())]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pinned, bare = None, []
     if pinned != version:
         raise Malformed(
-            f"{lock} pins version {pinned or 'none'} of {name}, and the manifest says {version}: remove it to have it "
+            f"{shown} pins version {pinned or 'none'} of {name}, and the manifest says {version}: remove it to have it "
             "resolved again, or mend the manifest"
         )
-    node.npm(installer, "ci", *node.QUIET, cwd=place, what=f"installing {name}@{version}")
+    if bare:
+        raise Malformed(f"{shown} has no hash (integrity) for {bare[0]}: remove it to have it resolved again")
+    node.npm(installer, "ci", *node.QUIET, cwd=place, what=f"installing {wanted}")

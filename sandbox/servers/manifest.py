@@ -51,8 +51,10 @@ SCHEMA: Mapping[str, Any] = {
         },
         "package": {
             "type": "string",
-            "pattern": r"^(npm|pypi|ours):[@A-Za-z0-9][A-Za-z0-9._/-]{0,200}$(?!\n)",
-            "description": "The registry and the package's name there: `npm:…` or `pypi:…`.",
+            "pattern": r"^(npm:(@[A-Za-z0-9_.~-]{1,100}/)?|pypi:|ours:)[A-Za-z0-9][A-Za-z0-9_.~-]{0,100}"
+            r"(\[[A-Za-z0-9_.,-]{1,100}\])?$(?!\n)",
+            "description": "The registry and the package's name there, `npm:…` or `pypi:…`; from PyPI perhaps with "
+            "extras, as `pypi:mcp-notes[search]`.",
         },
         "version": {
             "type": "string",
@@ -73,7 +75,8 @@ SCHEMA: Mapping[str, Any] = {
                 },
                 "file": {
                     **PATH_SCHEMA,
-                    "description": "Where in that folder the kind's one file lies, if the server wants another name.",
+                    "description": "Where in that folder the kind's one file lies, if the server wants another name: a "
+                    "relative path without `..`.",
                 },
             },
         },

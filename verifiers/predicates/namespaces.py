@@ -40,12 +40,22 @@ def add(namespace: str, kind: str, own: OwnPredicates | None = None) -> None:
     Raises:
         Malformed: there is no such kind, or the namespace means something else.
     """
-    if kind not in REGISTERED:
-        raise Malformed(f"there is no state kind {kind!r}; the kinds are {', '.join(REGISTERED)}")
-    if namespace in _RESERVED or _KINDS.setdefault(namespace, kind) != kind:
-        raise Malformed(f"the namespace {namespace!r} has predicates of its own already; choose another name")
+    must_be_free(namespace, kind)
+    _KINDS[namespace] = kind
     if own is not None:
         _OWN[namespace], _ENTRIES[namespace] = own, own.entries(namespace, {})
+
+
+def must_be_free(namespace: str, kind: str) -> None:
+    """Make sure that `add` takes the namespace.
+
+    Raises:
+        Malformed: as for `add`.
+    """
+    if kind not in REGISTERED:
+        raise Malformed(f"there is no state kind {kind!r}; the kinds are {', '.join(REGISTERED)}")
+    if namespace in _RESERVED or _KINDS.get(namespace, kind) != kind:
+        raise Malformed(f"the namespace {namespace!r} has predicates of its own already; choose another name")
 
 
 def described(names: Iterable[str]) -> dict[str, Any]:

@@ -7,9 +7,12 @@ form (`verifiers.normal_form.NormalState`) that the reader of the server's state
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from jsonschema import Draft202012Validator, SchemaError
 
 from verifiers.errors import Malformed, StateUnavailable
 from verifiers.predicates.context import Context
@@ -76,6 +79,27 @@ class OwnPredicates:
             )
             for name, declaration in self.declared.items()
         }
+
+    def check(self) -> None:
+        """Look at declarations and module without running anything.
+
+        Raises:
+            Malformed: an argument's schema is none, or the module is no Python or lacks a declared predicate.
+        """
+        for name, declaration in self.declared.items():
+            try:
+                Draft202012Validator.check_schema(_schema(declaration))
+            except SchemaError as error:
+                place = ".".join(map(str, list(error.absolute_path)[1:]))
+                raise Malformed(f"the predicate {name}: its argument {place} is no JSON Schema") from None
+        try:
+            module = ast.parse(self.source)
+        except (SyntaxError, ValueError) as error:
+            line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
+            raise Malformed(f"predicates.py is no Python{line}") from None
+        functions = {statement.name for statement in module.body if isinstance(statement, ast.FunctionDef)}
+        if lacking := [name for name in self.declared if name not in functions]:
+            raise Malformed(f"predicates.py has no function {lacking[0]}, which the manifest declares")
 
     def probes(self, registered: str) -> dict[str, Probe]:
         """Run the module and give its functions as probes; only a judge calls this.

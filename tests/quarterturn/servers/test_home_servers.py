@@ -10,6 +10,7 @@ import pytest
 from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.servers import home_servers, install
 from quarterturn.servers.home_servers import HomeServers, compared, kept_files
+from sandbox.errors import Malformed as NotFitting
 from sandbox.servers.definition import server_digest
 from sandbox.servers.registry import SERVERS
 from vault.task.lifecycle import TaskState
@@ -36,7 +37,7 @@ def tools():
 def servers(tmp_path, monkeypatch, tools):
     """Give the servers of a home, and forget them after the test."""
 
-    def installed(folder, package, version):
+    def installed(folder, package, version, _source=None):
         assert (package, version) == ("pypi:mcp-board", "1.0")
         (folder / "requirements.txt").write_text("mcp-board==1.0 --hash=sha256:00\n")
         (folder / "python" / "bin").mkdir(parents=True, exist_ok=True)
@@ -123,6 +124,59 @@ def test_what_goes_wrong_is_one_sentence_and_nothing_is_half_added(servers, sour
     assert servers.names() == []
     assert "board" not in SERVERS
     assert not [path for path in source.with_name("home").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("server: board", "server: answer", {}, Malformed, r"source/server\.yaml: the namespace 'answer'"),
+        ("{python}", "{pyhton}", {}, NotFitting, r"source/server\.yaml at \$\.command\[0\] names {pyhton}"),
+        ("kind: json_document, file", "kind: json_document, folder: repos, file", {}, Refused, "the server git has"),
+        ("pypi:", "ours:", {}, Malformed, r"source/server\.yaml at \$\.package: .*npm: or pypi:"),
+        ("pypi:mcp-board", "pypi:mcp/board", {}, NotFitting, r"\$\.package"),
+        ("server: board", "server: board", {"tools.json": "{"}, Malformed, r"tools\.json is no JSON object"),
+        ("server: board", "server: board", {"tools.json": "[]"}, Malformed, r"tools\.json is no JSON object"),
+        ("server: board", "server: board", {"predicates.py": "1"}, Malformed, "does not declare"),
+        ('version: "1.0"', "version: 1.0", {}, NotFitting, "exact version, in quotes"),
+    ],
+)
+def test_what_can_be_known_is_refused_before_anything_is_installed(servers, source, monkeypatch, case):
+    before, after, files, error, says = case
+    monkeypatch.setattr(install, "install", lambda *_: pytest.fail("it was installed"))
+    (source / "server.yaml").write_text(MANIFEST.replace(before, after))
+    for name, text in files.items():
+        (source / name).write_text(text)
+    with pytest.raises(error, match=says):
+        servers.add(source, box)
+    assert servers.names() == []
+    servers.register()  # the home can still be opened
+
+
+@pytest.mark.parametrize(
+    ("source_text", "arguments", "says"),
+    [
+        ("def (", "{}", r"predicates\.py is no Python \(line 1\)"),
+        ("def isLong(state): ...", "{}", "no function isShort"),
+        ("def isShort(state, most): ...", "{most: {type: intger}}", "isShort: its argument most"),
+    ],
+)
+def test_own_predicates_are_looked_at_before_anything_is_installed(servers, source, source_text, arguments, says):
+    declared = f"predicates: {{isShort: {{words: short, about: It is short., arguments: {arguments}}}}}\n"
+    (source / "server.yaml").write_text(MANIFEST + declared)
+    (source / "predicates.py").write_text(source_text)
+    with pytest.raises(Malformed, match=says):
+        servers.add(source, box)
+    assert servers.names() == []
+
+
+def test_what_an_interrupted_add_left_is_no_server(servers, source, tmp_path):
+    servers.add(source, box)
+    left = tmp_path / "home" / "servers" / ".chart.0123456789abcdef"
+    left.mkdir()
+    (left / "server.yaml").write_text(MANIFEST.replace("board", "chart"))
+    assert servers.names() == ["board"]
+    servers.register()
+    assert "chart" not in SERVERS
 
 
 def test_a_later_difference_names_the_tool_until_it_is_recorded(servers, source, tools):
