@@ -10,6 +10,7 @@ from typing import Any
 
 from grammars.importers.conversion import SourceTask
 from grammars.importers.formula import Formula, TooLarge, start_anew, understood, unknowns
+from grammars.importers.mcpmark.queries import tidied
 from grammars.importers.mcpmark.statements import Interpreter
 from verifiers.tree import FileTree
 
@@ -67,7 +68,7 @@ def read_verifier(verifier: str, place: Place) -> tuple[Formula, list[str]]:
         success = interpreter.success(module)
     except (TooLarge, RecursionError):
         return True, [f"{place.file}: it branches too much to be read"]
-    return understood(success), unknowns(success)
+    return tidied(understood(success)), unknowns(success)
 
 
 def state_of(tree: FileTree) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from grammars.importers.formula import Formula, all_of, any_of, negated
 from grammars.importers.mcpmark import idioms
-from grammars.importers.mcpmark.conditions import Conditions, cond
+from grammars.importers.mcpmark.conditions import cond
+from grammars.importers.mcpmark.database_calls import DatabaseCalls
 from grammars.importers.mcpmark.idioms import CannotSay
 from grammars.importers.mcpmark.plain import (
     FLAGS,
@@ -24,6 +25,7 @@ from grammars.importers.mcpmark.values import (
     Collected,
     Cond,
     Count,
+    Cursor,
     Encoded,
     FsPath,
     Function,
@@ -45,7 +47,7 @@ ROOT_VARIABLE = "FILESYSTEM_TEST_DIR"
 OWNERS = ("GITHUB_EVAL_ORG", "GITHUB_ORG")
 
 
-class Calls(Conditions):
+class Calls(DatabaseCalls):
     """Reader of calls."""
 
     def _call(self, node: ast.Call, env: dict[str, Any]) -> Any:
@@ -73,6 +75,8 @@ class Calls(Conditions):
         if name in {"os.environ.get", "os.getenv"} and args:
             if args[0] == ROOT_VARIABLE:
                 return FsPath(".")
+            if str(args[0]).startswith("POSTGRES_"):
+                return "5432" if args[0] == "POSTGRES_PORT" else "given"
             return self.account if args[0] in OWNERS else "given" if "TOKEN" in str(args[0]) else self.opaque(node)
         first = args[0] if args else None
         if isinstance(first, Choice) and name not in {"isinstance", "hasattr", "bool"}:
@@ -81,6 +85,9 @@ class Calls(Conditions):
             )
         if isinstance(first, Opaque):
             return first
+        of_database = self.database_function(name, args, kwargs)
+        if of_database is not None:
+            return of_database
         handled = self._known(name, first, args, kwargs)
         if handled is not None:
             return handled
@@ -195,6 +202,8 @@ class Calls(Conditions):
         if isinstance(value, Choice):
             present = self.present(value)
             return self.choose([(guard, self._method(option, name, args, kwargs, node)) for guard, option in present])
+        if isinstance(value, Cursor):
+            return self.cursor_method(value, name, args)
         if isinstance(value, Collected) and name in {"append", "add"}:
             value.items.append((self.path(), args[0]))
             return None

@@ -12,12 +12,14 @@ from typing import Any
 from grammars.importers.formula import Formula, all_of
 from grammars.importers.mcpmark.conditions import Conditions
 from grammars.importers.mcpmark.idioms import CannotSay
+from grammars.importers.mcpmark.queries import column_of, width
 from grammars.importers.mcpmark.values import (
     Collected,
     Lines,
     Listing,
     Opaque,
     RestObject,
+    Rows,
     is_plain,
 )
 
@@ -34,6 +36,8 @@ class Comprehensions(Conditions):
             return items
         if isinstance(items, Lines | Listing | RestObject) and isinstance(generator.target, ast.Name):
             return self._narrowed(items, generator.target.id, generator.ifs, node.elt, node, env)
+        if isinstance(items, Rows):
+            return self._column(items, generator, node)
         made = Collected()
         for guard, value in self.each(items):
             inner, kept = {**env}, self.live
@@ -49,6 +53,23 @@ class Comprehensions(Conditions):
         if all(self.certain(guard) for guard, _ in made.items) and values:
             return set(values) if isinstance(node, ast.SetComp) and is_plain(values) else values
         return made
+
+    def _column(
+        self, rows: Rows, generator: ast.comprehension, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
+    ) -> Any:
+        """Read a comprehension over rows that takes one cell of each."""
+        target, element = generator.target, ast.unparse(node.elt)
+        made = None
+        if not generator.ifs and not rows.flat and isinstance(target, ast.Name):
+            place = re.fullmatch(rf"{target.id}\[(\d+)\]", element)
+            made = rows if element == target.id else column_of(rows, int(place[1])) if place else None
+        elif not generator.ifs and not rows.flat and isinstance(target, ast.Tuple):
+            names = [ast.unparse(name) for name in target.elts]
+            if element in names and len(names) == width(rows.query) and names.count(element) == 1:
+                made = column_of(rows, names.index(element))
+        if made is None:
+            return self.opaque(node)
+        return replace(made, distinct=True) if isinstance(node, ast.SetComp) else made
 
     _setcomp = _listcomp
     _generatorexp = _listcomp

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from grammars.importers.formula import Formula, all_of, any_of, given, negated, unknown
-from grammars.importers.mcpmark import idioms
+from grammars.importers.mcpmark import idioms, queries
 from grammars.importers.mcpmark.idioms import CannotSay
 from grammars.importers.mcpmark.plain import (
     COMPARE,
@@ -19,11 +19,13 @@ from grammars.importers.mcpmark.plain import (
 )
 from grammars.importers.mcpmark.values import (
     SYMBOLIC,
+    Cell,
     Choice,
     Collected,
     Cond,
     Count,
     Encoded,
+    FirstRow,
     Function,
     JsonPart,
     Length,
@@ -31,6 +33,7 @@ from grammars.importers.mcpmark.values import (
     Listing,
     Opaque,
     RestObject,
+    Rows,
     Size,
     Text,
     is_plain,
@@ -65,6 +68,10 @@ class Conditions:
 
     def leave(self, code: Any) -> None:
         """End the program."""
+        raise NotImplementedError
+
+    def database_compared(self, left: Any, sign: str, right: Any) -> Formula | None:
+        """Compare what is known of a database; None where it is nothing of the kind."""
         raise NotImplementedError
 
     def read(self, node: ast.expr, env: dict[str, Any]) -> Any:
@@ -112,6 +119,10 @@ class Conditions:
                 return idioms.size_compared(value, "!=", 0)
             case RestObject(kind="issue title" | "issue state"):
                 return True
+            case Rows(query) | FirstRow(query):
+                return queries.has_rows(query, 1, at_least=True)
+            case Cell():
+                return queries.cell_holds(value)
             case JsonPart() | RestObject(kind="issue labels" | "issue label names" | "issue body"):
                 return unknown(f"{self.where}: whether {type(value).__name__} is empty is not understood")
         return True
@@ -129,6 +140,8 @@ class Conditions:
 
         def at_least(least: int) -> Formula:
             need = least - base
+            if count.many and least > 1 and guards:
+                raise CannotSay("how many of several rows")
             if need <= 0 or need > len(open_):
                 return need <= 0
             if need == 1:
@@ -137,7 +150,7 @@ class Conditions:
                 return all_of(open_)
             if len(open_) > MAX_UNKNOWN_SUBSETS:
                 raise CannotSay("at least some of many conditions")
-            rest = Count(base, tuple(open_[1:]))
+            rest = Count(base, tuple(open_[1:]), count.many)
             return any_of([all_of([open_[0], self.counted(rest, ">=", least - 1)]), self.counted(rest, ">=", least)])
 
         return idioms.ranged(sign, number, at_least)
@@ -195,6 +208,9 @@ class Conditions:
                     for guard, option in value.options
                 )
         if isinstance(sign, ast.Is | ast.IsNot) and right is None and not isinstance(left, Opaque):
+            if isinstance(left, FirstRow | Cell):
+                there = self.truth(left) if isinstance(left, FirstRow) else negated(queries.cell_is(left, None))
+                return negated(there) if isinstance(sign, ast.Is) else there
             return (left is None) == isinstance(sign, ast.Is)
         for value in (left, right):
             if isinstance(value, Opaque):
@@ -223,6 +239,8 @@ class Conditions:
             return any_of(
                 self._symbolic(other, "==", item) if not is_plain(other) else other == item for other in group
             )
+        if isinstance(group, Rows) and is_plain(item):
+            return queries.contains(group, item)
         if isinstance(group, Collected):
             return any_of(all_of([guard, self._equal(value, item)]) for guard, value in group.items)
         if isinstance(group, list | tuple | set) and is_plain(group):
@@ -248,6 +266,9 @@ class Conditions:
 
     def _symbolic(self, left: Any, sign: str, right: Any) -> Formula:
         """Compare a value of the end state."""
+        of_database = self.database_compared(left, sign, right)
+        if of_database is not None:
+            return of_database
         if isinstance(left, Collected) and all(self.certain(guard) for guard, _ in left.items):
             return bool(COMPARE_SIGNS[sign]([value for _, value in left.items], right))
         if isinstance(left, Length) and isinstance(right, int):

@@ -20,8 +20,10 @@ from grammars.importers.mcpmark.plain import (
 )
 from grammars.importers.mcpmark.values import (
     Bound,
+    Cell,
     Choice,
     Collected,
+    FirstRow,
     FsPath,
     Function,
     JsonPart,
@@ -30,6 +32,7 @@ from grammars.importers.mcpmark.values import (
     Opaque,
     Response,
     RestObject,
+    Rows,
     Size,
     is_plain,
 )
@@ -127,6 +130,8 @@ class Expressions(Calls, Comprehensions):
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         if isinstance(left, Opaque):
             return left
+        if isinstance(left, Cell):
+            return self.calculated(left, node.op, right)
         if isinstance(left, FsPath) and isinstance(node.op, ast.Div) and isinstance(right, str):
             return FsPath(idioms.joined(left.path, right))
         if isinstance(node.op, ast.Sub) and isinstance(left, Listing) and left.names and is_plain(right):
@@ -183,6 +188,8 @@ class Expressions(Calls, Comprehensions):
                 return idioms.deeper(value, key)
             case RestObject():
                 return idioms.rest_field(value, key)
+            case FirstRow() | Rows():
+                return self.row_item(value, key)
             case Choice():
                 return self.choose([(guard, self.item(option, key, node)) for guard, option in self.present(value)])
             case dict() | list() | tuple() | str() if is_plain(key):
@@ -199,6 +206,8 @@ class Expressions(Calls, Comprehensions):
         elif isinstance(target, ast.Tuple | ast.List):
             if isinstance(value, Choice):
                 value = self._parted(value, len(target.elts))
+            if isinstance(value, FirstRow):
+                value = self.row_parts(value, len(target.elts))
             parts = list(value) if isinstance(value, list | tuple) and len(value) == len(target.elts) else None
             for number, inner in enumerate(target.elts):
                 opaque = value if isinstance(value, Opaque) else self.opaque(target)

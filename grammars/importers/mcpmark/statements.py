@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grammars.importers.formula import Formula, all_of, any_of, given, negated, unknown
+from grammars.importers.mcpmark import queries
 from grammars.importers.mcpmark.expressions import Expressions
 from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.values import Count, FsPath, Function, Named, Opaque, is_plain
+from grammars.importers.mcpmark.queries import pair_same
+from grammars.importers.mcpmark.values import Count, FsPath, Function, Named, Opaque, Pairs, is_plain
 
 MAX_CALLS = 12
 Env = dict[str, Any]
@@ -22,6 +24,7 @@ _BROAD = {"Exception", "BaseException"}
 _KINDS = {
     "OSError": {"OSError", "IOError", "FileNotFoundError"},
     "ValueError": {"ValueError", "json.JSONDecodeError", "UnicodeDecodeError"},
+    "psycopg2.Error": {"psycopg2.Error", "psycopg2.DatabaseError"},
     "requests.HTTPError": {"requests.HTTPError", "requests.RequestException", "requests.exceptions.RequestException"},
 }
 
@@ -208,7 +211,7 @@ class Interpreter(Expressions):
         old = env.get(name)
         if isinstance(statement.op, ast.Add) and value == 1 and isinstance(old, int | Count):
             count = old if isinstance(old, Count) else Count(old, ())
-            env[name] = Count(count.base, (*count.guards, self.path()))
+            env[name] = Count(count.base, (*count.guards, self.path()), count.many)
         elif isinstance(statement.op, ast.Add) and is_plain(old) and is_plain(value) and type(old) is type(value):
             env[name] = old + value  # type: ignore[operator] # both plain, and of one type
         else:
@@ -248,12 +251,16 @@ class Interpreter(Expressions):
         made = [value if isinstance(value, Count) else Count(value, ()) for value in counts]
         if len({count.base for count in made}) > 1:
             return self.choose(values)
-        return Count(made[0].base, tuple({id(guard): guard for count in made for guard in count.guards}.values()))
+        guards = tuple({id(guard): guard for count in made for guard in count.guards}.values())
+        return Count(made[0].base, guards, any(count.many for count in made))
 
     def _do_for(self, statement: ast.For, env: Env) -> None:
         items = self.read(statement.iter, env)
         if isinstance(items, Opaque):
             raise CannotSay(f"a loop over what is not understood ({items.reason})")
+        if isinstance(items, Pairs):
+            self._pair_loop(statement, items, env)
+            return
         before, start = self.live, len(self.departures)
         for guard, value in self.each(items):
             entry, since = self.live, len(self.departures)
@@ -277,6 +284,52 @@ class Interpreter(Expressions):
         self.departures[start:] = [way for way in self.departures[start:] if way.kind != "break"]
         self.live = False if closed else self._remaining(before, start)
         self._merge(ways, env)
+
+    def _pair_loop(self, statement: ast.For, pairs: Pairs, env: Env) -> None:
+        """Read a loop over pairs of rows: what it does with a pair that differs is done if there is one."""
+        target: ast.expr = statement.target
+        if pairs.numbered and isinstance(target, ast.Tuple) and len(target.elts) == 2:  # noqa: PLR2004 - number and pair
+            target = target.elts[1]
+        body = [one for one in statement.body if not _says_only(one)]
+        if len(body) != 1 or not isinstance(body[0], ast.If) or body[0].orelse or statement.orelse:
+            raise CannotSay("a loop over pairs of rows that does more than to look for one that differs")
+        number, match = self._pair_match(body[0].test, target, pairs, env)
+        if not self.certain(number):
+            raise CannotSay("pairs of rows of which there may be another number on either side")
+        entry, since = self.live, len(self.departures)
+        counts = {name: value for name, value in env.items() if isinstance(value, int | Count)}
+        self.live, inner = all_of([entry, negated(match)]), dict(env)
+        for node in ast.walk(statement.target):
+            if isinstance(node, ast.Name):
+                inner[node.id] = Opaque(f"{self.where}:{statement.lineno}: one of several rows")
+        self.block(body[0].body, inner)
+        for name, before in counts.items():
+            after = inner.get(name)
+            if isinstance(after, Count) and after is not before:
+                inner[name] = replace(after, many=True)
+        left = [(way.guard, way.env) for way in self.departures[since:] if way.kind in {"break", "continue"}]
+        ways = [(self.live, inner), (all_of([entry, match]), dict(env)), *left]
+        self.live = self._remaining(entry, since, {"break", "continue"})
+        self.departures[since:] = [way for way in self.departures[since:] if way.kind not in {"break", "continue"}]
+        self._merge(ways, env)
+
+    def _pair_match(self, test: ast.expr, target: ast.expr, pairs: Pairs, env: Env) -> tuple[Formula, Formula]:
+        """Give the condition that both sides have as many rows, and that no pair differs as the test says."""
+        if not isinstance(target, ast.Tuple) or not all(isinstance(name, ast.Name) for name in target.elts):
+            raise CannotSay("a loop over pairs of rows with other names")
+        left, right = (ast.unparse(name) for name in target.elts)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and isinstance(test.operand, ast.Call):
+            function = self.read(test.operand.func, env)
+            given_names = [ast.unparse(argument) for argument in test.operand.args]
+            if (
+                isinstance(function, Function)
+                and isinstance(function.node, ast.FunctionDef)
+                and given_names == [left, right]
+                and not test.operand.keywords
+            ):
+                return queries.pairs_match(pairs, queries.row_comparison(function.node))
+        number, match = queries.pairs_match(pairs, {})
+        return number, match if ast.unparse(test) == f"{left} != {right}" else pair_same(test, left, right, pairs)
 
     def _do_break(self, _statement: ast.Break, env: Env) -> None:
         self._left("break", env=env)
@@ -325,6 +378,12 @@ class Interpreter(Expressions):
         self._merge(ways, env)
         if self.live is not False:
             self.block(statement.finalbody, env)
+
+
+def _says_only(statement: ast.stmt) -> bool:
+    """Say whether a statement only prints."""
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Call) and ast.unparse(value.func) == "print"
 
 
 def _catches(handler: ast.ExceptHandler, kind: str) -> bool:

@@ -148,10 +148,53 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """A number that was counted up by one, each time under a condition."""
+    """A number that was counted up by one, each time under a condition; `many` where one may stand for several."""
 
     base: int
     guards: tuple[Formula, ...]
+    many: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Cursor:
+    """A cursor, or a connection: the query that it ran last, under which condition, or why that is not known."""
+
+    query: str | None = None
+    guard: Formula = True
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All rows of a query; `flat` where each is its only cell, `distinct` where they were made a set."""
+
+    query: str
+    flat: bool = False
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRow:
+    """The first row of a query, or None."""
+
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the first row of a query that gives one, or what is calculated with it; its columns are c1, c2, …"""
+
+    query: str
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Rows of a query beside those of another one, or beside constants; `numbered` by `enumerate`."""
+
+    rows: Rows
+    others: Any
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +237,11 @@ SYMBOLIC = (
     Choice,
     Collected,
     Count,
+    Cursor,
+    Rows,
+    FirstRow,
+    Cell,
+    Pairs,
     Function,
     Named,
     Bound,

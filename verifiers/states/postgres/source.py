@@ -82,7 +82,7 @@ class DatabaseSource:
         columns, make = view
         rows = list(make(self.base))
         self.context.budget.step(A_VIEW_ROW * len(rows))
-        return StoredTable([(column, _VIEW_TYPES.get(column, "text")) for column in columns], rows)
+        return StoredTable(_typed(columns), rows)
 
     def _stored(self, table: PostgresTable) -> StoredTable:
         readable = [column for column in table.columns if column.readable]
@@ -109,7 +109,7 @@ class DatabaseSource:
 # the catalogue
 
 View = tuple[Sequence[str], Callable[[PostgresDatabase], Iterator[Row]]]
-_VIEW_TYPES = {"ordinal_position": "int4", "is_valid": "bool"}
+_VIEW_TYPES = {"ordinal_position": "int4"}
 _CONSTRAINTS = {"p": "PRIMARY KEY", "u": "UNIQUE", "f": "FOREIGN KEY", "c": "CHECK"}
 DATABASE = "task"
 
@@ -184,6 +184,11 @@ _VIEWS: Mapping[tuple[str, str], View] = {
 """By schema and name: the columns, of which those of `_VIEW_TYPES` are no texts, and the rows."""
 
 
-def known_view(schema: str | None, name: str) -> bool:
-    """Say whether a view of the catalogue can be read."""
-    return (schema or "pg_catalog", name) in _VIEWS
+def catalogue_view(schema: str | None, name: str) -> list[tuple[str, str]] | None:
+    """Give the columns of a view of the catalogue with their types, or None where there is no such view."""
+    view = _VIEWS.get((schema or "pg_catalog", name))
+    return None if view is None else _typed(view[0])
+
+
+def _typed(columns: Sequence[str]) -> list[tuple[str, str]]:
+    return [(column, _VIEW_TYPES.get(column, "text")) for column in columns]
