@@ -15,10 +15,11 @@ from typing import Any
 from quarterturn.public_records.records import PublicRecords, PublicResult, PublicRun, PublicTask
 from sandbox.measures.cited_files import cited_files
 from sandbox.measures.failure_class import TITLES
+from sandbox.measures.figures import shares
 from sandbox.measures.pass_at_k import pass_at_k, spread
 from sandbox.measures.played_task import Reference, TaskMeasures, measure_task
 from sandbox.measures.root_causes import CAUSES
-from sandbox.measures.table import measured, shares
+from sandbox.measures.table import measured
 from sandbox.results.interval import Figure, mean
 from sandbox.results.score import Result
 from sandbox.servers.registry import SERVERS, tool_table

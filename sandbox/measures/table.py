@@ -7,17 +7,22 @@ be measured it is null with n = 0, and never 0. The four axes decide a score; ev
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sandbox.measures.played_task import TaskMeasures
-from sandbox.results.interval import NOTHING, Figure, mean, proportion, quantile
-from sandbox.results.score import score
+from sandbox.measures.figures import (
+    Tasks,
+    axis,
+    claim_coverage_quartile,
+    grounding,
+    mean_of,
+    token_share,
+    tool_call_success,
+)
+from sandbox.results.interval import Figure
 
 Direction = Literal["higher", "lower", "neither"]
-Tasks = Sequence[TaskMeasures]
 OURS = "the four axes"
 TOOLBENCH = "MCPToolBench++ (arXiv 2508.07575)"
 ATLAS = "MCP-Atlas (arXiv 2602.00933)"
@@ -62,51 +67,6 @@ class Measure(Definition):
     figure: Callable[[Tasks], Figure] = field(repr=False, compare=False)
 
 
-def _axis(name: str) -> Callable[[Tasks], Figure]:
-    def figure(tasks: Tasks) -> Figure:
-        value: Figure = getattr(score([task.result for task in tasks]), name)
-        return value
-
-    return figure
-
-
-def _mean(name: str) -> Callable[[Tasks], Figure]:
-    def figure(tasks: Tasks) -> Figure:
-        values = [(task.result.skeleton, value) for task in tasks if (value := getattr(task, name)) is not None]
-        if all(value in (0, 1) for _, value in values):  # a share, whose interval has a width even at 0 and 1
-            return proportion(pairs_by_skeleton((skeleton, int(value), 1) for skeleton, value in values))
-        return mean(_clusters((skeleton, float(value)) for skeleton, value in values))
-
-    return figure
-
-
-def _tokens(kind: str) -> Callable[[Tasks], Figure]:
-    def figure(tasks: Tasks) -> Figure:
-        known = ((task.result.skeleton, task.tokens.share(kind)) for task in tasks if task.tokens)
-        return mean(_clusters((skeleton, float(share)) for skeleton, share in known if share is not None))
-
-    return figure
-
-
-def _coverage_quartile(quarter: int) -> Callable[[Tasks], Figure]:
-    def figure(tasks: Tasks) -> Figure:
-        judged = [(task.result.skeleton, task.claim_coverage) for task in tasks]
-        values = ((skeleton, float(value)) for skeleton, value in judged if value is not None)
-        return quantile(_clusters(values), quarter / 4)
-
-    return figure
-
-
-def _grounding(tasks: Tasks) -> Figure:
-    known = ((task.result.skeleton, task.grounding) for task in tasks if task.grounding)
-    return proportion(pairs_by_skeleton((skeleton, cited.grounded, cited.decided) for skeleton, cited in known))
-
-
-def _tool_success(tasks: Tasks) -> Figure:
-    pairs = ((task.result.skeleton, count.ok, count.passed_on) for task in tasks for count in task.tools.values())
-    return proportion(pairs_by_skeleton(pairs))
-
-
 MEASURES = (
     Measure(
         "success_rate",
@@ -115,7 +75,7 @@ MEASURES = (
         "higher",
         "tasks",
         OURS,
-        _axis("success_rate"),
+        axis("success_rate"),
         before_retirement=True,
     ),
     Measure(
@@ -125,7 +85,7 @@ MEASURES = (
         "lower",
         "passed tasks",
         OURS,
-        _axis("efficiency"),
+        axis("efficiency"),
         before_retirement=True,
     ),
     Measure(
@@ -135,7 +95,7 @@ MEASURES = (
         "lower",
         "calls",
         OURS,
-        _axis("hallucinated_tool_rate"),
+        axis("hallucinated_tool_rate"),
         before_retirement=True,
     ),
     Measure(
@@ -145,7 +105,7 @@ MEASURES = (
         "higher",
         "recovery tasks",
         OURS,
-        _axis("recovery_rate"),
+        axis("recovery_rate"),
         before_retirement=True,
     ),
     Measure(
@@ -155,7 +115,7 @@ MEASURES = (
         "higher",
         "calls",
         TOOLBENCH,
-        _tool_success,
+        tool_call_success,
     ),
     Measure(
         "call_accuracy",
@@ -164,7 +124,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLBENCH,
-        _mean("call_accuracy"),
+        mean_of("call_accuracy"),
     ),
     Measure(
         "graph_accuracy",
@@ -173,7 +133,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLBENCH,
-        _mean("graph_accuracy"),
+        mean_of("graph_accuracy"),
     ),
     Measure(
         "node_f1",
@@ -182,7 +142,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLBENCH,
-        _mean("node_f1"),
+        mean_of("node_f1"),
     ),
     Measure(
         "edge_f1",
@@ -191,7 +151,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLBENCH,
-        _mean("edge_f1"),
+        mean_of("edge_f1"),
     ),
     Measure(
         "keyword_coverage",
@@ -201,7 +161,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLING,
-        _mean("keyword_coverage"),
+        mean_of("keyword_coverage"),
     ),
     Measure(
         "grounding",
@@ -211,7 +171,7 @@ MEASURES = (
         "higher",
         "citations",
         TOOLING,
-        _grounding,
+        grounding,
     ),
     Measure(
         "claims_reached",
@@ -220,7 +180,7 @@ MEASURES = (
         "higher",
         "tasks with claims",
         ATLAS,
-        _mean("claims_reached"),
+        mean_of("claims_reached"),
         judged=True,
     ),
     Measure(
@@ -231,7 +191,7 @@ MEASURES = (
         "higher",
         "tasks with claims",
         ATLAS,
-        _mean("claim_coverage"),
+        mean_of("claim_coverage"),
         judged=True,
     ),
     *(
@@ -242,7 +202,7 @@ MEASURES = (
             "higher",
             "tasks with claims",
             ATLAS,
-            _coverage_quartile(quarter),
+            claim_coverage_quartile(quarter),
             judged=True,
         )
         for quarter, name, title in (
@@ -259,7 +219,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLING,
-        _mean("fairness"),
+        mean_of("fairness"),
         judged=True,
     ),
     Measure(
@@ -270,7 +230,7 @@ MEASURES = (
         "higher",
         "tasks",
         TOOLING,
-        _mean("adoption"),
+        mean_of("adoption"),
     ),
     *(
         Measure(
@@ -280,7 +240,7 @@ MEASURES = (
             "neither",
             "tasks",
             TOOLING,
-            _tokens(kind),
+            token_share(kind),
         )
         for kind, title, what in (
             ("reasoning", "reasoning", "as text or as reasoning"),
@@ -395,31 +355,3 @@ def shown(counts: Mapping[str, int]) -> list[Measure]:
 def measured(tasks: Tasks) -> dict[str, Figure]:
     """Compute every measure of one run."""
     return {measure.name: measure.figure(tasks) for measure in MEASURES}
-
-
-def shares(tasks: Tasks, kinds: Iterable[str], kind_of: Callable[[TaskMeasures], str | None]) -> dict[str, Figure]:
-    """Give the share of each kind among the tasks that have one, such as a failure class among diagnosed failures."""
-    of = [(task.result.skeleton, kind_of(task)) for task in tasks]
-    known = [(skeleton, kind) for skeleton, kind in of if kind is not None]
-    if not known:
-        return dict.fromkeys(kinds, NOTHING)
-    return {
-        name: proportion(pairs_by_skeleton((skeleton, int(kind == name), 1) for skeleton, kind in known))
-        for name in kinds
-    }
-
-
-def _clusters(values: Iterable[tuple[str, float]]) -> list[list[float]]:
-    clusters: dict[str, list[float]] = defaultdict(list)
-    for skeleton, value in values:
-        clusters[skeleton].append(value)
-    return list(clusters.values())
-
-
-def pairs_by_skeleton(counts: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
-    """Add up hits and trials of each skeleton."""
-    clusters: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for skeleton, hits, trials in counts:
-        clusters[skeleton][0] += hits
-        clusters[skeleton][1] += trials
-    return [(hits, trials) for hits, trials in clusters.values()]

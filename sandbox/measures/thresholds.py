@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 from math import sqrt
 
-from sandbox.measures.table import pairs_by_skeleton
+from sandbox.measures.figures import pairs_by_skeleton
 from sandbox.results.interval import Figure, proportion
 
 USUAL = Fraction(3, 4)

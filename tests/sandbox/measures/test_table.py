@@ -8,8 +8,9 @@ import pytest
 
 from sandbox.measures import reference
 from sandbox.measures.failure_class import TITLES
+from sandbox.measures.figures import shares
 from sandbox.measures.played_task import Reference, TaskMeasures, measure_task
-from sandbox.measures.table import MEASURES, measured, shares
+from sandbox.measures.table import MEASURES, measured
 from sandbox.results.interval import NOTHING
 from sandbox.results.score import Result
 from sandbox.transcript import ToolCall
