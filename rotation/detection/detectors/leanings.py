@@ -83,7 +83,7 @@ class LeaningModel:
         prior = np.append(1 / np.maximum(self.lasting[self.kind], LEAST / 10), FREE)
         posterior = np.linalg.inv(common.T @ (information[:, None] * common) + np.diag(prior))
         shift = self.groups @ (posterior @ (common.T @ score))[:-1]
-        covariance: Floats = posterior[:-1, :-1] + np.diag(self.passing[self.kind])
+        covariance = np.asarray(posterior[:-1, :-1] + np.diag(self.passing[self.kind]), dtype=np.float64)
         return Leanings(self.groups, shift, covariance)
 
 
