@@ -25,6 +25,7 @@ RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
 LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as that of all tasks
 FEWEST = 0.02  # lower bound of the variance between tasks
 LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
+OWN_BELIEF = 50.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
 MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
 
 
@@ -137,12 +138,21 @@ def _with_the_past(table: ResultTable, passes: Bools, peers: Effort, left: Float
         before = (table.submitter == table.submitter[run]) & (table.rotation < table.rotation[run])
         count[run], total[run] = passes[before].sum(axis=0), left[before].sum(axis=0)
     past = total / np.maximum(count, 1)
-    both = passes & (count > 0)
-    shared = float((left * past - unknown)[both].mean()) if both.any() else 0.0
-    own = np.clip(shared, 0, MOST_OWN * float(np.median(noise))) + unknown
-    moving = np.maximum(noise - (own - unknown), (1 - MOST_OWN) * noise)
+    repeated = np.where(passes & (count > 0), left * past - unknown, 0)
+    lasting = np.clip(_by_submitter(table, repeated, passes & (count > 0)), 0, MOST_OWN * float(np.median(noise)))
+    own = lasting[:, None] + unknown
+    moving = np.maximum(noise - lasting[:, None], (1 - MOST_OWN) * noise)
     trust = np.where(count > 0, own / (own + moving / np.maximum(count, 1)), 0)
     return Effort(peers.mean + trust * past, np.sqrt(moving + own * (1 - trust)), peers.run, peers.information)
+
+
+def _by_submitter(table: ResultTable, products: Floats, both: Bools) -> Floats:
+    """Give the mean product of each run's submitter, (P,), as far as their own tell it; else that of all."""
+    sums = np.bincount(table.submitter, products.sum(axis=1), len(table.submitters))
+    count = np.bincount(table.submitter, both.sum(axis=1), len(table.submitters))
+    everybody = sums.sum() / max(count.sum(), 1)
+    means: Floats = ((sums + OWN_BELIEF * everybody) / (count + OWN_BELIEF))[table.submitter]
+    return means
 
 
 def truncated(mean: Floats, sd: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -59,6 +59,18 @@ def test_without_individual_habits_the_past_changes_little():
     assert np.sqrt((distances(table, truth, MONTHS) ** 2).mean()) < 0.12
 
 
+def test_of_agents_that_repeat_themselves_exactly_nothing_follows_for_the_others():
+    """Every second submitter makes the same calls each month, as a script does; the others' calls vary as before."""
+    table, truth = a_table(own=0.0)
+    scripts = table.submitter % 2 == 0
+    for month in range(1, MONTHS + 1):
+        table.calls[scripts & (table.rotation == month)] = table.calls[scripts & (table.rotation == 1)]
+    predicted, inside = fit(table), (truth > np.log(1.6)) & (truth < np.log(9))
+    off = (np.log(table.calls) - predicted.mean) / predicted.sd
+    last = inside & (~scripts & (table.rotation == MONTHS))[:, None]
+    assert off[last].std() < 1.25
+
+
 def test_failed_tasks_count_for_nothing():
     table, _ = a_table()
     table.passed[:, ::7] = np.arange(len(table.runs))[:, None] % 2 == 0
