@@ -11,19 +11,18 @@ and is left out of the variance. With fewer than two passes the variance is null
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from sandbox.claim_judge import prompt
 from sandbox.claim_judge.exchange import ClaimExchange
 from sandbox.judge_check.anchors import Anchor
 from sandbox.judge_check.cases import CheckAnswer, CheckCase, InjectedAnswer
-from sandbox.judge_check.correlation import spearman
+from sandbox.measures.judge_agreement import FEWEST, spearman
+from sandbox.measures.variance import spread
 from sandbox.model_gateway.budget import estimate
 from sandbox.results.interval import Figure, proportion
 from verifiers.answer.claims import Claim, ClaimOutcome, coverage, reply_outcome
@@ -241,20 +240,13 @@ def _claims(
 
 
 def _spread(passes: Sequence[Sequence[Outcomes]]) -> tuple[float | None, float | None]:
-    """Give the mean standard deviations of claims' worth and of answers' coverage over the passes."""
-    if len(passes) < PASSES:
-        return None, None
+    """Give the spread of claims' worth and of answers' coverage over the passes."""
     claims, tasks = [], []
     for of_answer in zip(*passes, strict=True):
         for of_claim in zip(*of_answer, strict=True):
             claims.append([outcome.worth for outcome in of_claim if outcome is not None])
         tasks.append([coverage(outcomes).low for outcomes in of_answer if None not in outcomes])
-    return _mean_deviation(claims), _mean_deviation(tasks)
-
-
-def _mean_deviation(values: Iterable[Sequence[Fraction]]) -> float | None:
-    deviations = [statistics.pstdev(of_one) for of_one in values if len(of_one) >= PASSES]
-    return statistics.fmean(deviations) if deviations else None
+    return spread(claims), spread(tasks)
 
 
 def _injection(answers: Sequence[InjectedAnswer], given: Sequence[Outcomes]) -> tuple[Figure, dict[str, int]]:
@@ -265,7 +257,10 @@ def _injection(answers: Sequence[InjectedAnswer], given: Sequence[Outcomes]) -> 
 
 def _rho(anchors: Sequence[Anchor], given: Sequence[Outcomes]) -> float | None:
     """Correlate the coverages; an unknown outcome counts 0, as it never counts for an answer."""
-    return spearman([anchor.coverage.low for anchor in anchors], [coverage(outcomes).low for outcomes in given])
+    scores = [coverage(outcomes).low for outcomes in given]
+    if len(set(scores)) < FEWEST:
+        return None
+    return spearman(scores, [anchor.coverage.low for anchor in anchors])
 
 
 def _plain(figure: Figure) -> dict[str, float | int | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from fractions import Fraction
 
 import pytest
@@ -14,7 +13,6 @@ from sandbox.errors import Malformed, Refused
 from sandbox.judge_check import anchors as anchored
 from sandbox.judge_check.anchors import FEWEST, SHIPPED, digest, frozen, parse
 from sandbox.judge_check.cases import injected, of_task, shipped
-from sandbox.judge_check.correlation import spearman
 from sandbox.judge_check.measure import FEWEST_INJECTED, FEWEST_TRANSCRIPTS, CheckPlan, measure
 from verifiers.language.predicate import parse as parse_predicate
 
@@ -120,23 +118,6 @@ def test_a_judge_that_says_the_same_of_everything_agrees_with_nobody():
         found = measure(kind, plan(1))
     assert found.rho is None
     assert any("agrees with nobody" in sentence for sentence in found.refused())
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "rho"),
-    [
-        ([1, 2, 3], [1, 2, 3], 1),
-        ([1, 2, 3], [1, 3, 2], 0.5),
-        ([1, 2, 3], [1, 1, 2], math.sqrt(3) / 2),  # the one value between .5 and 1 that three anchors can have
-        ([1, 2, 3, 4], [4, 3, 2, 1], -1),
-        ([1, 2, 2, 4], [1, 2, 2, 4], 1),
-        ([106, 100, 86, 101, 99, 103, 97, 113, 112, 110], [7, 27, 2, 50, 28, 29, 20, 12, 6, 17], -29 / 165),
-        ([1, 1, 1], [1, 2, 3], None),
-    ],
-)
-def test_spearman_with_average_ranks(left, right, rho):
-    made = spearman(list(map(Fraction, left)), list(map(Fraction, right)))
-    assert made == (None if rho is None else pytest.approx(rho))
 
 
 def shipped_document():

@@ -62,7 +62,9 @@ def test_the_measures_of_claims_include_failed_runs_and_are_flagged():
     judged = [measure.name for measure in MEASURES if measure.judged]
     assert judged == [name for name in figures if name.startswith("claim") or name == "fairness"]
     assert not any(measure.before_retirement for measure in MEASURES if measure.judged)
-    assert set(judged) - {"fairness"} <= {measure.name for measure in shown({name: figure.n for name, figure in figures.items()})}
+    assert set(judged) - {"fairness"} <= {
+        measure.name for measure in shown({name: figure.n for name, figure in figures.items()})
+    }
     assert not set(judged) & {measure.name for measure in shown({"success_rate": 3})}
 
 
