@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from verifiers.tree import FileTree
 
 SERVICES = ("filesystem", "github", "postgres", "notion", "playwright", "playwright_webarena")
 SERVERS = {"filesystem": "filesystem", "github": "github", "postgres": "postgres"}
+
+
+_VIEW = re.compile(r"\bviews?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ def read_task(
         reasons = [f"{place.file}: there is no predicate for the service {place.service}"]
     else:
         formula, reasons = read_verifier(verifier, place)
+        if place.service == "postgres" and _VIEW.search(goal):
+            reasons.append(f"{place.file}: the goal speaks of a view, and views of the end state are not read")
     return SourceTask(
         place.name,
         goal,

@@ -24,6 +24,7 @@ from grammars.importers.mcpmark.values import (
     Choice,
     Collected,
     Cond,
+    Content,
     Count,
     Cursor,
     Encoded,
@@ -31,6 +32,7 @@ from grammars.importers.mcpmark.values import (
     Function,
     JsonPart,
     Length,
+    Lengths,
     Lines,
     Listing,
     Named,
@@ -44,6 +46,7 @@ from grammars.importers.mcpmark.values import (
 )
 
 ROOT_VARIABLE = "FILESYSTEM_TEST_DIR"
+DIGESTS = ("hashlib.md5", "hashlib.sha1", "hashlib.sha256")
 OWNERS = ("GITHUB_EVAL_ORG", "GITHUB_ORG")
 
 
@@ -106,7 +109,7 @@ class Calls(DatabaseCalls):
                 return PLAIN_CALLS[name](*args, **kwargs)
             if name == "bool":
                 return cond(self.truth(first))
-            if name == "len" and isinstance(first, Text | Lines | Listing | Collected):
+            if name == "len" and isinstance(first, Lengths | Text | Lines | Listing | Collected):
                 return Length(first)
             if name == "len" and isinstance(first, list | tuple | dict):
                 return len(first)
@@ -126,6 +129,9 @@ class Calls(DatabaseCalls):
         if name == "list":
             return first
         values = [value for _, value in first.items]
+        sizes = [value.of for value in values if isinstance(value, Length) and isinstance(value.of, Text)]
+        if name == "set" and len(sizes) == len(values) > 0 and all(self.certain(guard) for guard, _ in first.items):
+            return Lengths(tuple(sizes))
         if not is_plain(values) or not all(self.certain(guard) for guard, _ in first.items):
             return Cond(self.truth(first)) if name == "bool" else self.opaque(node)
         return PLAIN_CALLS[name](values)
@@ -150,10 +156,15 @@ class Calls(DatabaseCalls):
                 case "os.path.getsize":
                     self.require(idioms.exists(first.path, "file"), "OSError")
                     return Size(first.path)
+                case "open" if str(args[1] if len(args) > 1 else kwargs.get("mode", "r")) == "rb":
+                    self.require(idioms.exists(first.path, "file"), "OSError")
+                    return OpenFile(first.path, binary=True)
                 case "open" if str(args[1] if len(args) > 1 else kwargs.get("mode", "r")) in {"r", "rt"}:
                     self.require(idioms.exists(first.path, "file"), "OSError")
                     return OpenFile(first.path)
-        if name == "json.load" and isinstance(first, OpenFile):
+        if name in DIGESTS and isinstance(first, Content) and not first.algorithm:
+            return replace(first, algorithm=name)
+        if name == "json.load" and isinstance(first, OpenFile) and not first.binary:
             return self._json(first.path)
         if name == "json.loads" and isinstance(first, Text) and first.server == "filesystem":
             return self._json(first.arguments["path"])
@@ -224,6 +235,10 @@ class Calls(DatabaseCalls):
         match value:
             case FsPath(path):
                 return self._path_method(path, name, args)
+            case OpenFile(path, binary=True):
+                return Content(path) if name == "read" and not args else None
+            case Content() if name in {"hexdigest", "digest"} and value.algorithm and not value.written:
+                return replace(value, algorithm=f"{value.algorithm} {name}", written=True)
             case OpenFile(path) if name == "read" and not args:
                 return Text((("path", path),))
             case OpenFile(path) if name == "readlines":
@@ -258,9 +273,15 @@ class Calls(DatabaseCalls):
                 return cond(idioms.exists(path, "file"))
             case "is_dir":
                 return cond(idioms.exists(path, "directory"))
+            case "read_bytes":
+                self.require(idioms.exists(path, "file"), "OSError")
+                return Content(path)
             case "read_text":
                 self.require(idioms.exists(path, "file"), "OSError")
                 return Text((("path", path),))
+            case "open" if args == ["rb"]:
+                self.require(idioms.exists(path, "file"), "OSError")
+                return OpenFile(path, binary=True)
             case "open" if not args or args[0] == "r":
                 self.require(idioms.exists(path, "file"), "OSError")
                 return OpenFile(path)

@@ -23,10 +23,12 @@ from grammars.importers.mcpmark.values import (
     Choice,
     Collected,
     Cond,
+    Content,
     Count,
     Encoded,
     FirstRow,
     Function,
+    Joined,
     JsonPart,
     Length,
     Lines,
@@ -123,6 +125,10 @@ class Conditions:
                 return queries.has_rows(query, 1, at_least=True)
             case Cell():
                 return queries.cell_holds(value)
+            case Joined() | Content(algorithm=""):
+                return unknown(
+                    f"{self.where}: whether {type(value).__name__.lower()} texts are empty is not understood"
+                )
             case JsonPart() | RestObject(kind="issue labels" | "issue label names" | "issue body"):
                 return unknown(f"{self.where}: whether {type(value).__name__} is empty is not understood")
         return True
@@ -287,6 +293,12 @@ class Conditions:
                     return formula if right else negated(formula)
                 case Text() if isinstance(right, str):
                     return idioms.text_is(left, right)
+                case Joined() if isinstance(right, Text):
+                    return idioms.joined_is(left, right)
+                case Text() if isinstance(right, Joined):
+                    return idioms.joined_is(right, left)
+                case Content() if isinstance(right, Content):
+                    return idioms.contents_equal(left, right)
                 case Text() if isinstance(right, Text):
                     return idioms.texts_equal(left, right)
                 case Lines() if isinstance(right, list) and is_plain(right):

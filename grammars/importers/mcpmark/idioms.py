@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from grammars.importers.formula import Formula, all_of, any_of, negated
 from grammars.importers.mcpmark.values import (
+    Content,
     Encoded,
     FsPath,
+    Joined,
     JsonPart,
     Length,
+    Lengths,
     Lines,
     Listing,
     Response,
@@ -123,6 +126,31 @@ def texts_equal(left: Text, right: Text) -> Formula:
     return {"github.fileSameAs": {**left.arguments, **where, **({"trim": True} if left.strip else {})}}
 
 
+def joined_is(joined: Joined, whole: Text) -> Formula:
+    """The texts of files are one after the other that of another file."""
+    (path,) = _whole_files([whole])
+    parts = [_whole_files([text])[0] for text in joined.texts]
+    return {"filesystem.fileJoins": {"path": path, "parts": parts}}
+
+
+def _whole_files(texts: Sequence[Text]) -> list[str]:
+    """Give the paths of texts that are whole files.
+
+    Raises:
+        CannotSay: one was changed, or lies elsewhere.
+    """
+    if any(text.server != "filesystem" or text.lower or text.strip for text in texts):
+        raise CannotSay("texts that were changed")
+    return list(dict.fromkeys(text.arguments["path"] for text in texts))
+
+
+def contents_equal(left: Content, right: Content) -> Formula:
+    """Two files hold the same bytes, or have the same digest, which is taken for the same."""
+    if left.algorithm != right.algorithm or bool(left.algorithm) is not left.written:
+        raise CannotSay("two digests of different kinds")
+    return left.path == right.path or {"filesystem.fileSameAs": {"path": left.path, "same_as": right.path}}
+
+
 def not_empty(value: Any) -> Formula:
     """A text, its lines or a listing has something in it."""
     if isinstance(value, Text):
@@ -169,6 +197,11 @@ def lines_number(lines: Lines, number: int, *, at_least: bool = False) -> Formul
 def length_compared(length: Length, operator: str, number: int) -> Formula:
     """The length of lines or of a listing is compared with a number."""
     of = length.of
+    if isinstance(of, Lengths):
+        if (operator, number) not in {("==", 1), ("!=", 1), (">", 1), ("<=", 1)}:
+            raise CannotSay("the number of different lengths")
+        same: Formula = {"filesystem.sameLength": {"paths": _whole_files(of.texts)}}
+        return same if operator in {"==", "<="} else negated(same)
     if isinstance(of, Text):
         if (operator, number) in {(">", 0), (">=", 1), ("!=", 0), ("==", 0), ("<", 1), ("<=", 0)}:
             positive = operator in {">", ">=", "!="}

@@ -16,7 +16,7 @@ from grammars.importers.mcpmark import queries
 from grammars.importers.mcpmark.expressions import Expressions
 from grammars.importers.mcpmark.idioms import CannotSay
 from grammars.importers.mcpmark.queries import pair_same
-from grammars.importers.mcpmark.values import Count, FsPath, Function, Named, Opaque, Pairs, is_plain
+from grammars.importers.mcpmark.values import Count, FsPath, Function, Joined, Named, Opaque, Pairs, Text, is_plain
 
 MAX_CALLS = 12
 Env = dict[str, Any]
@@ -212,6 +212,8 @@ class Interpreter(Expressions):
         if isinstance(statement.op, ast.Add) and value == 1 and isinstance(old, int | Count):
             count = old if isinstance(old, Count) else Count(old, ())
             env[name] = Count(count.base, (*count.guards, self.path()), count.many)
+        elif isinstance(statement.op, ast.Add) and isinstance(value, Text) and (old == "" or isinstance(old, Joined)):
+            env[name] = Joined((*(old.texts if isinstance(old, Joined) else ()), value))
         elif isinstance(statement.op, ast.Add) and is_plain(old) and is_plain(value) and type(old) is type(value):
             env[name] = old + value  # type: ignore[operator] # both plain, and of one type
         else:

@@ -52,6 +52,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Joined:
+    """The texts of files, one after the other."""
+
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """The different lengths of texts."""
+
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
     """The lines of a text: all of them, or with `skip_blank` those that are not blank, stripped."""
 
@@ -103,9 +117,19 @@ class JsonPart:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """A file that was opened for reading."""
+    """A file that was opened for reading, as text or with `binary` as bytes."""
 
     path: str
+    binary: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The bytes of a file, or with an algorithm their digest; `written` where that is a text."""
+
+    path: str
+    algorithm: str = ""
+    written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +249,15 @@ SYMBOLIC = (
     Cond,
     FsPath,
     Text,
+    Joined,
+    Lengths,
     Lines,
     Length,
     Size,
     Listing,
     JsonPart,
     OpenFile,
+    Content,
     Response,
     RestObject,
     Encoded,

@@ -168,3 +168,122 @@ main()
     assert says(forge({**ISSUE, "labels": ["bug"]})).verdict is Verdict.TRUE
     assert says(forge()).verdict is Verdict.FALSE
     assert says(forge({**ISSUE, "labels": ["bug"]}, name="acme/other")).verdict is Verdict.FALSE
+
+
+CONTENTS = """
+import hashlib, os, sys
+from pathlib import Path
+
+def get_test_directory():
+    return Path(os.environ["FILESYSTEM_TEST_DIR"])
+
+def digest(path):
+    try:
+        with open(path, "rb") as f:
+            return hashlib.md5(f.read()).hexdigest()
+    except Exception as error:
+        print(error)
+        return None
+
+def verify_copies(test_dir):
+    first = digest(test_dir / "a.txt")
+    if first is None:
+        return False
+    for name in ["b.txt", "c.txt"]:
+        other = digest(test_dir / name)
+        if other is None:
+            return False
+        if other != first:
+            print(f"{name} differs")
+            return False
+    return True
+
+def verify_parts(test_dir):
+    lengths = []
+    for i in range(1, 4):
+        try:
+            content = (test_dir / "parts" / f"{i}.txt").read_text()
+            lengths.append(len(content))
+        except Exception as error:
+            return False
+    if len(set(lengths)) != 1:
+        return False
+    try:
+        whole = (test_dir / "whole.txt").read_text()
+    except Exception:
+        return False
+    joined = ""
+    for i in range(1, 4):
+        try:
+            joined += (test_dir / "parts" / f"{i}.txt").read_text()
+        except Exception:
+            return False
+    if joined != whole:
+        return False
+    return True
+
+def main():
+    test_dir = get_test_directory()
+    passed = True
+    for check in [verify_copies, verify_parts]:
+        if not check(test_dir):
+            passed = False
+    sys.exit(0 if passed else 1)
+
+main()
+"""
+COPIES = {"a.txt": "one", "b.txt": "one", "c.txt": "one"}
+PARTS = {
+    "parts/1.txt": "ab\n",
+    "parts/2.txt": "cd\n",
+    "parts/3.txt": "\u00e4\u00f6\u00fc",
+    "whole.txt": "ab\ncd\n\u00e4\u00f6\u00fc",
+}
+LEFT = {
+    "right": {**COPIES, **PARTS},
+    "nothing": {},
+    "a copy that differs": {**COPIES, **PARTS, "c.txt": "One"},
+    "no copy": {key: text for key, text in {**COPIES, **PARTS}.items() if key != "b.txt"},
+    "a part too long": {**COPIES, **PARTS, "parts/2.txt": "cd\ne", "whole.txt": "ab\ncd\ne\u00e4\u00f6\u00fc"},
+    "another order": {**COPIES, **PARTS, "whole.txt": "cd\nab\n\u00e4\u00f6\u00fc"},
+    "empty parts": {**COPIES, **dict.fromkeys(PARTS, "")},
+    "no whole": {**COPIES, **{key: text for key, text in PARTS.items() if key != "whole.txt"}},
+}
+
+
+@pytest.mark.parametrize("state", LEFT)
+def test_digests_and_parts_of_files_are_compared_as_the_verifier_does(tmp_path, state):
+    formula, reasons = read_verifier(CONTENTS, PLACE)
+    assert not reasons
+    for path, text in LEFT[state].items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    environment = os.environ | {"FILESYSTEM_TEST_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", CONTENTS], env=environment, capture_output=True, check=False)
+    assert (judge(parse(formula), files(LEFT[state])).verdict is Verdict.TRUE) == (done.returncode == 0)
+    assert (state in {"right", "empty parts"}) == (done.returncode == 0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("if other != first:", 'if other != "d41d8cd98f00b204e9800998ecf8427e":'),
+        ("if len(set(lengths)) != 1:", "if len(set(lengths)) > 2:"),
+        ("if joined != whole:", "if joined.lower() != whole:"),
+        ("if first is None:", "if not first or len(first) != 31:"),
+    ],
+)
+def test_what_is_done_with_a_digest_or_a_length_besides_is_not_understood(old, new):
+    assert old in CONTENTS
+    assert read_verifier(CONTENTS.replace(old, new), PLACE)[1]
+
+
+def test_a_task_of_postgresql_that_asks_for_a_view_comes_partly():
+    verifier = "import psycopg2, sys\ncur = psycopg2.connect().cursor()\ncur.execute('SELECT a FROM t')\n"
+    verifier += "sys.exit(0 if cur.fetchall() else 1)\n"
+    place = Place("made/up", "verify.py", "postgres", "octo")
+    assert not read_task(verifier, place, "Create a table t.", {}, None).reasons
+    assert (
+        "views of the end state are not read"
+        in read_task(verifier, place, "Create a materialized view t.", {}, None).reasons[0]
+    )

@@ -57,6 +57,13 @@ def _text(context: Context, path: str) -> str:
     return file_data(context, path).decode("utf-8", "replace").removeprefix("\ufeff")
 
 
+def _lines_of(context: Context, path: str) -> str:
+    """Give a text in which each end of a line is one character, as Python reads it."""
+    text = _text(context, path)
+    context.budget.parse(len(text))
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 @predicate(
     "filesystem.fileMatches",
     words="the file {path} matches the pattern {pattern}",
@@ -204,6 +211,38 @@ def file_same_as(context: Context, path: str, same_as: str) -> ProbeResult:
     """Both files are there at the end, with the same bytes."""
     data, other = file_data(context, path), file_data(context, same_as)
     return ProbeResult(data == other, f"{quoted(path)} has {len(data)} bytes, {quoted(same_as)} has {len(other)}")
+
+
+@predicate(
+    "filesystem.fileJoins",
+    words="the file {path} holds the texts of {parts}, one after the other",
+    takes={"path": PATH, "parts": {"type": "array", "items": PATH, "minItems": 1, "description": "list of paths"}},
+    produces=NOTHING,
+    example=Example(
+        {"path": "all", "parts": ["a", "b"]},
+        partial(files, {"all": "hi\nho\n", "a": "hi\n", "b": "ho\n"}),
+        partial(files, {"all": "hi\nho\n", "a": "hi\n", "b": "ho"}),
+    ),
+)
+def file_joins(context: Context, path: str, parts: Sequence[str]) -> ProbeResult:
+    """All files are there at the end, and the first one's text is that of the others in this order."""
+    whole, joined = _lines_of(context, path), "".join(_lines_of(context, part) for part in parts)
+    return ProbeResult(whole == joined, f"{quoted(path)} has {len(whole)} characters, its parts {len(joined)}")
+
+
+@predicate(
+    "filesystem.sameLength",
+    words="the files {paths} have the same number of characters",
+    takes={"paths": names(PATH, least=1)},
+    produces=NOTHING,
+    example=Example(
+        {"paths": ["a", "b"]}, partial(files, {"a": "äb", "b": "cd"}), partial(files, {"a": "ab", "b": "abc"})
+    ),
+)
+def same_length(context: Context, paths: Sequence[str]) -> ProbeResult:
+    """All files are there at the end, and their texts have the same number of characters."""
+    lengths = {len(_lines_of(context, path)) for path in paths}
+    return ProbeResult(len(lengths) == 1, f"they have {listed(sorted(lengths))} characters")
 
 
 @predicate(
