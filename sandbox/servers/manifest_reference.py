@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -39,9 +41,19 @@ server keeps its state in its own folder, `{state}`, and nowhere else.
 """
 
 
+_STATES_HEAD = """
+## States and mutants
+
+What a task's `initial_state` (a grammar's `state`) holds for a server of each kind, below the server's name, and what a
+mutant may change. A server that is seeded with nothing starts on an empty folder; `quarterturn task try` then shows
+what it writes itself.
+"""
+
+
 def reference() -> str:
     """Write the page (Markdown)."""
-    return _HEAD + "".join(_rows(SCHEMA, "")) + _KINDS_HEAD + "".join(_kinds())
+    tables = _HEAD + "".join(_rows(SCHEMA, "")) + _KINDS_HEAD + "".join(_kinds())
+    return tables + _STATES_HEAD + "".join(map(_state, sorted(KINDS)))
 
 
 def schema_text() -> str:
@@ -61,6 +73,26 @@ def _kinds() -> Iterator[str]:
     for name, kind in sorted(KINDS.items()):
         file = f"`{kind.file}`" if kind.file else ""
         yield f"| `{name}` | {kind.about} | {file} | {'a backend' if kind.backend else ''} |\n"
+
+
+def _state(name: str) -> str:
+    """Describe the states of a kind, in the words of its module, and the keys of its mutants."""
+    about = inspect.getdoc(importlib.import_module(f"sandbox.kinds.{name}.kind")) or ""
+    state = about.partition("State: ")[2]
+    return f"\n### `{name}`\n\nState: {state}\n\nMutants: {', '.join(_keys(KINDS[name].mutations))}.\n"
+
+
+def _keys(schema: Mapping[str, Any]) -> list[str]:
+    """List the keys of a change, each with those of the map that it has."""
+    forms = [schema, *schema.get("oneOf", ()), *schema.get("anyOf", ())]
+    keys = {key: part for form in forms for key, part in form.get("properties", {}).items()}
+    return [f"`{key}{_inner(part)}`" for key, part in keys.items()]
+
+
+def _inner(part: Mapping[str, Any]) -> str:
+    forms = (part, *part.get("oneOf", ()), *part.get("anyOf", ()))
+    inner = dict.fromkeys(key for form in forms for key in form.get("properties", ()))
+    return f": {{{', '.join(inner)}}}" if inner else ""
 
 
 if __name__ == "__main__":

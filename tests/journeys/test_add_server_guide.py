@@ -1,13 +1,17 @@
-"""Plays the guide to adding a server, line by line: two servers are installed from the registries."""
+"""Plays the guide to adding a server, line by line: three servers are installed from the registries."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from quarterturn.app import Application
+
 from .test_docs import ROOT, commands, play, workspace
 
 GUIDE = ROOT / "docs" / "how-to" / "add-a-server.md"
+KNOWING = Path(__file__).with_name("knowing_agent.py")
 
 __all__ = ["workspace"]
 pytestmark = [pytest.mark.box, pytest.mark.slow, pytest.mark.exhaustive]
@@ -19,6 +23,24 @@ def test_the_guide_to_adding_a_server_works_line_by_line(
 ) -> None:
     said = {line: play(line, capfd) for line in commands(GUIDE)}
     (admitted,) = (out for line, out in said.items() if " task admit " in line)
-    assert "12 admitted" in admitted
-    (score,) = json.loads(play("quarterturn leaderboard --home home --json", capfd))["data"]
-    assert score["sealed"]["success_rate"]["value"] == 0.0, "the null agent"
+    assert "18 admitted" in admitted
+    folder = _knowing(workspace)
+    agent = f"--agent 'python3 {folder / KNOWING.name}'"
+    play(f"quarterturn run --home home --as knower --set private --box bwrap {agent}", capfd)
+    scores = json.loads(play("quarterturn leaderboard --home home --json", capfd))["data"]
+    rates = {score["submitter"]: score["sealed"]["success_rate"]["value"] for score in scores}
+    assert rates == {"honest": 0.0, "knower": 1.0}, "one agent does nothing, one makes the calls of the solutions"
+
+
+def _knowing(workspace: Path) -> Path:
+    """Give the folder of an agent that was told the private tasks' goals and solutions."""
+    folder = workspace / "knower"
+    folder.mkdir()
+    shutil.copyfile(KNOWING, folder / KNOWING.name)
+    known = []
+    with Application.open(workspace / "home") as app:
+        for record in app.vault.records():
+            opened = app.vault.open(record.id, who="grace", why="tell an agent")
+            known.append({"goal": opened.task.goal, "solution": opened.provenance["solutions"][0]})
+    (folder / "known.json").write_text(json.dumps(known))
+    return folder

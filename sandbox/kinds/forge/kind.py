@@ -6,7 +6,7 @@ login for `author`], "branches": {"spare": "main"}, "labels": […], "milestones
 "collaborators": ["ada"], "statuses": […], "fork_of": "other/site"}}}`. The agent acts as the viewer, who is the first
 user where nothing else is said. Issues and pull requests share their numbers: those that name none get the next one,
 issues first. A merged pull request is merged here, file by file, after all commits were made. What has no date gets one
-that only depends on its place; the world's time begins at `now`.
+that only depends on its place; the world's time begins at `now`. After `rate_limit` calls the API refuses more.
 """
 
 from __future__ import annotations

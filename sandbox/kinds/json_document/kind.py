@@ -1,4 +1,7 @@
-"""State kind of JSON documents: one file, in which a server keeps everything."""
+"""State kind of JSON documents: one file, in which a server keeps everything.
+
+State: `{"document": {"requests": []}}`; the document is any JSON object or list. Without one there is no file.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Seed of a JSON document: the one file in which a server keeps its state.
-
-State: `{"document": {"requests": []}}`; the document is any JSON object or list. Without one there is no file.
-"""
+"""Seed of a JSON document: the one file in which a server keeps its state."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import Malformed
+from sandbox.kinds.registry import KINDS
 from sandbox.servers import manifest
 from sandbox.servers.manifest_reference import reference, schema_text
 
@@ -65,6 +66,15 @@ def test_a_frozen_server_is_started_through_the_program_that_freezes_it(command:
 def test_a_key_twice_is_refused() -> None:
     with pytest.raises(Malformed, match=r"here/server\.yaml"):
         manifest.load(GOOD + "server: other\n", {}, "here/server.yaml")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_reference_shows_the_state_and_the_mutants_of_each_kind(kind: str) -> None:
+    part = reference().partition(f"### `{kind}`\n")[2].partition("\n### ")[0]
+    assert part.startswith("\nState: `{"), "in the docstring of the kind's module"
+    for key in KINDS[kind].schema["properties"]:
+        assert f'"{key}"' in part or f"`{key}`" in part
+    assert "Mutants: " in part
 
 
 def test_the_reference_and_the_schema_file_are_current() -> None:
