@@ -1,8 +1,8 @@
 """State kind of SQLite: one database file.
 
 State: `{"tables": {"people": {"columns": [["id", "INTEGER PRIMARY KEY"], …], "rows": [[1], …]}}}`. A column's second
-entry is put into CREATE TABLE as it stands, so a constraint of the whole table can follow the last one's: `["day", "TEXT,
-UNIQUE (id, day)"]`. Indexes and views are the server's to make.
+entry is put into CREATE TABLE as it stands, so a constraint of the whole table can follow the last one's:
+`["day", "TEXT, UNIQUE (id, day)"]`. Indexes and views are the server's to make.
 """
 
 from __future__ import annotations
