@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from sandbox.measures.cited_files import Versions, normal
@@ -25,6 +26,8 @@ NEAR = 5
 """Lines between a cited line and its symbol."""
 DIGITS = 9
 """Digits of a line's number that are read; a longer one is beyond the end of every file."""
+MOST = 1000
+"""Citations of an answer that are looked up, the first ones."""
 LONGEST = 4096
 """Characters of a path."""
 Status = Literal["grounded", "unresolved", "hallucinated"]
@@ -80,7 +83,7 @@ def ground(answer: str | None, files: Versions, calls: Iterable[CallRecord]) -> 
     changing = (call for call in calls if call.passed_on and not reads(call.tool))
     written = {tuple(normal(text).split("/")) for call in changing for text in _names(call)}
     counts = {"grounded": 0, "unresolved": 0, "hallucinated": 0, "left_out": 0}
-    for cited in dict.fromkeys(citations(answer or "", files)):
+    for cited in islice(dict.fromkeys(citations(answer or "", files)), MOST):
         place = tuple(normal(cited.path).split("/"))
         own = any(_holds(name, place) for name in written)
         counts["left_out" if own else look_up(cited, files)] += 1

@@ -29,8 +29,8 @@ release's log bound. [Why so](../adr/0078-measures-are-made-of-public-calls.md).
 COMPARISON_HEAD = """
 ## Of trials, raters, thresholds and judges
 
-| name | what it is | range | better | n counts | interval | from | needs a judge |
-|---|---|---|---|---|---|---|---|
+| name | what it is | range | better | n counts | interval | from | needs a judge | of a private run |
+|---|---|---|---|---|---|---|---|---|
 """
 RATERS = """
 `quarterturn ratings agreement FILE...` compares raters: of tasks under a blind second review, of failures, of claims.
@@ -106,14 +106,9 @@ A call that reached a server and failed, or came back with nothing, has the firs
 
 def page() -> str:
     """Give the page."""
-    rows = [
-        f"{_columns(measure)} | {measure.source} | {'yes' if measure.judged else 'no'} | "
-        f"{'yes, rounded' if measure.before_retirement else 'after retirement'} |"
-        for measure in MEASURES
-    ]
+    rows = [f"{_columns(measure)} | {measure.source} | {_judged_and_shown(measure)} |" for measure in MEASURES]
     comparisons = [
-        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | "
-        f"{'yes' if measure.judged else 'no'} |"
+        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | {_judged_and_shown(measure)} |"
         for measure in COMPARISONS
     ]
     classes = [
@@ -133,6 +128,11 @@ def page() -> str:
         causes,
     )
     return "".join(parts) + "\n"
+
+
+def _judged_and_shown(measure: Definition) -> str:
+    shown = "yes, rounded" if measure.before_retirement else "after retirement"
+    return f"{'yes' if measure.judged else 'no'} | {shown}"
 
 
 def _table(rows: Sequence[str]) -> str:

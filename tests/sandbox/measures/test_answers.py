@@ -115,6 +115,10 @@ def test_a_place_counts_once_and_shares_are_of_what_could_be_looked_up():
     assert counted.share == Fraction(1, 3)
 
 
+def test_of_a_flood_of_citations_the_first_thousand_are_looked_up():
+    assert grounded(" ".join(f"nowhere/x.md:{line}" for line in range(1, 3000))).unresolved == 1000
+
+
 def test_what_the_run_may_have_written_itself_is_left_out():
     written = grounded("plan/todo.md:9 and LAMP:1", ok(PUT))
     assert written == Grounding(grounded=1, left_out=1)

@@ -10,13 +10,14 @@ from sandbox.measures import reference
 from sandbox.measures.failure_class import TITLES
 from sandbox.measures.figures import shares
 from sandbox.measures.played_task import Reference, TaskMeasures, measure_task
-from sandbox.measures.table import MEASURES, measured
+from sandbox.measures.table import COMPARISONS, MEASURES, measured
 from sandbox.results.interval import NOTHING
 from sandbox.results.score import Result
 from sandbox.transcript import ToolCall
 
 from .failures import FAILURES, Case
 
+AXES = ("success_rate", "efficiency", "hallucinated_tool_rate", "recovery_rate")
 PAGE = Path(__file__).parents[3] / "docs/reference/measures.md"
 
 
@@ -37,6 +38,15 @@ def failures() -> list[TaskMeasures]:
 def test_the_page_is_the_table():
     assert PAGE.read_text(encoding="utf-8") == reference.page()
     assert set(reference.EVIDENCE) == set(TITLES)
+
+
+def test_every_definition_is_whole_and_named_once():
+    every = [*MEASURES, *COMPARISONS]
+    assert len({definition.name for definition in every}) == len(every)
+    for definition in every:
+        assert all((definition.title, definition.definition, definition.counts, definition.source, definition.span))
+    assert {definition.name for definition in every if definition.before_retirement} == set(AXES)
+    assert {measure.name for measure in MEASURES if measure.judged} == {"claim_coverage", "fairness"}
 
 
 def test_every_measure_of_nothing_is_null():
