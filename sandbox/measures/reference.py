@@ -108,7 +108,8 @@ def page() -> str:
     """Give the page."""
     rows = [f"{_columns(measure)} | {measure.source} | {_judged_and_shown(measure)} |" for measure in MEASURES]
     comparisons = [
-        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | {_judged_and_shown(measure)} |"
+        f"{_columns(measure)} | {'yes' if measure.clusters else 'no'} | {measure.source} | "
+        f"{_judged_and_shown(measure)} |"
         for measure in COMPARISONS
     ]
     classes = [
