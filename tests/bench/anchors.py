@@ -9,7 +9,6 @@ score changes between months 1 and 3 by nothing but error.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,11 +46,12 @@ def bench(rounds: int = 0) -> Found:
 
 
 def _leaks(submitters: int, cases: int, *, scripts: bool) -> Iterator[dict[str, Any]]:
-    world = World(rotations=START + MONTHS - 1, submitters=submitters + MOST, frozen=MOST)
+    world = World(
+        rotations=START + MONTHS - 1, submitters=submitters + MOST, frozen=MOST, repeating=MOST if scripts else 0
+    )
     found = {agents: np.zeros((cases, MONTHS), dtype=bool) for agents in AGENTS}
     for case in range(cases):
         table = play(world, SEED + case, Wrong(known=0.2))
-        table = _same_each_time(table, submitters) if scripts else table
         for agents in AGENTS:
             kept = _first(table, submitters + agents)
             found[agents][case] = [_flags(kept, START + month) for month in range(MONTHS)]
@@ -86,14 +86,3 @@ def _links(submitters: int, cases: int) -> Iterator[dict[str, Any]]:
 def _first(table: ResultTable, submitters: int) -> ResultTable:
     """Keep the runs of the first so many submitters."""
     return table.only(np.flatnonzero(table.submitter < submitters))
-
-
-def _same_each_time(table: ResultTable, since: int) -> ResultTable:
-    """Give each submitter from `since` on the outcome of their first run of a task in all later ones."""
-    passed, calls = table.passed.copy(), table.calls.copy()
-    for who in range(since, len(table.submitters)):
-        runs = np.flatnonzero(table.submitter == who)
-        first = runs[table.taken[runs].argmax(axis=0)]
-        passed[runs] = table.passed[first, np.arange(len(table.tasks))]
-        calls[runs] = table.calls[first, np.arange(len(table.tasks))]
-    return replace(table, passed=passed & table.taken, calls=calls * table.taken)

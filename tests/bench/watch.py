@@ -166,6 +166,8 @@ ALL: dict[str, Cases] = {
     "leak 20 %, strong leanings": Cases(_leak(0.2), months=3, world=UNEVEN),
     "honest, strong leanings, even cohorts": Cases(world=LEANING),
     "honest, strong leanings of models that change": Cases(world=REBASED),
+    "honest, half of them scripts": Cases(world={"repeating": 10}),
+    "honest, 13 submitters, 8 of them scripts": Cases(submitters=13, world={"repeating": 8}),
 }
 
 

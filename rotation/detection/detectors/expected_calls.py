@@ -25,7 +25,7 @@ RUN_SD = 0.5  # how far a run's mean may lie from its peers', in log calls
 LIKE_OTHERS = 8.0  # with as many passes, a task's own spread counts as much as that of all tasks
 FEWEST = 0.02  # lower bound of the variance between tasks
 LEAST_NOISE = 1e-3  # lower bound of the variance of a pass: a handful of passes may all be equal
-OWN_BELIEF = 50.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
+OWN_BELIEF = 15.0  # how many repeated passes the average of all submitters counts for, beside a submitter's own
 MOST_OWN = 0.7  # the largest share of the noise that may be a submitter's lasting difference
 
 

@@ -63,6 +63,7 @@ class World:
     runs: int = 1  # of a submitter in a month
     again: float = 0.1  # the chance of one more
     frozen: int = 0  # how many of the last submitters run one agent that never changes, once in every month
+    repeating: int = 0  # how many of the last submitters are scripts: the same passes and calls each time
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,14 @@ class _Rows:
     live: list[Ints] = field(default_factory=list)
     passed: list[Bools] = field(default_factory=list)
     calls: list[Floats] = field(default_factory=list)
+
+    def same_again(self, who: int, live: Ints, passed: Bools, calls: Floats) -> tuple[Bools, Floats]:
+        """Give a run's results with those of the submitter's earlier runs in their place, where there are any."""
+        for run, (_, before, _) in enumerate(self.of):
+            if before == who:
+                _, now, then = np.intersect1d(live, self.live[run], return_indices=True)
+                passed[now], calls[now] = self.passed[run][then], self.calls[run][then]
+        return passed, calls
 
 
 @dataclass(frozen=True)
@@ -158,6 +167,8 @@ def play(world: World, seed: int, wrong: Wrong | None = None) -> ResultTable:
                     copied = dice.random(len(live)) < wrong.copied
                     passed = np.where(copied, rows.passed[same], passed)
                     calls = np.where(copied, rows.calls[same], calls)
+                if who >= world.submitters - world.repeating:
+                    passed, calls = rows.same_again(int(who), live, passed, calls)
                 if who == 0:
                     same = len(rows.of)
                 rows.of.append((rotation, int(who), number))
