@@ -191,7 +191,33 @@ _FIELDS: dict[str, Callable[[Any], int]] = {
 }
 
 
+_DAY, _HOUR, _MINUTE = 86_400, 3600, 60
+_SECONDS_OF: dict[str, Callable[[int], int]] = {
+    "day": lambda seconds: seconds // _DAY,
+    "hour": lambda seconds: seconds % _DAY // _HOUR,
+    "minute": lambda seconds: seconds % _HOUR // _MINUTE,
+}
+
+
+def _interval_field(result: str) -> Made:
+    """Give the fields of the difference of two times, whose parts have the sign of the whole."""
+    exact, number = converter("numeric", result), converter("int4", result)
+
+    def extract(name: str, value: timedelta) -> Value:
+        field, micro = name.lower(), value // timedelta(microseconds=1)
+        if field == "epoch":
+            return exact(Decimal(micro).scaleb(-6))
+        if field not in _SECONDS_OF:
+            raise QueryFailed(f"the field {name[:40]} is not taken out of an interval")
+        made = _SECONDS_OF[field](abs(micro) // 1_000_000)
+        return number(-made if micro < 0 else made)
+
+    return result, extract
+
+
 def _field(result: str, types: Sequence[str]) -> Made:
+    if len(types) == _TWO and types[1] == "interval":
+        return _interval_field(result)
     if len(types) != _TWO or types[1] not in TIMES:
         raise QueryFailed(f"there is no extract({', '.join(types)}) here")
     number = converter("int4", result)

@@ -56,6 +56,10 @@ def arithmetic(sign: str, left: str, right: str, budget: ReadingBudget) -> tuple
         return type_, lambda one, two: made(to_left(one), to_right(two))
     if (left, right, sign) == ("date", "date", "-"):
         return "int4", lambda one, two: (one - two).days
+    if sign == "-" and left in TIMES and right in TIMES:
+        type_ = common([left, right])
+        to_left, to_right = converter(left, type_), converter(right, type_)
+        return "interval", lambda one, two: to_left(one) - to_right(two)
     if left == "date" and right == "int4" and sign in "+-":
         return "date", lambda one, two: _later(one, two if sign == "+" else -two)
     if left == "int4" and right == "date" and sign == "+":

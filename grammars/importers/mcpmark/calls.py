@@ -27,6 +27,7 @@ from grammars.importers.mcpmark.values import (
     Content,
     Count,
     Cursor,
+    DistinctLines,
     Encoded,
     FsPath,
     Function,
@@ -99,6 +100,8 @@ class Calls(DatabaseCalls):
                 return Collected()
             if not args and name == "dict":
                 return {}
+            if isinstance(first, Lines) and name == "set":
+                return DistinctLines(first)
             if isinstance(first, Listing | RestObject) and name in {"set", "list", "sorted"}:
                 return first
             if isinstance(first, Collected):
@@ -109,7 +112,7 @@ class Calls(DatabaseCalls):
                 return PLAIN_CALLS[name](*args, **kwargs)
             if name == "bool":
                 return cond(self.truth(first))
-            if name == "len" and isinstance(first, Lengths | Text | Lines | Listing | Collected):
+            if name == "len" and isinstance(first, DistinctLines | Lengths | Text | Lines | Listing | Collected):
                 return Length(first)
             if name == "len" and isinstance(first, list | tuple | dict):
                 return len(first)
@@ -252,6 +255,8 @@ class Calls(DatabaseCalls):
                     return replace(value, strip=True)
                 if name in {"split", "splitlines"} and args in (["\n"], []) and (args or name == "splitlines"):
                     return Lines(value)
+                if name == "endswith" and isinstance(args[0], str):
+                    return cond(idioms.ends_with(value, args[0]))
                 if name == "startswith" and isinstance(args[0], str) and not value.strip:
                     return cond(idioms.matches(value, ("(?i)" if value.lower else "") + rf"\A{re.escape(args[0])}"))
             case JsonPart() if name == "get" and len(args) == 1:

@@ -25,8 +25,10 @@ from grammars.importers.mcpmark.values import (
     Cond,
     Content,
     Count,
+    DistinctLines,
     Encoded,
     FirstRow,
+    FsPath,
     Function,
     Joined,
     JsonPart,
@@ -277,6 +279,10 @@ class Conditions:
             return of_database
         if isinstance(left, Collected) and all(self.certain(guard) for guard, _ in left.items):
             return bool(COMPARE_SIGNS[sign]([value for _, value in left.items], right))
+        if isinstance(left, Length) and isinstance(right, Length) and sign in {"==", "!="}:
+            for one, other in ((left.of, right.of), (right.of, left.of)):
+                if isinstance(other, DistinctLines) and other.lines == one:
+                    return idioms.lines_differ(one) if sign == "==" else negated(idioms.lines_differ(one))
         if isinstance(left, Length) and isinstance(right, int):
             if isinstance(left.of, Collected):
                 return self.counted(Count(0, tuple(guard for guard, _ in left.of.items)), sign, right)
@@ -287,6 +293,8 @@ class Conditions:
             return idioms.size_compared(left, sign, right)
         if sign == "!=":
             return negated(self._symbolic(left, "==", right))
+        if right is None and isinstance(left, Text | Content | Lines | Listing | Joined | FsPath):
+            return False
         if sign == "==":
             match left:
                 case Cond(formula) if isinstance(right, bool):

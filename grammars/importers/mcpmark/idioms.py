@@ -249,6 +249,22 @@ def size_compared(size: Size, operator: str, number: int | float) -> Formula:
     return ranged(operator, int(number), at_least)
 
 
+def lines_differ(lines: Lines) -> Formula:
+    """No line is there twice."""
+    if lines.text.server != "filesystem" or not lines.skip_blank:
+        raise CannotSay("whether lines are different of which blank ones count")
+    return {"filesystem.fileLinesDiffer": {"path": lines.text.arguments["path"], **_folded(lines.text)}}
+
+
+def ends_with(text: Text, part: str) -> Formula:
+    """A text ends with a part."""
+    if (text.lower and part != part.lower()) or (text.strip and part != part.rstrip()):
+        return False
+    if text.strip and not part.strip():
+        raise CannotSay("whether a text ends with nothing")
+    return matches(text, ("(?i)" if text.lower else "") + re.escape(part) + (r"\s*" if text.strip else "") + r"\Z")
+
+
 def lines_are(lines: Lines, wanted: list[str], *, any_order: bool = False) -> Formula:
     """The lines are these."""
     if lines.text.server != "filesystem" or not lines.skip_blank:

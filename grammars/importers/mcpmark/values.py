@@ -89,6 +89,13 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
+class DistinctLines:
+    """The different ones of lines."""
+
+    lines: Lines
+
+
+@dataclass(frozen=True, slots=True)
 class Listing:
     """What lies in a folder: paths, or with `names` their names."""
 
@@ -252,6 +259,7 @@ SYMBOLIC = (
     Joined,
     Lengths,
     Lines,
+    DistinctLines,
     Length,
     Size,
     Listing,

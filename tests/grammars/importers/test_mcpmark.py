@@ -198,6 +198,29 @@ def verify_copies(test_dir):
             return False
     return True
 
+def verify_again(test_dir):
+    for names in [["a.txt", "b.txt"], ["parts/1.txt"]]:
+        if len(names) < 2:
+            continue
+        path = test_dir / names[0]
+        if not path.exists():
+            return False
+        known = digest(path)
+        for name in names[1:]:
+            if digest(test_dir / name) != known:
+                return False
+    return True
+
+def verify_lines(test_dir):
+    try:
+        text = (test_dir / "whole.txt").read_text()
+        lines = [line.strip().lower() for line in text.split("\\n") if line.strip()]
+        if len(lines) != len(set(lines)):
+            return False
+        return text.strip().endswith("\u00fc") or not text.strip()
+    except Exception:
+        return False
+
 def verify_parts(test_dir):
     lengths = []
     for i in range(1, 4):
@@ -225,7 +248,7 @@ def verify_parts(test_dir):
 def main():
     test_dir = get_test_directory()
     passed = True
-    for check in [verify_copies, verify_parts]:
+    for check in [verify_copies, verify_again, verify_lines, verify_parts]:
         if not check(test_dir):
             passed = False
     sys.exit(0 if passed else 1)
@@ -247,6 +270,20 @@ LEFT = {
     "a part too long": {**COPIES, **PARTS, "parts/2.txt": "cd\ne", "whole.txt": "ab\ncd\ne\u00e4\u00f6\u00fc"},
     "another order": {**COPIES, **PARTS, "whole.txt": "cd\nab\n\u00e4\u00f6\u00fc"},
     "empty parts": {**COPIES, **dict.fromkeys(PARTS, "")},
+    "a line twice": {
+        **COPIES,
+        "parts/1.txt": "ab\n",
+        "parts/2.txt": "AB\n",
+        "parts/3.txt": "\u00e4\u00f6\u00fc",
+        "whole.txt": "ab\nAB\n\u00e4\u00f6\u00fc",
+    },
+    "another end": {
+        **COPIES,
+        "parts/1.txt": "ab\n",
+        "parts/2.txt": "cd\n",
+        "parts/3.txt": "\u00e4\u00f6o",
+        "whole.txt": "ab\ncd\n\u00e4\u00f6o",
+    },
     "no whole": {**COPIES, **{key: text for key, text in PARTS.items() if key != "whole.txt"}},
 }
 

@@ -108,3 +108,7 @@ select count(*) > 3, count(*)::int from sale
 select round(avg(price), 2), round(avg(pages)), round((100.0 * count(title) / count(*)), 1) from book
 select round(avg(weight)::numeric, 3) from book
 select name from author group by id order by name
+select extract(epoch from printed - timestamp '2020-01-01 12:00:00'), extract(day from printed - timestamp '2020-01-01 12:00:00'), extract(hour from printed - timestamp '2020-01-01 12:00:00'), extract(minute from printed - timestamp '2020-01-01 12:00:00'), date_part('epoch', printed - timestamp '2020-01-01 12:00:00') from book order by id
+select avg(extract(epoch from (printed - date '2020-01-01')) / 86400.0) from book
+select author_id, avg(extract(epoch from (printed - timestamp '2000-01-01')) / 86400.0) d, case when sum(price) >= 20 then 'Premium' else 'Basic' end from book b where title is not null group by author_id having count(distinct b.id) >= 1 order by d desc
+select count(*) from book where printed - timestamp '2020-01-01' is not null

@@ -214,6 +214,23 @@ def file_same_as(context: Context, path: str, same_as: str) -> ProbeResult:
 
 
 @predicate(
+    "filesystem.fileLinesDiffer",
+    words="no line of the file {path} is there twice",
+    takes={"path": PATH},
+    may_take={"ignore_case": FLAG},
+    produces=NOTHING,
+    example=Example({"path": "a"}, partial(files, {"a": "x\n\n y\n\n"}), partial(files, {"a": "x\ny\n x\n"})),
+)
+def file_lines_differ(context: Context, path: str, *, ignore_case: bool = False) -> ProbeResult:
+    """The file is there at the end, and its lines are different, without blank ones and white space at their ends."""
+    text = _lines_of(context, path)
+    lines = [line.strip() for line in (text.lower() if ignore_case else text).split("\n")]
+    lines = [line for line in lines if line]
+    context.budget.step(len(lines))
+    return ProbeResult(len(lines) == len(set(lines)), f"{quoted(path)} has {len(lines) - len(set(lines))} lines again")
+
+
+@predicate(
     "filesystem.fileJoins",
     words="the file {path} holds the texts of {parts}, one after the other",
     takes={"path": PATH, "parts": {"type": "array", "items": PATH, "minItems": 1, "description": "list of paths"}},
