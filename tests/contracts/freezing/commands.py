@@ -26,6 +26,7 @@ from grammars.admission.gates import NAMES, Admission, Gate
 from grammars.language.grammar import Draft
 from quarterturn.cli import NAME, run, tree
 from rotation.month.sets import DEMO
+from sandbox.judge_check.anchors import SHIPPED
 from vault.ledger.signatures import sshsig
 
 from .fixed import Held
@@ -246,6 +247,10 @@ class Answers:
         secret = self._file("model.key", "test-key-of-a-model\n")
         self.ask("model key", "test-model", "--for", "dev", "--file", secret, home=self.home)
         self.ask("model check", "test-model", "--for", "private", home=self.home)
+        self.ask("judge check", home=self.home)
+        anchors = json.loads(SHIPPED.read_bytes())["anchors"]
+        bare = [{name: anchor[name] for name in anchor if name != "sha256"} for anchor in anchors]
+        self.ask("judge freeze", self._file("anchors.json", json.dumps({"anchors": bare})))
 
     def _tokens(self) -> None:
         self.ask("token create", "test-able", "--role", "submitter", home=self.home)

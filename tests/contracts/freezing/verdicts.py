@@ -117,7 +117,8 @@ def _plain(views: JudgeInput, contents: dict[bytes, int]) -> Plain:
         return [one.kind, one.mode, *more, *([one.target] if one.kind == "symlink" else [])]
 
     states = {name: {path: node(one) for path, one in tree.items()} for name, tree in views.states.items()}
-    return {"states": states, "answer": views.answer}
+    replies = {} if views.replies is None else {"replies": dict(views.replies)}
+    return {"states": states, "answer": views.answer, **replies}
 
 
 def _views(state: Plain, contents: list[bytes]) -> JudgeInput:
@@ -129,7 +130,7 @@ def _views(state: Plain, contents: list[bytes]) -> JudgeInput:
     trees = {
         name: FileTree({path: node(*parts) for path, parts in tree.items()}) for name, tree in state["states"].items()
     }
-    return JudgeInput(trees, state["answer"])
+    return JudgeInput(trees, state["answer"], state.get("replies"))
 
 
 def _content(data: bytes) -> Plain:
