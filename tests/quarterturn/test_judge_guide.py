@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from quarterturn.settings import ClaimJudgeSettings
 from sandbox.claim_judge.loopback_model import LoopbackModel
 from sandbox.judge_check.cases import injected, shipped
 
@@ -38,10 +37,8 @@ def test_the_guide_to_judged_claims_works_line_by_line(home, say, monkeypatch):
     assert "claims are judged by a language model, and none was asked" in unjudged
 
 
-def test_the_guide_names_every_setting_as_it_is_described_and_counts_the_corpus():
+def test_the_guide_counts_the_corpus_and_shows_the_example():
     page = (HOW_TO / PAGE).read_text(encoding="utf-8")
-    for name, field in ClaimJudgeSettings.model_fields.items():
-        assert f"| `claim_judge.{name}` | {field.description} |" in page
     assert f"{len(injected(shipped()))} wrong answers" in page
     (claims,) = [json.loads(block) for block in blocks(PAGE, "json")]
     draft = json.loads(DRAFT.read_text())["task"]["success_predicate"]["all"][0]
