@@ -1,11 +1,12 @@
-"""Sheets for second ratings of failures: a CSV line for each failure of a run, and its trace without the classes."""
+"""Sheets for second ratings: a CSV line for each failure of a run or each reviewed task; a trace without classes."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from grammars.admission.review import TaskReview
 from quarterturn.measures.ratings import RATINGS, SKELETON
 from quarterturn.measures.run_measures import MeasuredRun
 from quarterturn.measures.trace_figures import trace_figures
@@ -18,14 +19,24 @@ CLASSES = tuple(TITLES)
 
 def sheet(runs: Sequence[MeasuredRun], rater: str, *, filled: bool) -> str:
     """Give the sheet of a rater: blank, or filled with the classes that the rules gave."""
+    failed = [(run.run.number, task, task.failure) for run in runs for task in run.tasks if task.failure is not None]
+    rows = (
+        (f"{number}/{task.result.task}", rater, failure.primary if filled else "", task.result.skeleton)
+        for number, task, failure in failed
+    )
+    return _written((*RATINGS, SKELETON), rows)
+
+
+def review_sheet(reviews: Sequence[TaskReview], rater: str | None) -> str:
+    """Give the decisions of reviews, or a blank sheet of their tasks for a rater."""
+    if rater is not None:
+        return _written(RATINGS, ((task, rater, "") for task in dict.fromkeys(review.task_id for review in reviews)))
+    return _written(RATINGS, ((review.task_id, review.reviewer, review.decision) for review in reviews))
+
+
+def _written(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*RATINGS, SKELETON])
-    for run in runs:
-        for task in run.tasks:
-            if task.failure is not None:
-                subject = f"{run.run.number}/{task.result.task}"
-                writer.writerow([subject, rater, task.failure.primary if filled else "", task.result.skeleton])
+    csv.writer(text, lineterminator="\n").writerows([names, *rows])
     return text.getvalue()
 
 

@@ -17,6 +17,7 @@ from quarterturn.errors import Malformed
 ABOUT = """Ratings in plain files: agreement, other thresholds.
 
 A file of ratings is CSV with the columns subject, rater, rating and, if known, skeleton."""
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to write; it is not there yet.")]
 RULES = "rules"
 """Rater that stands for the rules of failure classes."""
 
@@ -25,6 +26,7 @@ def register(app: typer.Typer) -> None:
     """Add the verbs."""
     ratings = typer.Typer(help=ABOUT)
     ratings.command("sheet")(sheet)
+    ratings.command("reviews")(reviews)
     ratings.command("agreement")(agreement)
     ratings.command("thresholds")(thresholds)
     app.add_typer(ratings, name="ratings")
@@ -32,7 +34,7 @@ def register(app: typer.Typer) -> None:
 
 def sheet(
     source: Annotated[str, typer.Argument(help="The file of a run on a dev set.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The CSV file to write; it is not there yet.")],
+    out: Out,
     rater: Annotated[str, typer.Option("--rater", help="Who will rate.")] = RULES,
     page: Annotated[
         Path | None,
@@ -53,8 +55,7 @@ def sheet(
 
     if sources.kind_of(source) != "run":
         raise Malformed(f"{source} has no run on a dev set: name the file that `quarterturn run --out FILE.json` wrote")
-    if out.exists():
-        raise Malformed(f"{out} exists, and may hold ratings; name another file")
+    _require_new(out)
     runs = run_measures.measure(public_source.read(source, None, None, None, dev_of, home))
     if not any(run.diagnosed for run in runs):
         raise Malformed(f"{source} has no failure with a class, so there is nothing to rate")
@@ -65,6 +66,34 @@ def sheet(
     failures = sum(run.diagnosed for run in runs)
     rest = "as the rules class them" if rater == RULES else "to be filled in: " + ", ".join(rating_sheet.CLASSES)
     Output(as_json=as_json).result({"file": str(out), "failures": failures}, f"{failures} failures in {out}, {rest}")
+
+
+def reviews(
+    out: Out,
+    rater: Annotated[
+        str | None, typer.Option("--rater", help="Who will review the same tasks blind: the sheet is blank.")
+    ] = None,
+    home: Home = HOME,
+    as_json: Json = False,
+) -> None:
+    """Write the reviews of a home's tasks as ratings: approve or reject, by task id.
+
+    With --rater it is a sheet of the same tasks for a second person, who does not see the first one's decisions.
+    """
+    from quarterturn.cli.terminal.secrets import open_app
+    from quarterturn.measures import rating_sheet
+    from vault.files import write_atomically
+
+    _require_new(out)
+    with open_app(home) as app:
+        found = [review for record in app.vault.records() for review in app.drafts.reviews(record.id)]
+    if not found:
+        raise Malformed(f"no task of {home} has a review yet: quarterturn task review")
+    written = rating_sheet.review_sheet(found, rater)
+    write_atomically(out, written.encode(), out.with_name(f".{out.name}.part"))
+    tasks = len({review.task_id for review in found})
+    rest = f"to be filled in by {rater} with approve or reject" if rater else "as they were reviewed"
+    Output(as_json=as_json).result({"file": str(out), "tasks": tasks}, f"{tasks} tasks in {out}, {rest}")
 
 
 def agreement(
@@ -102,6 +131,11 @@ def thresholds(
     ratings.require_same_tasks(submissions)
     found = ratings.sensitivity_json(sensitivity({name: list(tasks.values()) for name, tasks in submissions.items()}))
     Output(as_json=as_json).result(found, *_sensitivity(found))
+
+
+def _require_new(out: Path) -> None:
+    if out.exists():
+        raise Malformed(f"{out} exists, and may hold ratings; name another file")
 
 
 def _agreement(found: Mapping[str, Any]) -> Iterator[str]:

@@ -341,6 +341,7 @@ class Answers:
         claims = self.beside / "claims.csv"
         claims.write_text("submission,task,claim,score\na,t-1,1,1\na,t-1,2,0.5\nb,t-1,1,0.5\nb,t-1,2,\n")
         self.ask("ratings thresholds", claims)
+        self.ask("ratings reviews", "--out", self.beside / "reviews.csv", home=self.home)
         self.ask("ratings sheet", release, "--out", self.beside / "sheet.csv")
 
     def _keys(self) -> None:

@@ -172,6 +172,34 @@ def test_a_blank_sheet_and_a_page_without_classes_are_rated_and_compared_with_th
     assert (again.code, "may hold ratings; name another file" in again.sentence) == (2, True)
 
 
+def test_reviews_of_a_home_are_compared_with_a_blind_second_review(say, copy, tmp_path):
+    home = copy("reviewed", tasks=1)
+    said = say("ratings", "reviews", "--home", home, "--out", tmp_path / "first.csv")
+    assert said.code == 0, said.err
+    say("ratings", "reviews", "--home", home, "--rater", "joan", "--out", tmp_path / "joan.csv")
+    first, blank = (
+        list(csv.DictReader((tmp_path / name).read_text().splitlines())) for name in ("first.csv", "joan.csv")
+    )
+    assert {(row["rater"], row["rating"]) for row in first} == {("grace", "approve")}
+    assert {(row["rater"], row["rating"]) for row in blank} == {("joan", "")}
+    assert [row["subject"] for row in first] == [row["subject"] for row in blank]
+    decided = (
+        (tmp_path / "joan.csv").read_text().replace("joan,\n", "joan,reject\n", 1).replace("joan,\n", "joan,approve\n")
+    )
+    (tmp_path / "joan.csv").write_text(decided)
+    found = say("ratings", "agreement", tmp_path / "first.csv", tmp_path / "joan.csv", "--json").data
+    assert found["categories"] == {"approve": 2 * len(first) - 1, "reject": 1}
+    assert found["measures"]["cohen_kappa"]["value"] == 0
+    again = say("ratings", "reviews", "--home", home, "--out", tmp_path / "joan.csv")
+    assert (again.code, "name another file" in again.sentence) == (2, True)
+
+
+def test_a_home_without_a_review_has_no_ratings(say, copy, tmp_path):
+    said = say("ratings", "reviews", "--home", copy("empty"), "--out", tmp_path / "first.csv")
+    assert (said.code, "has a review yet: quarterturn task review" in said.sentence) == (2, True)
+    assert not (tmp_path / "first.csv").exists()
+
+
 @pytest.mark.slow
 def test_a_judges_scores_come_to_the_measures_of_a_run(say, failed, write):
     tasks = [item["task"]["id"] for item in json.loads(failed.read_bytes())["tasks"]]
