@@ -106,8 +106,7 @@ class RunPlayer:
             opened = official.open(submitted, box, upstream, noted=hold.opened)
         number = opened.record.number
         try:
-            whole = run_tasks.open(opened)
-            tasks = run_tasks.variants(opened, whole)
+            tasks, free = run_tasks.prepare(opened)
             judged = {task.id: claims.spec.upstream.name for task in tasks if has_claims(task)} if claims else {}
 
             def done(run: TaskRun) -> None:
@@ -134,7 +133,7 @@ class RunPlayer:
                     again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
                     on_left=lambda left: run_tasks.seal(opened, left),
                     left=run_tasks.sealed(opened),
-                    free={task.id: task.free for task in whole if task.variant_key},
+                    free=free,
                     terms=self.terms(model, claims),
                     cancelled=cancelled,
                 )

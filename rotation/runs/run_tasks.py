@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from sqlmodel import Session
 
@@ -29,6 +30,7 @@ from vault.store.public_log import PublicLog
 from vault.store.tasks import Vault
 from vault.task.document import Task
 from vault.task.lifecycle import TaskState
+from vault.task.variant import Free
 from verifiers.language.verdict import Verdict
 
 UNSETTLED = ("unknown", "unclear")
@@ -68,6 +70,13 @@ class OpenRun:
         return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 
+class PreparedTasks(NamedTuple):
+    """Tasks as a run is served them, and of those in variants the choices of each free parameter."""
+
+    tasks: list[Task]
+    free: dict[str, Free]
+
+
 class RunTasks:
     """Service for the tasks of open runs: serves them and records what came of them."""
 
@@ -75,23 +84,10 @@ class RunTasks:
         self._vault, self._ledger, self._months = vault, ledger, months
         self._runs, self._exposures = runs, exposures
 
-    def prepare(self, run: OpenRun) -> list[Task]:
+    def prepare(self, run: OpenRun) -> PreparedTasks:
         """Decrypt the run's tasks that have no result, in the variants that they are served in.
 
-        Raises:
-            Refused: as for `open`.
-        """
-        return self.variants(run, self.open(run))
-
-    def variants(self, run: OpenRun, opened: Iterable[Task]) -> list[Task]:
-        """Give the variants in which a run is served tasks that were opened.
-
         A task with enough free parameters is served in one variant per submitter and month, in every run and retry.
-        """
-        return [self._vault.served(task, run.record.submitter, run.record.month) for task in opened]
-
-    def open(self, run: OpenRun) -> list[Task]:
-        """Decrypt the run's tasks that have no result, with all choices of their free parameters.
 
         Raises:
             Refused: a task is neither live nor was withdrawn since the run was opened for it, or its commitment is not
@@ -112,7 +108,8 @@ class RunTasks:
                 f"{len(judged)} tasks of this set (the first is {judged[0]}) have claims that a language model judges, "
                 "and the month's set names no judge: name one in [claim_judge]; the next turn's set will name it"
             )
-        return opened
+        served = [self._vault.served(task, run.record.submitter, run.record.month) for task in opened]
+        return PreparedTasks(served, {task.id: task.free for task in opened if task.variant_key})
 
     def serve(self, run: OpenRun, *task_ids: str, judged_by: str | None = None) -> None:
         """Record one more exposure of these tasks, the last check before an agent sees them (step 3); thread-safe.

@@ -122,7 +122,7 @@ def outcome(task) -> TaskRun:
 
 def test_tasks_that_an_earlier_attempt_finished_are_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    done, lost, *others = house.run_tasks.prepare(opened)
+    done, lost, *others = house.run_tasks.prepare(opened).tasks
     house.run_tasks.serve(opened, done.id, lost.id)
     house.run_tasks.record(opened, outcome(done))
     taken = house.official.resume(opened.record.number, AGENT, NoWorld())
@@ -157,7 +157,7 @@ def left_of(task, text=b"first") -> UnjudgedResult:
 
 def test_tasks_played_and_not_judged_are_sealed_and_not_served_again(house):
     opened = house.official.open(AGENT, NoWorld())
-    number, tasks = opened.record.number, house.run_tasks.prepare(opened)
+    number, tasks = opened.record.number, house.run_tasks.prepare(opened).tasks
     house.run_tasks.serve(opened, tasks[0].id, tasks[1].id)
     house.run_tasks.seal(opened, left_of(tasks[0]))
     house.run_tasks.seal(opened, left_of(tasks[0], b"second"))

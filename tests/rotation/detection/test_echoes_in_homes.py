@@ -89,9 +89,7 @@ def echoes(home: Benchmark) -> dict[str, Finding]:
 def played(home: Benchmark, name: str, story: Any) -> OpenRun:
     """Play a run: the drawn tasks by an agent in a box, the plain ones not at all."""
     run = home.open(name)
-    opened = home.run_tasks.open(run)
-    free = {task.id: task.free for task in opened if task.variant_key}
-    served = home.run_tasks.variants(run, opened)
+    served, free = home.run_tasks.prepare(run)
     home.run_tasks.serve(run, *(task.id for task in served))
     box, agent = in_memory(story)
     tasks, terms = [task for task in served if task.id in free], Terms(judging=SaidOnly())
