@@ -3,6 +3,7 @@
 A leaker plays the memorised solutions of what another party was served; an honest agent guesses from the very lists.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +14,21 @@ import pytest
 
 from grammars.draw.sample import sample
 from grammars.language.load import library, load
+from quarterturn.progress import NullProgress
+from quarterturn.runs.private_runs import AfterRun, RunPlayer
+from quarterturn.settings import RunSettings
 from rotation.detection.served_choices import HOUSE
 from rotation.exposure.store import ExposureLimits
 from rotation.findings.store import Finding
 from rotation.month.sets import SetSpec, Stratum
 from rotation.runs.run_tasks import OpenRun
-from sandbox.boxes.memory_box import MemoryAgent
+from sandbox.boxes.memory_box import MemoryAgent, Story
 from sandbox.endpoint.address import parse
 from sandbox.judge import Judgement, StateJudge
 from sandbox.results.outcome import TaskRun
 from sandbox.results.said import SaidChoices
 from sandbox.runs import submission as submissions
-from sandbox.runs.run import Terms, run_set
+from sandbox.runs.run import Terms
 from sandbox.servers.registry import wire_name
 from vault.task.document import Task
 from vault.task.variant import assigned, filled, words
@@ -36,7 +40,6 @@ from ..conftest import BEFORE, FIRST, Benchmark, NamedBox, document, submission
 pytestmark = pytest.mark.slow
 
 GUESSES = 12  # of each list, in each task
-FILLERS = 3  # cohorts whose tasks nobody plays
 
 
 @dataclass(frozen=True)
@@ -69,13 +72,11 @@ def drawn() -> list[Drawn]:
 
 @pytest.fixture
 def home(drawn: Sequence[Drawn], tmp_path: Path) -> Iterator[Benchmark]:
-    """Give a home with one drawn task of each server, and plain ones beside them, in its first month."""
+    """Give a home in its first month whose set is one drawn task of each server."""
     strata = [Stratum(one.task.server, one.task.category, one.task.difficulty) for one in drawn]
-    made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", SetSpec("ten", dict.fromkeys(strata, 1)))
+    made = Benchmark(tmp_path, f"sqlite:///{tmp_path / 'quarterturn.db'}", SetSpec("ten", Counter(strata), cohorts=1))
     for number, one in enumerate(drawn):
         made.add(one.task.document, f"s-{number}")
-    for number in range(FILLERS * len(strata)):
-        made.add(document(number, strata[number % len(strata)]), f"plain-{number}")
     made.rotation.run(BEFORE)
     yield made
     made.engine.dispose()
@@ -86,27 +87,27 @@ def echoes(home: Benchmark) -> dict[str, Finding]:
     return {one.subject: one for one in home.findings.all() if one.kind == "echo"}
 
 
-def played(home: Benchmark, name: str, story: Any) -> OpenRun:
-    """Play a run: the drawn tasks by an agent in a box, the plain ones not at all."""
-    run = home.open(name)
-    served, free = home.run_tasks.prepare(run)
-    home.run_tasks.serve(run, *(task.id for task in served))
+class Player(RunPlayer):
+    """A player of private runs whose tasks are judged by `SaidOnly`."""
+
+    def terms(self, *_: Any) -> Terms:
+        return Terms(judging=SaidOnly())
+
+
+def played(home: Benchmark, story: Story) -> None:
+    """Play a run as a worker does, with an agent and a box in memory."""
+    after = AfterRun(lambda _: None, lambda: None)
+    player = Player(home.official, home.run_tasks, home.runs, RunSettings(workers=2), after)
     box, agent = in_memory(story)
-    tasks, terms = [task for task in served if task.id in free], Terms(judging=SaidOnly())
-    for outcome in run_set(tasks, agent, box, free=free, terms=terms):
-        assert outcome.transcript.calls
-        home.run_tasks.record(run, outcome)
-    for task in served:
-        if task.id not in free:
-            home.run_tasks.record(run, home.done(task.id))
-    home.official.close(run)
-    return run
+    opened, _ = player.play(replace(agent, submitter=story.__name__), box, NullProgress())
+    outcomes = home.runs.results(opened.record.number, who="test", why="test")
+    assert all(outcome.transcript.calls and "said" in outcome.phases for outcome in outcomes)
 
 
 def notebook_agent(pages: Sequence[Mapping[str, Any]]):
     """Give an agent that looks its goal up in a notebook, and does what stands there to the letter."""
 
-    def story(agent: MemoryAgent) -> None:
+    def mallory(agent: MemoryAgent) -> None:
         hands = Hands(agent)
         goal = set(words(hands.get("/task")["goal"]))
         page = max(pages, key=lambda page: len(goal & set(words(page["goal"]))) / len(goal | set(words(page["goal"]))))
@@ -115,21 +116,21 @@ def notebook_agent(pages: Sequence[Mapping[str, Any]]):
         if page["answer"] is not None:
             hands.answer(page["answer"])
 
-    return story
+    return mallory
 
 
 def guessing_agent(pages: Sequence[Mapping[str, Any]], lists: Sequence[Mapping[str, Sequence[str]]]):
     """Give an agent that solves its tasks, and tries names from the very lists beside what it was told."""
     solve, dice = notebook_agent(pages), Random(7)
 
-    def story(agent: MemoryAgent) -> None:
+    def dave(agent: MemoryAgent) -> None:
         hands = Hands(agent)
         tool = hands.get("/task")["tools"][0]["name"]
         guesses = [dice.choice(choices) for free in lists for choices in free.values() for _ in range(GUESSES)]
         hands.call(tool, path=" ".join(guesses))
         solve(agent)
 
-    return story
+    return dave
 
 
 def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_who_guesses_is_not(home, drawn):
@@ -141,8 +142,8 @@ def test_who_plays_from_a_notebook_of_another_is_found_in_the_first_month_and_wh
         keys = [home.vault.variant_key(one.task.id) for one in drawn]
         return [one.page(assigned(key, name, month, one.task.free)) for key, one in zip(keys, drawn, strict=True)]
 
-    played(home, "mallory", notebook_agent(pages("bob")))
-    played(home, "dave", guessing_agent(pages("dave"), [one.task.free for one in drawn]))
+    played(home, notebook_agent(pages("bob")))
+    played(home, guessing_agent(pages("dave"), [one.task.free for one in drawn]))
     found = echoes(home)
     assert found.keys() == {"mallory", "dave"}, "nobody else said anything that they were not shown"
     assert (found["mallory"].status, found["mallory"].state) == ("review", "open")
