@@ -150,6 +150,12 @@ class ExpressionParser:
     def _any(self, operator: str, left: Expression) -> Expression:
         word = self.next().text
         self.expect("(")
+        if word != "all" and operator == "=" and self.here.text == "array" and self.ahead(1)[0].text == "[":
+            self.next(), self.next()
+            items = self.expressions()
+            self.expect("]")
+            self.expect(")")
+            return InList(left, items)
         if word == "all" or operator != "=" or self.here.text != "select":
             raise self.refused(f"the query has {operator} {word.upper()}")
         query = self.query()

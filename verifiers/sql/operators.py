@@ -21,7 +21,7 @@ COMPARISONS: dict[str, Operation] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-ORDERED = (*NUMBERS, *TEXTS, *TIMES, "bool")
+ORDERED = (*NUMBERS, "float4", *TEXTS, *TIMES, "bool")
 _BASE, _DIGITS = 10_000, 4
 MIN_DIGITS = 16
 A_DIGIT = 8
@@ -49,7 +49,7 @@ def arithmetic(sign: str, left: str, right: str, budget: ReadingBudget) -> tuple
         left = right
     if right == "unknown" and left in NUMBERS:
         right = left
-    if left in NUMBERS and right in NUMBERS:
+    if {left, right} <= {*NUMBERS, "float4"} and {left, right} != {"float4"}:
         type_ = common([left, right])
         to_left, to_right = converter(left, type_), converter(right, type_)
         made = _numbers(sign, type_, budget)

@@ -8,6 +8,7 @@ Types are `int4`, `int8`, `numeric`, `float4`, `float8`, `text`, `bpchar`, `bool
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
@@ -83,8 +84,8 @@ def common(types: Sequence[str]) -> str:
         return "text"
     if len(known) == 1:
         return known[0]
-    if all(type_ in NUMBERS for type_ in known):
-        return max(known, key=NUMBERS.index)
+    if all(type_ in NUMBERS or type_ == "float4" for type_ in known):
+        return "float8" if "float4" in known else max(known, key=NUMBERS.index)
     if all(type_ in TEXTS for type_ in known):
         return "text"
     if all(type_ in TIMES for type_ in known):
@@ -214,6 +215,8 @@ _CONVERSIONS: dict[tuple[str, str], Callable[[Value], Value]] = {
     ("int4", "float8"): _to_float,
     ("int8", "float8"): _to_float,
     ("numeric", "float8"): _to_float,
+    ("float4", "float8"): lambda value: struct.unpack("f", struct.pack("f", value))[0],  # what it stores of its text
+    ("float4", "numeric"): lambda value: Decimal(f"{value:.6g}"),
     ("bool", "int4"): int,
     ("int4", "bool"): bool,
     ("date", "timestamp"): lambda value: datetime(value.year, value.month, value.day),  # noqa: DTZ001 - has no zone

@@ -75,13 +75,20 @@ def _filled(text: str, parameters: Any) -> str:
         if match[0] == "%%":
             return "%"
         try:
-            if match[1] is None:
-                return literal(next(values))
-            return literal(by_name[match[1]])
+            return _parameter(next(values) if match[1] is None else by_name[match[1]])
         except (LookupError, StopIteration):
             raise CannotSay("parameters of a query that do not fit it") from None
 
     return re.sub(r"%%|%(?:\((\w+)\))?s", value, text)
+
+
+def _parameter(value: Any) -> str:
+    """Write a parameter as psycopg2 does: a tuple for IN, a list for ANY."""
+    if isinstance(value, tuple) and value:
+        return f"({', '.join(map(literal, value))})"
+    if isinstance(value, list) and value:
+        return f"ARRAY[{', '.join(map(literal, value))}]"
+    return literal(value)
 
 
 @lru_cache(maxsize=512)

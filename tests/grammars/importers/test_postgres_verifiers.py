@@ -102,6 +102,9 @@ def check_left(conn):
     left = cur.fetchone()[0]
     if left > 1:
         return False
+    cur.execute("SELECT kind FROM sale WHERE kind = ANY(%(kinds)s)", {"kinds": ["web", "shop"]})
+    if not cur.fetchall():
+        return False
     cur.execute("SELECT EXISTS (SELECT FROM information_schema.tables WHERE table_name = 'report')")
     if not cur.fetchone()[0]:
         return False

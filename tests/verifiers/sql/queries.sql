@@ -112,3 +112,9 @@ select extract(epoch from printed - timestamp '2020-01-01 12:00:00'), extract(da
 select avg(extract(epoch from (printed - date '2020-01-01')) / 86400.0) from book
 select author_id, avg(extract(epoch from (printed - timestamp '2000-01-01')) / 86400.0) d, case when sum(price) >= 20 then 'Premium' else 'Basic' end from book b where title is not null group by author_id having count(distinct b.id) >= 1 order by d desc
 select count(*) from book where printed - timestamp '2020-01-01' is not null
+select grade, grade > 0.1, grade = 2.5, grade::float8, grade::numeric from author where id < 4 order by grade
+select max(grade), min(grade) from author
+select id, grade from author order by grade desc nulls last
+select id, grade * 2, grade + id from author where id < 4 order by id
+select id from author where name = any(array['Ada', 'ada']) order by id
+select avg(grade::float8), sum(grade::float8) from author where id < 3

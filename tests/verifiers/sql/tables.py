@@ -9,17 +9,17 @@ from verifiers.sql.plan import Result, StoredTable, rows_of
 from verifiers.sql.values import cell
 
 DECLARED = {
-    "author": ("id integer primary key, name text, born date, rating numeric(4,2), active boolean", ["id"]),
+    "author": ("id integer primary key, name text, born date, rating numeric(4,2), active boolean, grade real", ["id"]),
     "book": ("id integer primary key, author_id integer, title varchar(60), pages integer, price numeric(8,2), "
              "sold bigint, printed timestamp, weight double precision", ["id"]),
     "sale": ("book_id integer, day date, copies integer, kind text", []),
 }  # fmt: skip
 ROWS = {
     "author": [
-        (1, "Ada", "1985-03-01", "4.50", True),
-        (2, "Björn", "1990-12-31", None, True),
-        (3, "Cyd", None, "3.25", False),
-        (4, "ada", "1985-03-01", "4.50", None),
+        (1, "Ada", "1985-03-01", "4.50", True, "0.1"),
+        (2, "Björn", "1990-12-31", None, True, "2.5"),
+        (3, "Cyd", None, "3.25", False, None),
+        (4, "ada", "1985-03-01", "4.50", None, "-1e10"),
     ],
     "book": [
         (1, 1, "Alpha", 120, "9.99", 3_000_000_000, "2020-01-05 10:00:00", 0.5),
@@ -38,7 +38,14 @@ ROWS = {
         (None, "2024-03-11", 2, "web"),
     ],
 }
-KINDS = {"integer": "int4", "bigint": "int8", "varchar(60)": "text", "double": "float8", "boolean": "bool"}
+KINDS = {
+    "integer": "int4",
+    "bigint": "int8",
+    "varchar(60)": "text",
+    "double": "float8",
+    "boolean": "bool",
+    "real": "float4",
+}
 
 
 def statements():
