@@ -217,7 +217,7 @@ class Calls(DatabaseCalls):
             present = self.present(value)
             return self.choose([(guard, self._method(option, name, args, kwargs, node)) for guard, option in present])
         if isinstance(value, Cursor):
-            return self.cursor_method(value, name, args)
+            return self.cursor_method(value, name, args, kwargs)
         if isinstance(value, Collected) and name in {"append", "add"}:
             value.items.append((self.path(), args[0]))
             return None

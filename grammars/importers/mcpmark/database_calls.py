@@ -57,12 +57,14 @@ class DatabaseCalls(Conditions):
                 return Cell(query, f"abs({expression})")
         return None
 
-    def cursor_method(self, cursor: Cursor, name: str, args: list[Any]) -> Any:
+    def cursor_method(self, cursor: Cursor, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a method of a cursor or of a connection.
 
         Raises:
             CannotSay: the query is none that is evaluated here, or it is not known which one was run.
         """
+        if kwargs:
+            raise CannotSay(f"the method {name} of a cursor with {', '.join(kwargs)}")
         match name:
             case "cursor":
                 return Cursor()
@@ -71,12 +73,10 @@ class DatabaseCalls(Conditions):
             case "execute" if args:
                 self._execute(cursor, args)
                 return False
-            case "fetchall":
-                return Rows(self._query_of(cursor))
-            case "fetchone":
+            case "fetchall" | "fetchone" if not args:
                 query = self._query_of(cursor)
-                cursor.query = None  # another call gives another row
-                return FirstRow(query)
+                cursor.query, cursor.why = None, "rows that another call has left"
+                return Rows(query) if name == "fetchall" else FirstRow(query)
         raise CannotSay(f"the method {name} of a cursor")
 
     def _execute(self, cursor: Cursor, args: list[Any]) -> None:

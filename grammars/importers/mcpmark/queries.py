@@ -231,7 +231,8 @@ def has_rows(query: str, number: int, *, at_least: bool = False) -> Formula:
 
 
 def same_number(query: str, other: str) -> Formula:
-    """Two queries give the same number of rows."""
+    """Two queries give the same number of rows, whichever is named first."""
+    query, other = sorted([query, other])
     count = "SELECT COUNT(*) FROM ({}) AS q"
     return {ROWS: {"query": count.format(query), "same_as": count.format(other)}}
 

@@ -77,7 +77,7 @@ def check_report(conn):
             SELECT kind, average, number FROM totals ORDER BY kind;
         """)
         expected_rows = cur.fetchall()
-        if len(actual_rows) != len(expected_rows):
+        if len(expected_rows) != len(actual_rows):
             print(f"{len(actual_rows)} rows")
             return False
         mismatches = 0
@@ -290,9 +290,11 @@ def test_the_predicate_says_what_the_verifier_says(database, predicates, monkeyp
         ("WITH totals AS", "INSERT INTO sale VALUES (9); WITH totals AS"),
         ("if not rows_match(actual, expected):", "if rows_match(actual, expected):"),
         ("mismatches > 0", "mismatches > 2"),
-        ("if len(actual_rows) != len(expected_rows):", "if len(actual_rows) < len(expected_rows):"),
+        ("if len(expected_rows) != len(actual_rows):", "if len(expected_rows) < len(actual_rows):"),
         ("        elif actual != expected:", "        elif isinstance(actual, str) and actual != expected:"),
         ("FROM sale GROUP BY kind", "FROM sale WHERE day < CURRENT_DATE GROUP BY kind"),
+        ("with conn.cursor() as cur:", "with conn.cursor(cursor_factory=dict) as cur:"),
+        ("        found = cur.fetchall()\n", "        cur.fetchall()\n        found = cur.fetchall()\n"),
         ("FROM pg_indexes WHERE", "FROM pg_stat_user_indexes WHERE"),
     ],
 )
