@@ -29,6 +29,7 @@ from grammars.importers.mcpmark.values import (
     Cursor,
     DistinctLines,
     Encoded,
+    Extreme,
     FsPath,
     Function,
     JsonPart,
@@ -133,9 +134,10 @@ class Calls(DatabaseCalls):
             return first
         values = [value for _, value in first.items]
         sizes = [value.of for value in values if isinstance(value, Length) and isinstance(value.of, Text)]
-        if name == "set" and len(sizes) == len(values) > 0 and all(self.certain(guard) for guard, _ in first.items):
-            return Lengths(tuple(sizes))
-        if not is_plain(values) or not all(self.certain(guard) for guard, _ in first.items):
+        certain = all(self.certain(guard) for guard, _ in first.items)
+        if name in {"set", "min", "max"} and len(sizes) == len(values) > 0 and certain:
+            return Lengths(tuple(sizes)) if name == "set" else Extreme(tuple(sizes), largest=name == "max")
+        if not is_plain(values) or not certain:
             return Cond(self.truth(first)) if name == "bool" else self.opaque(node)
         return PLAIN_CALLS[name](values)
 

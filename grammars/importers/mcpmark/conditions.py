@@ -27,6 +27,7 @@ from grammars.importers.mcpmark.values import (
     Count,
     DistinctLines,
     Encoded,
+    Extreme,
     FirstRow,
     FsPath,
     Function,
@@ -127,7 +128,7 @@ class Conditions:
                 return queries.has_rows(query, 1, at_least=True)
             case Cell():
                 return queries.cell_holds(value)
-            case Joined() | Content(algorithm=""):
+            case Joined() | Extreme() | Content(algorithm=""):
                 return unknown(
                     f"{self.where}: whether {type(value).__name__.lower()} texts are empty is not understood"
                 )
@@ -289,6 +290,8 @@ class Conditions:
             return idioms.length_compared(left, sign, right)
         if isinstance(left, Count) and isinstance(right, int):
             return self.counted(left, sign, right)
+        if isinstance(left, Extreme) and isinstance(right, int):
+            return idioms.spread_compared(left, sign, right)
         if isinstance(left, Size) and isinstance(right, int | float):
             return idioms.size_compared(left, sign, right)
         if sign == "!=":

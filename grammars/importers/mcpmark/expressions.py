@@ -23,6 +23,7 @@ from grammars.importers.mcpmark.values import (
     Cell,
     Choice,
     Collected,
+    Extreme,
     FirstRow,
     FsPath,
     Function,
@@ -130,6 +131,10 @@ class Expressions(Calls, Comprehensions):
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         if isinstance(left, Opaque):
             return left
+        if isinstance(left, Extreme) and isinstance(right, Extreme) and isinstance(node.op, ast.Sub):
+            if left.texts == right.texts and left.largest and not right.largest and not left.spread:
+                return replace(left, spread=True)
+            return self.opaque(node)
         if isinstance(left, Cell):
             return self.calculated(left, node.op, right)
         if isinstance(left, FsPath) and isinstance(node.op, ast.Div) and isinstance(right, str):

@@ -17,6 +17,7 @@ from grammars.importers.formula import Formula, all_of, any_of, negated
 from grammars.importers.mcpmark.values import (
     Content,
     Encoded,
+    Extreme,
     FsPath,
     Joined,
     JsonPart,
@@ -124,6 +125,17 @@ def texts_equal(left: Text, right: Text) -> Formula:
     other = right.arguments
     where = {"of": other["repository"], "on": other["branch"], "at": other["path"]}
     return {"github.fileSameAs": {**left.arguments, **where, **({"trim": True} if left.strip else {})}}
+
+
+def spread_compared(extreme: Extreme, operator: str, number: int) -> Formula:
+    """The difference of the largest and the least length of texts is compared with a number."""
+    if not extreme.spread or operator not in {">", "<=", ">=", "<"}:
+        raise CannotSay("the least or the largest length of texts")
+    most = number if operator in {">", "<="} else number - 1
+    if most < 0:
+        return operator in {">", ">="}
+    within: Formula = {"filesystem.sameLength": {"paths": _whole_files(extreme.texts), "tolerance": most}}
+    return within if operator in {"<=", "<"} else negated(within)
 
 
 def joined_is(joined: Joined, whole: Text) -> Formula:

@@ -66,6 +66,15 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
+class Extreme:
+    """The least or the largest length of texts, or with `spread` the difference of both."""
+
+    texts: tuple[Text, ...]
+    largest: bool = False
+    spread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Lines:
     """The lines of a text: all of them, or with `skip_blank` those that are not blank, stripped."""
 
@@ -258,6 +267,7 @@ SYMBOLIC = (
     Text,
     Joined,
     Lengths,
+    Extreme,
     Lines,
     DistinctLines,
     Length,

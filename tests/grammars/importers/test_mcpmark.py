@@ -231,6 +231,10 @@ def verify_parts(test_dir):
             return False
     if len(set(lengths)) != 1:
         return False
+    shortest = min(lengths)
+    longest = max(lengths)
+    if longest - shortest > 2:
+        return False
     try:
         whole = (test_dir / "whole.txt").read_text()
     except Exception:
@@ -306,6 +310,8 @@ def test_digests_and_parts_of_files_are_compared_as_the_verifier_does(tmp_path, 
     [
         ("if other != first:", 'if other != "d41d8cd98f00b204e9800998ecf8427e":'),
         ("if len(set(lengths)) != 1:", "if len(set(lengths)) > 2:"),
+        ("if longest - shortest > 2:", "if shortest - longest > 2:"),
+        ("if longest - shortest > 2:", "if longest > 2:"),
         ("if joined != whole:", "if joined.lower() != whole:"),
         ("if first is None:", "if not first or len(first) != 31:"),
     ],
@@ -324,3 +330,16 @@ def test_a_task_of_postgresql_that_asks_for_a_view_comes_partly():
         "views of the end state are not read"
         in read_task(verifier, place, "Create a materialized view t.", {}, None).reasons[0]
     )
+
+
+def test_lengths_may_differ_by_so_much(tmp_path):
+    similar = CONTENTS.replace("    if len(set(lengths)) != 1:\n        return False\n", "")
+    formula, reasons = read_verifier(similar, PLACE)
+    assert not reasons
+    for third, right in (
+        ("\u00e4\u00f6\u00fc", True),
+        ("\u00e4\u00f6xx\u00fc", True),
+        ("\u00e4\u00f6xxx\u00fc", False),
+    ):
+        left = {**COPIES, **PARTS, "parts/3.txt": third, "whole.txt": f"ab\ncd\n{third}"}
+        assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) is right

@@ -251,15 +251,16 @@ def file_joins(context: Context, path: str, parts: Sequence[str]) -> ProbeResult
     "filesystem.sameLength",
     words="the files {paths} have the same number of characters",
     takes={"paths": names(PATH, least=1)},
+    may_take={"tolerance": COUNT},
     produces=NOTHING,
     example=Example(
         {"paths": ["a", "b"]}, partial(files, {"a": "äb", "b": "cd"}), partial(files, {"a": "ab", "b": "abc"})
     ),
 )
-def same_length(context: Context, paths: Sequence[str]) -> ProbeResult:
-    """All files are there at the end, and their texts have the same number of characters."""
+def same_length(context: Context, paths: Sequence[str], tolerance: int = 0) -> ProbeResult:
+    """All files are there at the end, and no text has more characters than the shortest one and the tolerance."""
     lengths = {len(_lines_of(context, path)) for path in paths}
-    return ProbeResult(len(lengths) == 1, f"they have {listed(sorted(lengths))} characters")
+    return ProbeResult(max(lengths) - min(lengths) <= tolerance, f"they have {listed(sorted(lengths))} characters")
 
 
 @predicate(
