@@ -161,7 +161,9 @@ def _trouble(draft: Draft) -> str | None:
         if len(solution["calls"]) > draft.task["max_steps"]:
             return f"the solution {solution['name']!r} takes more calls than max_steps"
     places = leaks(draft.task, draft.provenance["given"])
-    return f"what the predicate wants produced lies in {places[0]}" if places else None
+    if not places:
+        return None
+    return f"what the predicate wants produced lies in {places[0]} (what may be found there stands under `given`)"
 
 
 class _BrokenError(Exception):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def _knowing(workspace: Path) -> Path:
     folder.mkdir()
     shutil.copyfile(KNOWING, folder / KNOWING.name)
     known = []
-    with Application.open(workspace / "home") as app:
+    with closing(Application(workspace / "home", None)) as app:
         for record in app.vault.records():
             opened = app.vault.open(record.id, who="grace", why="tell an agent")
             known.append({"goal": opened.task.goal, "solution": opened.provenance["solutions"][0]})
