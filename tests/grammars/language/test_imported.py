@@ -63,6 +63,18 @@ def test_a_later_import_takes_its_place_and_the_same_one_is_refused(imported, so
     assert imported.in_force(who="ada", why="draw")["filesystem"].version == 2
 
 
+def test_a_grammar_whose_keys_stand_in_another_order_is_another(imported, small):
+    rows = "rows: {rows: 2, columns: {%s}}"
+    one, two = "one: {integer: [1, 5]}", "two: {integer: [1, 9]}"
+    texts = [
+        small.replace("    parameters:\n", f"    parameters:\n      {rows % ', '.join(order)}\n", 1)
+        for order in ((one, two), (two, one))
+    ]
+    first, second = (imported.keep(GrammarSource({"small.yaml": text}, {}), who="ada") for text in texts)
+    assert first.digest == second.digest, "it leaves the order out"
+    assert imported.servers() == {"filesystem": 2}
+
+
 def test_a_malformed_grammar_is_not_stored(imported, small):
     wrong = GrammarSource({"small.yaml": small.replace("filesystem.write_file, arg", "filesystem.write_fil, arg")}, {})
     with pytest.raises(Malformed, match="write_fil"):
