@@ -29,6 +29,8 @@ from vault.ledger.audit.report import AuditReport
 from vault.ledger.release.bundle_reader import Bundle
 from vault.ledger.release.contents import AGGREGATE, OPENINGS, RESULTS, RUNS, TASKS, WITHDRAWN
 from vault.task.document import Task
+from verifiers.errors import VerifierError
+from verifiers.language.predicate import CLAIMS, parse
 from verifiers.language.verdict import Evidence
 
 DEV = "dev"
@@ -117,11 +119,27 @@ def outcome_of(value: Mapping[str, Any]) -> TaskRun:
         objects += [node.looked_at for node in nodes]
         counts = [count for call in attempt.transcript.model_calls for count in (call.read, call.written)]
         texts += [text for call in attempt.transcript.model_calls for piece in call.response for text in piece]
+        texts += [text for exchange in attempt.claims for text in (exchange.claim, exchange.reply or "")]
+        for node in nodes:
+            _require_claims(node)
         if not all(isinstance(text, str) for text in texts) or not all(isinstance(item, dict) for item in objects):
             raise TypeError("a text or an object is none")
         if not all(type(count) is int and count >= 0 for count in counts):
             raise TypeError("a count of tokens is none")
     return outcome
+
+
+def _require_claims(node: Evidence) -> None:
+    """Refuse evidence about claims that are none.
+
+    Raises:
+        ValueError: they are none.
+    """
+    try:
+        if node.op == CLAIMS:
+            parse({node.op: node.looked_at})
+    except VerifierError as error:
+        raise ValueError(str(error)) from None
 
 
 def _nodes(evidence: Evidence) -> Iterator[Evidence]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from quarterturn.errors import Malformed, Unavailable
+from quarterturn.errors import Malformed, NotFound, Unavailable
 from sandbox.boxes.box import Box, ResourceLimits
 from sandbox.errors import SandboxError
 from sandbox.judge import JUDGING, MAX_DOCUMENT, Question
@@ -78,6 +78,21 @@ def _folder(folder: Path, make_box: Callable[[], Box]) -> GivenState:
             nodes |= taken.under(name)
     names = [name for name in nodes if "/" not in name]
     return GivenState(names, FrozenState(FileTree(nodes).to_tar(), dumps))
+
+
+def read_replies(file: Path) -> dict[str, str]:
+    """Read what a claim judge replied of each claim.
+
+    Raises:
+        NotFound: there is no such file.
+        Malformed: it is no JSON object of texts.
+    """
+    if not file.is_file():
+        raise NotFound(f"there is no file {file}")
+    replies = parse_object(file.read_bytes(), str(file), max_size=MAX_DOCUMENT)
+    if not all(isinstance(reply, str) for reply in replies.values()):
+        raise Malformed(f"{file} must hold a text for each claim: the reply as the judge gave it")
+    return replies
 
 
 def predicate_of(document: Any, what: str) -> Any:

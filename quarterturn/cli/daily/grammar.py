@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -166,6 +167,10 @@ def predicate_check(
     ],
     predicate: Annotated[Path, typer.Option(help="A file with the predicate, or with a whole task.")],
     answer: Annotated[str | None, typer.Option(help="The agent's answer.")] = None,
+    replies: Annotated[
+        Path | None,
+        typer.Option(help="A claim judge's replies as JSON: the id of each claim and the text of its reply."),
+    ] = None,
     box: Box = None,
     as_json: Json = False,
 ) -> None:
@@ -186,6 +191,8 @@ def predicate_check(
     document = given_states.predicate_of(parse(predicate.read_bytes(), str(predicate)), str(predicate))
     given = given_states.read(state, lambda: choose_box(box or "auto"))
     asked, final_state = given_states.question(document, given), given.state
+    if replies is not None:
+        asked = replace(asked, replies=given_states.read_replies(replies))
     evidence = JUDGING.verdict(asked, final_state, answer, lambda: given_states.untouched(asked)).evidence
     data = evidence.as_json()
     Output(as_json=as_json).result(

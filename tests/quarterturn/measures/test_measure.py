@@ -138,6 +138,33 @@ def test_a_file_of_the_wrong_shape_is_one_sentence(say, file, part, value):
     assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
 
 
+EXCHANGE = {"claim": "who", "marker": "0" * 32, "request": "0" * 64, "outcome": "ok", "reply": "{}"}
+CLAIMS = {"op": "answer.claims", "verdict": "false", "looked_at": {"claims": [{"id": "who", "text": "It was Ada."}]}}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "exchanges"),
+    [
+        (CLAIMS | {"looked_at": {"claims": 7}}, [EXCHANGE]),
+        (CLAIMS | {"looked_at": {"claims": []}}, [EXCHANGE]),
+        (CLAIMS, [EXCHANGE | {"reply": 7}]),
+        (CLAIMS, [EXCHANGE | {"claim": []}]),
+        (CLAIMS, [EXCHANGE | {"more": 1}]),
+        (CLAIMS, 7),
+    ],
+)
+def test_claims_of_the_wrong_shape_are_one_sentence(say, file, evidence, exchanges):
+    document = json.loads(file.read_bytes())
+    run = document["tasks"][0]["run"]
+    run["evidence"], run["claims"] = CLAIMS, [EXCHANGE]
+    file.write_text(json.dumps(document))
+    assert say("measure", file).code == 0
+    run["evidence"], run["claims"] = evidence, exchanges
+    file.write_text(json.dumps(document))
+    said = say("measure", file)
+    assert (said.code, "is not the file of a run" in said.sentence) == (2, True), said.err
+
+
 def test_the_page_shows_calls_beside_the_solution_and_runs_nothing(records):
     run = run_measures.measure(records)[0]
     figures = trace_figures("A run", run.as_json(), run.played)

@@ -112,3 +112,16 @@ def test_a_state_of_a_release_is_judged_from_its_file_by_the_predicate_of_the_ta
     said = say(*words)
     assert said.code == 2
     assert "state.json is no state: the state at $.filesystem['a'] needs" in said.sentence
+
+
+def test_claims_are_judged_again_from_replies_that_a_result_has_and_no_model_is_asked(checked, tmp_path):
+    claims = {"answer.claims": {"claims": [{"id": "who", "text": "It was Ada."}]}}
+    assert checked(claims, "--answer", "It was Ada.", "--json").data["verdict"] == "unknown"
+    file = tmp_path / "replies.json"
+    for outcome, verdict in (("correct", "true"), ("incorrect", "false"), ("perhaps", "unknown")):
+        file.write_text(json.dumps({"who": json.dumps({"outcome": outcome, "justification": ""})}))
+        said = checked(claims, "--answer", "It was Ada.", "--replies", file, "--json")
+        assert (said.code, said.data["verdict"]) == (int(verdict != "true"), verdict)
+    file.write_text('{"who": 1}')
+    assert "must hold a text for each claim" in checked(claims, "--replies", file).sentence
+    assert checked(claims, "--replies", tmp_path / "none.json").code == 3
