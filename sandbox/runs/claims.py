@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from sandbox.claim_judge.claim_judge import ClaimJudge
 from sandbox.claim_judge.exchange import ClaimExchange, replies
 from sandbox.judge import Question
 from sandbox.runs.task_world import question_of
 from vault.task.document import Task
-from verifiers.language import predicate as predicates
-from verifiers.language.predicate import claims_of
+from verifiers.language.predicate import CLAIMS, claims_of
 
 
 def has_claims(task: Task) -> bool:
     """Say whether a task's predicate has claims that a language model judges."""
-    return bool(claims_of(predicates.parse(task.success_predicate, filled=False)))
+    return _names_claims(task.success_predicate)
+
+
+def _names_claims(document: Mapping[str, Any]) -> bool:
+    ((name, body),) = document.items()
+    if name in ("all", "any"):
+        return any(map(_names_claims, body))
+    return _names_claims(body) if name == "not" else name == CLAIMS
 
 
 def ask(task: Task, answer: str | None, judge: ClaimJudge | None) -> tuple[Question, tuple[ClaimExchange, ...]]:

@@ -94,7 +94,11 @@ def test_tasks_with_claims_are_served_to_no_run_without_a_judge(benchmark_home, 
     assert not benchmark_home.run_tasks.was_served(run.record.number)
 
 
-def test_a_task_with_claims_is_told_from_others_whatever_its_free_values():
+def test_a_task_with_claims_is_told_from_others():
     plain = document(1, next(iter(DEMO.per_cohort)))
     assert not has_claims(Task.parse(plain))
-    assert has_claims(Task.parse(plain | {"success_predicate": {"all": [plain["success_predicate"], CLAIMS]}}))
+    nested = {"any": [{"not": {"all": [plain["success_predicate"], CLAIMS]}}]}
+    for judged in (CLAIMS, {"not": CLAIMS}, nested):
+        assert has_claims(Task.parse(plain | {"success_predicate": judged}))
+    mention = {"answer.equals": {"text": "answer.claims"}}
+    assert not has_claims(Task.parse(plain | {"success_predicate": mention}))
