@@ -106,8 +106,10 @@ class RunPlayer:
             opened = official.open(submitted, box, upstream, noted=hold.opened)
         number = opened.record.number
         try:
-            tasks, free = run_tasks.prepare(opened)
-            judged = {task.id: claims.spec.upstream.name for task in tasks if has_claims(task)} if claims else {}
+            prepared = run_tasks.prepare(opened)
+            judged = (
+                {task.id: claims.spec.upstream.name for task in prepared.tasks if has_claims(task)} if claims else {}
+            )
 
             def done(run: TaskRun) -> None:
                 run_tasks.record(opened, run)
@@ -121,9 +123,9 @@ class RunPlayer:
                 except Unavailable:  # nobody can tell; whatever is written is fenced
                     return False
 
-            with out.progress(submitted.name, len(tasks)) as advance:
+            with out.progress(submitted.name, len(prepared.tasks)) as advance:
                 run_set(
-                    tasks,
+                    prepared.tasks,
                     submitted,
                     box,
                     places=places,
@@ -133,7 +135,7 @@ class RunPlayer:
                     again=lambda task_id, cause: run_tasks.again(opened, task_id, cause),
                     on_left=lambda left: run_tasks.seal(opened, left),
                     left=run_tasks.sealed(opened),
-                    free=free,
+                    free=prepared.free,
                     terms=self.terms(model, claims),
                     cancelled=cancelled,
                 )

@@ -6,8 +6,7 @@ Step numbers are those of `rotation.runs.official`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
 from sqlmodel import Session
 
@@ -70,11 +69,12 @@ class OpenRun:
         return tuple(task_id for task_id in self.tasks if task_id not in self.done)
 
 
-class PreparedTasks(NamedTuple):
-    """Tasks as a run is served them, and of those in variants the choices of each free parameter."""
+@dataclass(frozen=True, slots=True)
+class PreparedTasks:
+    """Tasks as a run is served them, and of those in variants the choices of each free parameter, by task."""
 
     tasks: list[Task]
-    free: dict[str, Free]
+    free: dict[str, Free] = field(repr=False)
 
 
 class RunTasks:

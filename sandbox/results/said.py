@@ -18,7 +18,7 @@ class SaidChoices:
         replied: those of them that had stood in a language model's reply first: likewise.
     """
 
-    parameter: str
+    parameter: str = field(repr=False)
     choices: int
     said: tuple[int, ...] = field(repr=False)
     replied: tuple[int, ...] = field(default=(), repr=False)

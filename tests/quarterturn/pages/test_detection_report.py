@@ -181,6 +181,24 @@ def test_a_finding_is_told_in_a_sentence_with_its_figures_and_what_people_said(d
     assert "withdraw it?" in counted
 
 
+@pytest.mark.parametrize(
+    ("subject", "said"),
+    [
+        ("mallory", "mallory named values that they were not shown"),
+        ("upstream:acme", "Models of upstream:acme named values that they were not told"),
+    ],
+)
+def test_an_echo_says_who_named_what_and_where_it_comes_from(drawn: Drawn, subject: str, said: str) -> None:
+    month, at = Month.parse("2027-02"), datetime(2027, 2, 1, tzinfo=UTC)
+    detail = "bob|2027-01, with probability 0.99; with leak: p 1e-09"
+    figures = {"p_value": 1e-8, "p_adj": 1e-7, "q": 1e-7, "effect": 6.25, "low": None, "high": None}
+    echo = Finding(99, "echo", subject, month, "review", **figures, detail=detail, computed_at=at, reviews=())
+    text = words(section(ElementTree.fromstring(page(drawn(6, 2, counted=(echo,)))), "findings"))
+    assert said in text
+    assert detail in text
+    assert "values of others above what was expected by chance: 6.2" in text
+
+
 def test_runs_that_no_scan_has_read_are_said(drawn: Drawn, written: str) -> None:
     sentence = "has not read 2 of its"
     assert sentence not in written

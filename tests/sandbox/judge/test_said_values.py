@@ -93,6 +93,7 @@ def test_attempts_are_united_and_an_agent_that_once_needed_no_model_said_it():
         SaidChoices("a", 9, (1, 2, 3), (3,)),
         SaidChoices("b", 2, (0,)),
     )
+    assert repr(first) == "SaidChoices(choices=9)"
     assert SaidChoices.from_json(json.loads(json.dumps(first.as_json()))) == first
 
 
