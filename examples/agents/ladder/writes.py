@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rules import Tools, rule
+from rules import Tools, quoted, rule
 
 PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 
@@ -11,6 +11,22 @@ PLACES = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5}
 def rename(tools: Tools, path: str, name: str) -> None:
     """Rename a file."""
     tools("filesystem__move_file", source=path, destination=f"{path.rpartition('/')[0]}/{name}")
+
+
+@rule(r"write a file <path:PATH> that holds exactly this one line: (?P<line>[\w ]+)")
+def note(tools: Tools, path: str, line: str) -> None:
+    """Write a file of one line."""
+    tools.write(path, [line])
+
+
+@rule(
+    r"table <table:WORD> \(id, name, place, number, price\): add the <name:WORD> under the next free id: place"
+    r" (?P<place>[\w ]+), number <number:N>, price <price:N>"
+)
+def stock(tools: Tools, table: str, name: str, place: str, number: str, price: str) -> None:
+    """Add a row to a table."""
+    cells = f"{quoted(name)}, {quoted(place)}, {number}, {price}"
+    tools.change("", f"INSERT INTO {table} (name, place, number, price) VALUES ({cells})")
 
 
 @rule(

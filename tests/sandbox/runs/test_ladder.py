@@ -36,7 +36,7 @@ def ladder():
 
 @pytest.fixture(scope="module")
 def tasks():
-    """Give the dev sets' tasks that take files alone: one or two for each of the rungs 1, 2 and 4."""
+    """Give the dev sets' tasks that take files alone: one or two for each of the rungs 1 and 4."""
     drawn = {task.id: task for spec in SETS.values() for task in dev_sets.tasks(shipped_grammars(), spec)}
     return [task for task in drawn.values() if set(task.document["initial_state"]) == {"filesystem"}]
 
@@ -75,7 +75,7 @@ def passed(ladder, tasks, rung):
 def test_each_rung_passes_more_than_the_one_below_it(ladder, tasks):
     counts = [passed(ladder, tasks, rung) for rung in RUNGS]
     assert counts == sorted(counts)
-    assert 0 == counts[0] < counts[1] < counts[2] < counts[4]
+    assert 0 == counts[0] < counts[1] <= counts[2] < counts[4]  # no task of files alone is of rung 2
 
 
 def test_every_task_of_the_benchmarks_dev_set_has_a_rule_and_each_rung_has_rules_for_more(ladder):
