@@ -78,11 +78,7 @@ class Calls(DatabaseCalls):
             self.leave(args[0] if args else 0)
             return None
         if name in {"os.environ.get", "os.getenv"} and args:
-            if args[0] == ROOT_VARIABLE:
-                return FsPath(".")
-            if str(args[0]).startswith("POSTGRES_"):
-                return "5432" if args[0] == "POSTGRES_PORT" else "given"
-            return self.account if args[0] in OWNERS else "given" if "TOKEN" in str(args[0]) else self.opaque(node)
+            return self.environment(args[0], node)
         first = args[0] if args else None
         if isinstance(first, Choice) and name not in {"isinstance", "hasattr", "bool"}:
             return self.choose(
@@ -125,6 +121,14 @@ class Calls(DatabaseCalls):
         if name == "sum" and isinstance(first, Collected) and all(value == 1 for _, value in first.items):
             return Count(0, tuple(guard for guard, _ in first.items))
         return self.opaque(node)
+
+    def environment(self, name: Any, node: ast.AST) -> Any:
+        """Give a variable of the environment: the task's folder, the account, or one that is given where it runs."""
+        if name == ROOT_VARIABLE:
+            return FsPath(".")
+        if str(name).startswith("POSTGRES_"):
+            return "5432" if name == "POSTGRES_PORT" else "given"
+        return self.account if name in OWNERS else "given" if "TOKEN" in str(name) else self.opaque(node)
 
     def _gathered(self, name: str, first: Collected, node: ast.Call) -> Any:
         """Call a function on a list that was filled: a set of it only where every item is there for certain."""

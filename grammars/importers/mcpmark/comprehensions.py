@@ -40,7 +40,7 @@ class Comprehensions(Conditions):
             return self._column(items, generator, node)
         made = Collected()
         for guard, value in self.each(items):
-            inner, kept = {**env}, self.live
+            inner, kept, since = {**env}, self.live, self.departed()
             self.bind(generator.target, value, inner)
             tests: list[Formula] = [guard]
             for test in generator.ifs:
@@ -48,7 +48,7 @@ class Comprehensions(Conditions):
             self.live = all_of([kept, *tests])
             if self.live is not False:
                 made.items.append((self.path(), self.read(node.elt, inner)))
-            self.live = kept
+            self.live = self.remaining(kept, since)
         values = [value for guard, value in made.items]
         if all(self.certain(guard) for guard, _ in made.items) and values:
             return set(values) if isinstance(node, ast.SetComp) and is_plain(values) else values

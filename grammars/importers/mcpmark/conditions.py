@@ -75,6 +75,14 @@ class Conditions:
         """End the program."""
         raise NotImplementedError
 
+    def departed(self) -> int:
+        """Count the departures from the straight line."""
+        raise NotImplementedError
+
+    def remaining(self, before: Formula, since: int) -> Formula:
+        """Give the condition under which the straight line goes on after a part of the program."""
+        raise NotImplementedError
+
     def database_compared(self, left: Any, sign: str, right: Any) -> Formula | None:
         """Compare what is known of a database; None where it is nothing of the kind."""
         raise NotImplementedError

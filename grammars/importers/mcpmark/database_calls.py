@@ -51,8 +51,8 @@ class DatabaseCalls(Conditions):
                 return Pairs(rows, others)
             case "enumerate", [Pairs() as pairs, *_]:
                 return replace(pairs, numbered=True)
-            case "float", [Cell(query, expression)]:
-                return Cell(query, f"({expression})::float8")
+            case "float", [Cell() as cell]:
+                return queries.as_double(cell)
             case "abs", [Cell(query, expression)]:
                 return Cell(query, f"abs({expression})")
         return None

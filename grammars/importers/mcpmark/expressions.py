@@ -102,10 +102,16 @@ class Expressions(Calls, Comprehensions):
         test = self.condition(node.test, env)
         if isinstance(test, bool):
             return self.read(node.body if test else node.orelse, env)
-        return self.choose([(test, self.read(node.body, env)), (negated(test), self.read(node.orelse, env))])
+        kept, since = self.live, self.departed()
+        made = []
+        for condition, branch in ((test, node.body), (negated(test), node.orelse)):
+            self.live = all_of([kept, condition])
+            made.append((condition, self.read(branch, env)))
+        self.live = self.remaining(kept, since)
+        return self.choose(made)
 
     def _boolop(self, node: ast.BoolOp, env: dict[str, Any]) -> Any:
-        conjunction, kept = isinstance(node.op, ast.And), self.live
+        conjunction, kept, since = isinstance(node.op, ast.And), self.live, self.departed()
         parts: list[Formula] = []
         for value in node.values:
             part = self.condition(value, env)
@@ -113,7 +119,7 @@ class Expressions(Calls, Comprehensions):
             self.live = all_of([self.live, part if conjunction else negated(part)])
             if self.live is False:
                 break
-        self.live = kept
+        self.live = self.remaining(kept, since)
         return cond(all_of(parts) if conjunction else any_of(parts))
 
     def _unaryop(self, node: ast.UnaryOp, env: dict[str, Any]) -> Any:
@@ -189,6 +195,8 @@ class Expressions(Calls, Comprehensions):
         match value:
             case Opaque():
                 return value
+            case Named("os.environ") if isinstance(node, ast.Subscript):
+                return self.environment(key, node)
             case JsonPart():
                 return idioms.deeper(value, key)
             case RestObject():

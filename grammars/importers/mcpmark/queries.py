@@ -36,6 +36,7 @@ from verifiers.sql.syntax import (
     SetOperation,
     Star,
     Table,
+    Unary,
     Values,
     parts,
 )
@@ -43,7 +44,7 @@ from verifiers.states.postgres.source import catalogue_view
 
 ERROR = "psycopg2.Error"
 ROWS, COUNT = "postgres.queryRows", "postgres.queryCount"
-_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike", "is"})
+_COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">=", "and", "or", "like", "ilike", "is", "not", "is null"})
 
 
 # queries
@@ -201,7 +202,9 @@ def _kind(cell: Cell) -> str | None:
             return "number"
         case Exists():
             return "truth"
-        case Binary(operator) if operator in _COMPARISONS:
+        case Binary(operator) | Unary(operator) if operator in _COMPARISONS:
+            return "comparison"
+        case Call("bool_and" | "bool_or" | "every"):
             return "comparison"
         case Literal(number, "int4" | "int8") if number is not None:
             return "number"
@@ -254,6 +257,8 @@ def cell_is(cell: Cell, value: Any) -> Formula:
 
 def cell_compares(cell: Cell, sign: str, value: Any) -> tuple[Formula, Formula]:
     """Give the condition under which a cell can be compared with a constant, and that of the comparison."""
+    if _kind(cell) in {"truth", "comparison"}:
+        raise CannotSay("an order of truth values")
     condition = f"{cell.expression} {sign} {literal(value)}"
     can = True if _kind(cell) == "number" else first_says(cell, f"({condition}) IS NOT NULL")
     return can, first_says(cell, condition)
@@ -271,6 +276,13 @@ def cell_holds(cell: Cell) -> Formula:
         case "truth" | "comparison":
             return first_says(cell, "{}")
     raise CannotSay("whether a cell counts as true, when its type is not known")
+
+
+def as_double(cell: Cell) -> Cell:
+    """Give a cell as a floating-point number."""
+    if _kind(cell) in {"truth", "comparison"}:
+        raise CannotSay("a truth value as a number")
+    return Cell(cell.query, f"({cell.expression})::float8")
 
 
 def needs_row(query: str) -> Formula:

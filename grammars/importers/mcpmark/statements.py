@@ -77,7 +77,11 @@ class Interpreter(Expressions):
             self.departures.append(_Departure(kind, self.live, value, dict(env or {})))
         self.live = False
 
-    def _remaining(self, before: Formula, since: int, rejoined: Container[str] = ()) -> Formula:
+    def departed(self) -> int:
+        """Count the departures from the straight line."""
+        return len(self.departures)
+
+    def remaining(self, before: Formula, since: int, rejoined: Container[str] = ()) -> Formula:
         """Give the condition under which the straight line goes on after a part of the program.
 
         Args:
@@ -131,7 +135,7 @@ class Interpreter(Expressions):
                 for way in left
                 if way.kind in {"raise", "exit"}
             ]
-            self.live = self._remaining(kept, since) if returned else False
+            self.live = self.remaining(kept, since) if returned else False
             return self.choose(returned) if returned else None
         finally:
             self.calls -= 1
@@ -230,7 +234,7 @@ class Interpreter(Expressions):
             self.block(body, inner)
             branches.append((self.live, inner))
         closed = all(live is False for live, _ in branches)
-        self.live = False if closed else self._remaining(before, since)
+        self.live = False if closed else self.remaining(before, since)
         self._merge(branches, env)
 
     def _merge(self, ways: Sequence[tuple[Formula, Env]], env: Env) -> None:
@@ -273,7 +277,7 @@ class Interpreter(Expressions):
             continued = [(way.guard, way.env) for way in self.departures[since:] if way.kind == "continue"]
             ways = [(self.live, inner), *continued, (skipped, dict(env))]
             closed = all(live is False for live, _ in ways)
-            self.live = False if closed else self._remaining(entry, since, {"continue"})
+            self.live = False if closed else self.remaining(entry, since, {"continue"})
             self.departures[since:] = [way for way in self.departures[since:] if way.kind != "continue"]
             self._merge(ways, env)
             if self.live is False:
@@ -284,7 +288,7 @@ class Interpreter(Expressions):
         ways = [(self.live, dict(env)), *broken]
         closed = all(live is False for live, _ in ways)
         self.departures[start:] = [way for way in self.departures[start:] if way.kind != "break"]
-        self.live = False if closed else self._remaining(before, start)
+        self.live = False if closed else self.remaining(before, start)
         self._merge(ways, env)
 
     def _pair_loop(self, statement: ast.For, pairs: Pairs, env: Env) -> None:
@@ -311,7 +315,7 @@ class Interpreter(Expressions):
                 inner[name] = replace(after, many=True)
         left = [(way.guard, way.env) for way in self.departures[since:] if way.kind in {"break", "continue"}]
         ways = [(self.live, inner), (all_of([entry, match]), dict(env)), *left]
-        self.live = self._remaining(entry, since, {"break", "continue"})
+        self.live = self.remaining(entry, since, {"break", "continue"})
         self.departures[since:] = [way for way in self.departures[since:] if way.kind not in {"break", "continue"}]
         self._merge(ways, env)
 
@@ -376,7 +380,7 @@ class Interpreter(Expressions):
             self.block(handler.body, inner)
             ways.append((self.live, inner))
         closed = all(live is False for live, _ in ways)
-        self.live = False if closed else self._remaining(before, since)
+        self.live = False if closed else self.remaining(before, since)
         self._merge(ways, env)
         if self.live is not False:
             self.block(statement.finalbody, env)

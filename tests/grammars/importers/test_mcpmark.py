@@ -343,3 +343,28 @@ def test_lengths_may_differ_by_so_much(tmp_path):
     ):
         left = {**COPIES, **PARTS, "parts/3.txt": third, "whole.txt": f"ab\ncd\n{third}"}
         assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) is right
+
+
+def test_a_file_that_cannot_be_read_inside_a_condition_raises_an_exception(tmp_path):
+    verifier = """
+import os, sys
+from pathlib import Path
+root = Path(os.environ["FILESYSTEM_TEST_DIR"])
+note = root / "note"
+try:
+    found = note.exists() and "x" in note.read_text()
+    text = note.read_text() if note.exists() else ""
+except Exception:
+    sys.exit(1)
+sys.exit(0 if found or text == "" else 1)
+"""
+    formula, reasons = read_verifier(verifier, PLACE)
+    assert not reasons
+    for number, left in enumerate([{"note": "x"}, {"note": "y"}, {"note": ""}, {}, {"note/x": "x"}]):
+        root = tmp_path / str(number)
+        for path, text in left.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text)
+        environment = os.environ | {"FILESYSTEM_TEST_DIR": str(root)}
+        done = subprocess.run([sys.executable, "-c", verifier], env=environment, capture_output=True, check=False)
+        assert (judge(parse(formula), files(left)).verdict is Verdict.TRUE) == (done.returncode == 0), left

@@ -311,3 +311,35 @@ def test_what_comes_after_a_change_by_the_verifier_is_not_understood():
     formula, reasons = read_verifier(changing, PLACE)
     assert formula is True
     assert "may have changed the database" in " ".join(reasons)
+
+
+ALONE = """
+import psycopg2, sys
+conn = psycopg2.connect()
+cur = conn.cursor()
+try:
+    cur.execute("SELECT kind, total FROM sale ORDER BY id")
+    row = cur.fetchone()
+    {check}
+except Exception as error:
+    sys.exit(1)
+"""
+CHECKS = {
+    "a number that may be none": "sys.exit(1 if row[1] is None or abs(float(row[1]) - 10) > 0.5 else 0)",
+    "a text as a number": "sys.exit(1 if row[0] is None or abs(float(row[0]) - 10) > 0.5 else 0)",
+    "a row that may be none": "sys.exit(0 if row and row[1] > 9 else 1)",
+    "a number or nothing": "x = float(row[1]) if row[1] is not None else 0\n    sys.exit(0 if row[0] == 'web' else 1)",
+    "a row that is needed": "sys.exit(0 if row[0] != 'shop' else 1)",
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_an_exception_inside_a_condition_counts_as_it_does_in_python(database, monkeypatch, check):
+    verifier = ALONE.replace("{check}", CHECKS[check])
+    formula, reasons = read_verifier(verifier, PLACE)
+    assert not reasons
+    for name in ("right", "no sales", "a null total", "all totals null", "no such column", "a total as a text"):
+        tables, rows, indexes = STATES[name]
+        fill(database, tables, rows, indexes)
+        left = postgres_database(tables, rows, indexes=indexes)
+        assert (judge(parse(formula), left).verdict is Verdict.TRUE) == passes(verifier, database, monkeypatch), name
