@@ -112,8 +112,8 @@ class HomeServers:
             tools = _listed(make_box(), self._load(part, name))
             _refuse_names(name, tools)
             if recorded is not None and (difference := compared(recorded, tools)):
-                beside = file.parent / manifest.TOOLS
-                raise Malformed(f"{beside} differs from what {name} lists: it {difference}; remove it or mend it")
+                noted = file.parent / manifest.TOOLS
+                raise Malformed(f"{noted} differs from what {name} lists: it {difference}; remove it or mend it")
             _write_tools(part, tools)
             part.rename(self._folder / name)
         self.register()

@@ -44,7 +44,8 @@ await new Promise((done) => crypto.randomBytes(4, (error, bytes) => done(bytes))
 console.log(JSON.stringify({
   clock: [Date.now() / 1000, new Date().toISOString(), Date(), new Later().toISOString(), new Date(0).getTime()],
   random: [randomUUID(), globalThis.crypto.randomUUID(), Math.random(), randomBytes(4), crypto.randomInt(5, 9),
-    randomFillSync(new Uint32Array(2)), getRandomValues(new Uint8Array(3)), webcrypto.getRandomValues(new Uint8Array(3))],
+    randomFillSync(new Uint32Array(2)), getRandomValues(new Uint8Array(3)),
+    webcrypto.getRandomValues(new Uint8Array(3))],
   sound: [new Date() instanceof Date, new Later() instanceof Date, new Date().constructor === Date,
     performance.now() - before >= 45],
   argv: process.argv.slice(2),
