@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,7 @@ from sandbox.servers.registry import SERVERS
 
 pytestmark = pytest.mark.box
 
+KNOWING = Path(__file__).parents[2] / "journeys" / "knowing_agent.py"
 FILES = [f"filesystem.{name}" for name in SERVERS["filesystem"].tools]
 
 
@@ -63,6 +66,19 @@ def test_a_draft_for_an_added_server_can_be_tried(tmp_path, say, home):
         SERVERS._servers.pop(name)  # the trial is a process of its own
     played = say("task", "try", file, "--box", "bwrap", "--home", home)
     assert played.code == 0, played.err
+
+
+def test_an_agent_behind_the_wall_passes_a_task_of_an_added_server(tmp_path, say, home):
+    file, folder = tmp_path / "draft.jsonl", tmp_path / "agent"
+    line = draft("milk", "bread")
+    file.write_text(json.dumps(line) + "\n")
+    folder.mkdir()
+    shutil.copyfile(KNOWING, folder / "agent.py")
+    known = {"goal": line["task"]["goal"], "solution": line["provenance"]["solutions"][0]}
+    for solution, code in ((known["solution"], 0), ({"calls": [], "answer": None}, 1)):
+        (folder / "known.json").write_text(json.dumps([known | {"solution": solution}]))
+        agent = f"python3 {folder / 'agent.py'}"
+        assert say("task", "try", file, "--agent", agent, "--box", "bwrap", "--home", home).code == code
 
 
 def test_a_frozen_server_leaves_the_same_whole_state_each_time(tmp_path, say, notebook):
