@@ -1,6 +1,6 @@
 """Search of a session for choices of free parameters that its agent said and was not shown. Pure.
 
-It runs in a judge, which holds no key and does not know which choice anybody was served.
+It runs in a judge, which holds no key and knows nothing of what others were served.
 
     1. lists   Choices are compared as words, without case and signs (`vault.task.variant.words`). Choices that are
                equal, or of which one contains the other, are left out: a rule on the lists alone.
