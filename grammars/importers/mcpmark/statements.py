@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grammars.importers.formula import Formula, all_of, any_of, given, negated, unknown
-from grammars.importers.mcpmark import queries
 from grammars.importers.mcpmark.expressions import Expressions
 from grammars.importers.mcpmark.idioms import CannotSay
-from grammars.importers.mcpmark.queries import pair_same
+from grammars.importers.mcpmark.row_pairs import pair_same, pairs_match, row_comparison
 from grammars.importers.mcpmark.values import Count, FsPath, Function, Joined, Named, Opaque, Pairs, Text, is_plain
 
 MAX_CALLS = 12
@@ -333,8 +332,8 @@ class Interpreter(Expressions):
                 and given_names == [left, right]
                 and not test.operand.keywords
             ):
-                return queries.pairs_match(pairs, queries.row_comparison(function.node))
-        number, match = queries.pairs_match(pairs, {})
+                return pairs_match(pairs, row_comparison(function.node))
+        number, match = pairs_match(pairs, {})
         return number, match if ast.unparse(test) == f"{left} != {right}" else pair_same(test, left, right, pairs)
 
     def _do_break(self, _statement: ast.Break, env: Env) -> None:
