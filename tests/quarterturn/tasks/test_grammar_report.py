@@ -74,6 +74,23 @@ def test_used_skeletons_of_a_home_are_counted(home, monkeypatch):
     house.close()
 
 
+@pytest.mark.slow
+def test_what_the_free_values_of_a_template_lack_is_said_below_the_table_and_in_json(say, tmp_path):
+    source = some("sqlite", tmp_path / "some", "set-right")
+    file = source / "set-right.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("[[words, services], [words, words]]", "[words, services]"))
+    assert file.read_text() != text
+    clause = "free parameters with 640 choices: 2, and 3 are needed"
+    data = say("grammar", "check", source, "--json").data
+    assert (data["choices_needed"], data["templates"][0]["lacks"]) == (640, {clause: 5})
+    (line,) = [line for line in say("grammar", "check", source).out.splitlines() if "lack" in line]
+    assert line.startswith("sqlite/set-right: tasks of 5 skeletons lack free values")
+    assert line.endswith(clause)
+    file.write_text(text)
+    assert say("grammar", "check", source, "--json").data["templates"][0]["lacks"] == {}
+
+
 def replace(file: Path, text: str) -> None:
     """Replace a file atomically: a reader sees the old text or the new one."""
     new = file.with_suffix(".new")
