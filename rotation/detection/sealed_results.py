@@ -108,6 +108,7 @@ class SealedResults:
                     run=f"{run.number:09d}",
                     task=task.id,
                     family=task.template_tag,
+                    server=task.server,
                     first=first[task.id],
                     cap=result["max_steps"],
                     passed=result["passed"],

@@ -23,13 +23,13 @@ class TaskOutcome:
     run: str
     task: str
     family: str
+    server: str
     first: int
     cap: int
     passed: bool
     calls: int
     tools: tuple[str, ...]
     exposed: bool
-    server: str = ""
 
 
 def table_of(outcomes: Collection[TaskOutcome]) -> ResultTable:

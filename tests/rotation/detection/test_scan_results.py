@@ -91,6 +91,9 @@ def test_tasks_live_a_month_before_are_exposed_and_fresh_ones_are_not(months):
     fresh = months.months.cohorts("live")[-1]
     assert {table.tasks[place] for place in np.flatnonzero(table.first == 2)} == set(fresh.tasks)
     assert not set(table.families) & {"t"}, "families are tags"
+    servers = {task.id: task.server for task in months.vault.records()}
+    like = {(servers[task], int(server)) for task, server in zip(table.tasks, table.server, strict=True)}
+    assert len(like) == len({server for server, _ in like}) == len({place for _, place in like}) > 1
 
 
 def test_the_same_tools_in_the_same_order_are_one_sequence(months):
