@@ -30,6 +30,7 @@ ALLOWED = {
     "contracts/test_relays.py::idle": "measures what is used meanwhile",
     "sandbox/world/test_channel.py::test_an_idle_channel_uses_no_time": "measures what is used meanwhile",
     "sandbox/model_gateway/test_session.py::test_an_agent_that_goes_away_takes_its_request_with_it": "gives up",
+    "quarterturn/servers/notebook.py::call": "a tool that takes time: it goes on in a server whose clock is frozen",
     "vault/test_database.py::count": "widens the gap between a read and a write, into which the other writers fall",
 }
 """Where a test may sleep or wait for less than PATIENCE, by file and function, and why."""

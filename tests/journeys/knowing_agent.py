@@ -21,7 +21,7 @@ def asked(path, document=None):
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     if path == "/mcp":
         headers["MCP-Protocol-Version"] = "2025-06-18"
-    with urllib.request.urlopen(urllib.request.Request(URL + path, body, headers), timeout=60) as response:
+    with urllib.request.urlopen(urllib.request.Request(URL + path, body, headers)) as response:
         lines = response.read().decode().splitlines()
     found = [line.removeprefix("data:") for line in lines if line.strip() and not line.startswith(("event", "id", ":"))]
     return json.loads(found[-1]) if found else None

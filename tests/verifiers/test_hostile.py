@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from verifiers.budget import MAX_BYTES, MAX_STEPS, ReadingBudget
 from verifiers.language.catalogue import CATALOGUE
 from verifiers.language.evaluate import evaluate
-from verifiers.language.predicate import parse
+from verifiers.language.predicate import CLAIMS, parse
 from verifiers.language.verdict import Verdict
 from verifiers.normal_form import MAX_DOCUMENT, MAX_SENTENCE, NormalState, decode, encode
 from verifiers.predicates.namespaces import known
@@ -230,7 +230,7 @@ def test_the_end_of_the_budget_counts_against_the_state_and_the_verdict_is_known
     ],
 )
 def test_an_answer_of_any_kind_is_judged(text):
-    for name in (name for name in CATALOGUE if name.startswith("answer.")):
+    for name in (name for name in CATALOGUE if name.startswith("answer.") and name != CLAIMS):  # which reads no answer
         document = {name: dict(CATALOGUE[name].example.arguments)}
         assert 0 < cost({"all": [document] * 100}, {}, text) < MAX_STEPS
 
