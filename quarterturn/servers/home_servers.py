@@ -8,16 +8,20 @@ Nothing in it is a secret or an unsalted function of a task, so it is not sealed
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quarterturn.errors import Malformed, NotFound, Refused
+from quarterturn.errors import Malformed, NotFound, Refused, Unavailable
 from quarterturn.home.paths import HomePaths
+from quarterturn.launcher import pip_settings
+from quarterturn.launcher.images import reach
 from quarterturn.servers import install
 from sandbox.boxes.box import Box
+from sandbox.images.build import ensure_added
 from sandbox.servers import manifest
 from sandbox.servers.registry import SERVERS
 from sandbox.servers.server import LOCKS, Server, added_at
@@ -153,6 +157,22 @@ class HomeServers:
         lock = install.lock_name(self.server(name).package)
         program = "python/bin/python" if lock == install.REQUIREMENTS else "npm/node_modules"
         return not (self._folder / name / program).exists()
+
+    def build_image(self, say: Callable[[str], None]) -> str:
+        """Build the image of a world with these servers, for the docker box, if it is missing, and give its tag.
+
+        Raises:
+            NotFound: none was added.
+            Unavailable: the programs of one are missing, no engine answers, or the build failed.
+        """
+        names = self.names()
+        if not names:
+            raise NotFound("this home has added no server, and the docker box has an image with the shipped ones")
+        if lacking := next(filter(self.missing, names), None):
+            raise Unavailable(
+                f"the programs of {lacking} are not installed: `quarterturn server record {lacking}` installs them"
+            )
+        return ensure_added(self._folder, reach(pip_settings.read(os.environ), os.environ), say)
 
     def remove(self, name: str, *, used: Iterable[TaskRecord], listed: Callable[[TaskRecord], Iterable[str]]) -> None:
         """Forget a server and remove its programs.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.images.bases import Reach, Say, base_name, build_base, make_base
-from sandbox.images.client import docker, exists
+from sandbox.images.client import docker, exists, image_id
 
 NOT_BUILT_IN = {"__pycache__", "node_modules", "README.md"}
 
@@ -97,6 +97,12 @@ WORLD = ImageSource(
 RULEBOOK = ImageSource("quarterturn-agent-rulebook", ROOT / "examples" / "agents" / "rulebook")
 LLM = ImageSource("quarterturn-agent-llm", ROOT / "examples" / "agents" / "llm")
 IMAGES = (RELAY, SERVERS, WORLD, RULEBOOK, LLM)  # what another stands on comes before it
+ADDED = "quarterturn-added"
+INSTALLED_FROM = {  # in the folder of an added server -> in its folder in the image
+    "requirements.txt": "requirements.txt",
+    "package-lock.json": "npm/package-lock.json",
+    "npm/package.json": "npm/package.json",
+}
 
 
 def ensure(reach: Reach, say: Say, images: Sequence[ImageSource] = IMAGES) -> dict[str, str]:
@@ -115,6 +121,39 @@ def ensure(reach: Reach, say: Say, images: Sequence[ImageSource] = IMAGES) -> di
         for image, tag in tags.items():
             docker("tag", tag, f"{image.name}:latest", what=f"naming {tag}")
     return {image.name: tag for image, tag in tags.items()}
+
+
+def added(servers: Path) -> ImageSource:
+    """Give what the image of a world with the servers that a home has added is built from; its base is a world.
+
+    Args:
+        servers: `<home>/servers`, with a folder for each server: its lock, and for an npm package `npm/package.json`.
+    """
+    beside = [
+        (f"added/{folder.name}/{inside}", folder / name)
+        for folder in sorted(servers.glob("[!.]*"))
+        for name, inside in INSTALLED_FROM.items()
+        if (folder / name).is_file()
+    ]
+    return ImageSource(ADDED, HERE / "added", (("node.txt", IN_WORLD / "node.txt"), *beside))
+
+
+def ensure_added(servers: Path, reach: Reach, say: Say) -> str:
+    """Build the image with the servers that a home has added, if it is missing, and give its tag.
+
+    Raises:
+        Unavailable: as for `ensure`.
+    """
+    world = ensure(reach, say, (SERVERS, WORLD))[WORLD.name]
+    source, base = added(servers), base_name()
+    tag = source.tag(image_id(world))
+    with _alone():
+        if not exists(tag):
+            make_base(base, say)
+            with build_base(base, reach) as stages:
+                say(f"building the image {tag}")
+                _build(source, tag, world, stages)
+    return tag
 
 
 def absent(images: Sequence[ImageSource] = IMAGES) -> list[ImageSource]:

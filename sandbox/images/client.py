@@ -49,3 +49,9 @@ def exists(reference: str) -> bool:
     """Say whether the engine has an image."""
     completed = subprocess.run(["docker", "image", "inspect", reference], capture_output=True, check=False)
     return completed.returncode == 0
+
+
+def image_id(reference: str) -> str:
+    """Give the engine's digest of an image that it has: `sha256:` and 64 hexadecimal digits."""
+    inspect = ["docker", "image", "inspect", "--format", "{{.Id}}", reference]
+    return subprocess.run(inspect, capture_output=True, text=True, check=True).stdout.strip()

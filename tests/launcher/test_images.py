@@ -14,7 +14,7 @@ import pytest
 from quarterturn.launcher.images import build, reach
 from quarterturn.launcher.pip_settings import PipSettings
 from sandbox.images.bases import CERTIFICATES, PULLED, Reach
-from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, ImageSource
+from sandbox.images.build import IMAGES, RELAY, SERVERS, WORLD, ImageSource, added
 
 
 def in_image(reference: str, script: str) -> str:
@@ -71,6 +71,28 @@ def test_a_changed_lock_changes_what_stands_on_it(tmp_path: Path) -> None:
     (tmp_path / "node.txt").write_text("another lock")
     assert changed.tag("a-base") != SERVERS.tag("a-base")
     assert replace(WORLD, on=changed).tag("a-base") != WORLD.tag("a-base")
+
+
+def test_the_image_of_added_servers_follows_their_locks_and_the_world(tmp_path: Path) -> None:
+    for name in ("todo/requirements.txt", "planner/package-lock.json", "planner/npm/package.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    first = added(tmp_path).tag("sha256:1")
+    assert added(tmp_path).tag("sha256:2") != first
+    (tmp_path / "todo" / "server.yaml").write_text("no program is installed from it")
+    (tmp_path / ".todo.part").mkdir()
+    (tmp_path / ".todo.part" / "requirements.txt").write_text("nor from what an interrupted add has left")
+    assert added(tmp_path).tag("sha256:1") == first
+    with added(tmp_path).context() as folder:
+        assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == [
+            "Dockerfile",
+            "added/planner/npm/package-lock.json",
+            "added/planner/npm/package.json",
+            "added/todo/requirements.txt",
+            "node.txt",
+        ]
+    (tmp_path / "todo" / "requirements.txt").write_text("another lock")
+    assert added(tmp_path).tag("sha256:1") != first
 
 
 def test_files_that_are_alike_become_one(tmp_path: Path) -> None:

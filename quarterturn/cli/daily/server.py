@@ -1,4 +1,4 @@
-"""Verbs of maintainers for MCP servers: list, add, record, check, remove."""
+"""Verbs of maintainers for MCP servers: list, add, record, check, image, remove."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def register(app: typer.Typer) -> None:
     server.command("add")(server_add)
     server.command("record")(server_record)
     server.command("check")(server_check)
+    server.command("image")(server_image)
     server.command("remove")(server_remove)
     app.add_typer(server, name="server")
 
@@ -95,6 +96,15 @@ def server_check(name: Name, box: Box = None, home: Home = HOME, as_json: Json =
         else f"{name} starts, and lists the tools that are recorded"
     )
     Output(as_json=as_json).result(_difference(name, difference), line, ok=not difference)
+
+
+def server_image(home: Home = HOME, as_json: Json = False) -> None:
+    """Build the container image with the added servers, for runs in the docker box; nothing where it is there."""
+    from quarterturn.servers.home_servers import of_home
+
+    output = Output(as_json=as_json)
+    tag = of_home(home).build_image(output.say)
+    output.result({"image": tag}, f"{tag} has the servers that this home has added.")
 
 
 def server_remove(name: Name, who: Who, home: Home = HOME, as_json: Json = False) -> None:

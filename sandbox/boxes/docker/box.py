@@ -30,6 +30,7 @@ from sandbox.boxes.docker.place import DockerPlace, Relay
 from sandbox.boxes.docker.world import DockerWorld
 from sandbox.boxes.place import random_address
 from sandbox.errors import NotFound, Refused, Unavailable
+from sandbox.images.build import added
 from sandbox.isolation.run_classes import RunClass
 from sandbox.kinds.common.state_kind import DATA
 from sandbox.runner_identity import remove_old_folders, runner, runner_lives
@@ -134,15 +135,10 @@ class DockerBox:
 
         Raises:
             Unavailable: the engine cannot be asked, or the image is missing.
-            Refused: one of the servers was added to a home, and is in no image.
+            Refused: one of the servers is only being added, and is in no image yet.
         """
-        if added := [server.name for server in servers if server.folder is not None]:
-            raise Refused(
-                f"the docker box has no image with the added server {added[0]}: worlds with it are made in the bwrap "
-                "box (`--box bwrap`), whose scores are unofficial"
-            )
         self._engine.await_restart()
-        image = self._image(self._world_image)
+        image = self._world_of(servers)
         tmpfs, laid = (DATA, "/tmp"), self._laid(limits)  # noqa: S108 - in there
         walled = IsolatedProgram(image, image.words(()), policy.WORLD_UID, limits, binds=laid, tmpfs=tmpfs, stdin=True)
         with contextlib.ExitStack() as undo:
@@ -232,6 +228,28 @@ class DockerBox:
             if image.id not in self._seen:
                 self._seen[image.id] = self._copies.of(image).files
             return replace(image, files=self._seen[image.id])
+
+    def _world_of(self, servers: Sequence[Server]) -> EngineImage:
+        """Give the image of a world with these servers: with added ones, that of their home.
+
+        Raises:
+            Unavailable: the engine does not have it.
+            Refused: a server is only being added.
+        """
+        homes = {server.folder.parent for server in servers if server.folder is not None}
+        if not homes:
+            return self._image(self._world_image)
+        if any(server.folder is not None and server.folder.name != server.name for server in servers):
+            raise Refused("no image has a server that is only being added: add it in the bwrap box (`--box bwrap`)")
+        (home,) = homes
+        name = added(home).tag(self._images.find(self._world_image).id)
+        try:
+            return self._image(name)
+        except NotFound:
+            raise Unavailable(
+                f"the engine has no image with the servers that this home has added: `quarterturn server image --home "
+                f"{home.parent}` builds it"
+            ) from None
 
     def _create(self, walled: IsolatedProgram, undo: contextlib.ExitStack) -> Container:
         runtime = self.runtime if walled.uid != policy.RELAY_UID else None  # the relay is ours, and opens our socket

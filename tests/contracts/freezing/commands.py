@@ -308,6 +308,7 @@ class Answers:
         self.ask("server add", wrong, home=self.home)
         for verb in ("record", "check"):
             self.ask(f"server {verb}", "notes", home=self.home)
+        self.ask("server image", home=self.home)
         self.ask("server remove", "notes", "--as", "test-ada", home=self.home)
         self.ask("grammar list")
         self.ask("set list")
