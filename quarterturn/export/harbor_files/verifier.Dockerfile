@@ -1,3 +1,3 @@
 # The verifier's container; its context is tests/.
-FROM quarterturn-world
+FROM quarterturn-harbor
 COPY test.sh task.json /tests/

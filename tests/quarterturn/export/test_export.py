@@ -22,6 +22,7 @@ from quarterturn.runs.dev_runs import DevRun
 from rotation.generation import dev_sets
 from rotation.generation.grammars import shipped_grammars
 from rotation.month.sets import DEMO
+from sandbox.images.build import IMAGES
 from sandbox.results.outcome import TaskRun
 from sandbox.transcript import CallRecord, Transcript
 from vault.commitment import opens
@@ -122,6 +123,16 @@ def test_each_task_of_a_release_becomes_a_folder_that_harbor_reads(export, tmp_p
         predicate = json.dumps(json.loads((path / "tests/task.json").read_bytes())["success_predicate"])
         assert predicate not in (path / "instruction.md").read_text()
         assert "COPY" not in (path / "environment/Dockerfile").read_text()  # nothing of the task in the agent's image
+
+
+def test_the_image_of_harbor_tasks_has_a_name_that_no_image_of_ours_has(export, tmp_path):
+    assert export("harbor", RELEASE, "--key", KEY).code == 0
+    (task, *_) = sorted((tmp_path / "out").glob("t-*"))
+    services = yaml.safe_load((task / "environment/docker-compose.yaml").read_text())["services"]
+    name = services["world"]["image"]
+    assert f"FROM {name}\n" in (task / "tests/Dockerfile").read_text()
+    assert f"-t {name} -" in (tmp_path / "out" / harbor.CARD).read_text()
+    assert name not in {image.name for image in IMAGES}, "building it would take the place of the official world"
 
 
 def test_a_wrong_task_file_does_not_pass_the_schema_of_harbor():
