@@ -266,3 +266,21 @@ def walk(node: Any) -> Iterator[Any]:
         yield node
     for part in parts(node):
         yield from walk(part)
+
+
+def tables_in(query: Query) -> list[Table]:
+    """Give the tables that a query reads, in its order; the names of its WITH lists are none."""
+    nodes = list(_nodes(query))
+    named = {node.name for node in nodes if isinstance(node, Named)}
+    return [node for node in nodes if isinstance(node, Table) and (node.schema is not None or node.name not in named)]
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """Give a node and all that is in it, queries too."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _nodes(item)
+    elif dataclasses.is_dataclass(node):
+        yield node
+        for field in dataclasses.fields(node):
+            yield from _nodes(getattr(node, field.name))

@@ -40,10 +40,12 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
     "filesystem.entryCount": _miscounted,
     "filesystem.fileContains": lambda arguments: {"write": {"path": arguments["path"], "text": ""}},
     "filesystem.fileExists": _removed,
+    "filesystem.fileJoins": _removed,
     "filesystem.fileJsonEquals": lambda arguments: {"write": {"path": arguments["path"], "text": "not JSON"}},
     "filesystem.fileLineCount": _removed,
     "filesystem.fileCsvRows": _removed,
     "filesystem.fileLines": _overwritten,
+    "filesystem.fileLinesDiffer": _removed,
     "filesystem.fileMatches": _removed,
     "filesystem.fileNumber": _removed,
     "filesystem.fileNumberLines": _removed,
@@ -51,6 +53,7 @@ BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
     "filesystem.fileSha256": _overwritten,
     "filesystem.fileSize": _removed,
     "filesystem.fileTextEquals": _overwritten,
+    "filesystem.sameLength": lambda arguments: {"remove": arguments["paths"][0]},
     "filesystem.pathAbsent": lambda arguments: {"write": {"path": arguments["path"], "text": "here\n"}},
 }
 """By predicate: a change that certainly makes it false."""

@@ -9,6 +9,8 @@ from sandbox.kinds.common.texts import wrong
 from verifiers.errors import VerifierError
 from verifiers.formats.snapshot import FILE
 from verifiers.formats.snapshot_reader import parsed
+from verifiers.sql.parser import parsed as parsed_query
+from verifiers.sql.syntax import tables_in
 from verifiers.states.postgres.tables import FRACTIONS, INTEGERS, PostgresTable, database_of
 from verifiers.tree import FileTree
 
@@ -48,11 +50,21 @@ def _renamed(arguments: Mapping[str, Any]) -> Change:
     return _on(arguments, rename_column={"from": arguments["column"], "to": "not_this"})
 
 
+def _without_table(arguments: Mapping[str, Any]) -> Change:
+    """Drop a table that a query reads, so that it fails; where it reads the catalogue alone, drop all of `public`."""
+    for table in tables_in(parsed_query(arguments["query"])):
+        if table.schema not in ("pg_catalog", "information_schema") and not table.name.startswith("pg_"):
+            return _on({"table": table.name, "schema": table.schema or "public"}, drop=True)
+    return {"drop_schema": "public"}
+
+
 BROKEN: Mapping[str, Callable[[Mapping[str, Any]], Change]] = {
     "postgres.cellEquals": _changed,
     "postgres.columnExists": _renamed,
     "postgres.constraintExists": lambda arguments: _on(arguments, drop_constraints=True),
     "postgres.indexExists": lambda arguments: _on(arguments, drop_indexes=True),
+    "postgres.queryCount": _without_table,
+    "postgres.queryRows": _without_table,
     "postgres.rowCount": _one_row,
     "postgres.rowExists": lambda arguments: _on(arguments, delete={"where": arguments["where"]}),
     "postgres.schemaExists": lambda arguments: {"drop_schema": arguments["schema"]},
