@@ -115,7 +115,8 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
     run_here = {*commands(GUIDE), *commands(README), *ELSEWHERE}
     guides = ROOT / "docs" / "how-to"
     # tests/grammars/test_how_to.py, tests/quarterturn/test_{keys,model,hosting,service,witness,two_people}_guide.py,
-    # tests/quarterturn/home/test_benchmark_set.py, tests/quarterturn/test_import_guide.py,
+    # tests/quarterturn/test_judge_guide.py, tests/quarterturn/home/test_benchmark_set.py,
+    # tests/quarterturn/test_import_guide.py,
     # tests/quarterturn/test_{task,verify}_guide.py, tests/quarterturn/findings/test_detection_report.py,
     # tests/quarterturn/month/test_withdraw_task.py, tests/quarterturn/http/test_client.py and
     # tests/quarterturn/export/test_export_guide.py and tests/journeys/test_add_server_guide.py do
@@ -124,7 +125,7 @@ def test_no_page_shows_a_command_that_nobody_runs() -> None:
         *("keep-the-keys.md", "run-the-service.md", "run-a-witness.md", "two-people.md"),
         *("design-a-set.md", "withdraw-a-task.md", "submit-an-agent.md", "verify-without-our-code.md"),
         *("export-tasks-and-runs.md", "write-a-task.md", "import-tasks-of-other-benchmarks.md"),
-        "add-a-server.md",
+        *("add-a-server.md", "let-a-model-judge-claims.md"),
     )
     # tests/contracts/test_example_release.py runs those of the example
     covered = {*(guides / name for name in names), ROOT / "examples" / "release" / "README.md"}

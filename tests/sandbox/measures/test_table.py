@@ -46,7 +46,8 @@ def test_every_definition_is_whole_and_named_once():
     for definition in every:
         assert all((definition.title, definition.definition, definition.counts, definition.source, definition.span))
     assert {definition.name for definition in every if definition.before_retirement} == set(AXES)
-    assert {measure.name for measure in MEASURES if measure.judged} == {"claim_coverage", "fairness"}
+    judged = {measure.name for measure in MEASURES if measure.judged}
+    assert judged == {name for name in measured([]) if name.startswith("claim")} | {"fairness"}
 
 
 def test_every_measure_of_nothing_is_null():

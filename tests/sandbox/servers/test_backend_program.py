@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from sandbox.kinds.common.backend import program
-from sandbox.kinds.common.state_kind import ROOT
-from sandbox.servers.server import FOLDERS
+from sandbox.kinds.common.state_kind import FOLDERS, ROOT
 
 KEEPER = """
 import subprocess, sys
