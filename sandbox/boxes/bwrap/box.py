@@ -46,6 +46,7 @@ from sandbox.world.frozen import FrozenState, Seed
 IMAGES = Path(__file__).parents[2] / "images"
 INIT, RELAY, SOCKETS, AGENTS = "/init.py", "/relay.py", "/gw", "/opt/agents"
 START_SECONDS = 20.0
+PROBE_SECONDS = 60.0
 WORLD_BACKENDS = ("git", "dovecot", "doveconf", "redis-server", "redis-check-rdb", "redis-cli")
 WORLD_FOLDERS = tuple(
     f"/usr/{folder}/{name}" for name in ("git-core", "postgresql", "dovecot") for folder in ("lib", "libexec", "share")
@@ -369,10 +370,12 @@ class BwrapBox:
         with tempfile.TemporaryFile() as out:
             command = walls.command(["/bin/sh", "-c", script], ResourceLimits(), None)
             running = Running(walls, command, stdin=subprocess.DEVNULL, stdout=out.fileno())
-            code = running.wait(START_SECONDS)
+            code = running.wait(PROBE_SECONDS)
             running.kill()
             out.seek(0)
             words = out.read().split()
+        if code is None:
+            raise Unavailable(f"a program in bwrap took longer than {PROBE_SECONDS:g} s to start: is the machine busy?")
         if words[:1] != [str(policy.AGENT_UID).encode()]:
             raise Unavailable(
                 "bwrap cannot make namespaces here: allow unprivileged user namespaces (sysctl "

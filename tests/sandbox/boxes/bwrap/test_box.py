@@ -73,6 +73,12 @@ def test_a_bubblewrap_that_is_not_let_is_named(monkeypatch, tmp_path):
         BwrapBox().check()
 
 
+def test_a_machine_that_starts_nothing_in_time_is_not_said_to_forbid_namespaces(monkeypatch):
+    monkeypatch.setattr("sandbox.boxes.bwrap.box.PROBE_SECONDS", 0)
+    with pytest.raises(Unavailable, match="longer than 0 s to start"):
+        BwrapBox(Path(sys.prefix)).check()
+
+
 def test_environments_that_are_not_set_up_are_named(tmp_path):
     with pytest.raises(Unavailable, match=r"world is missing: run \./run setup"):
         BwrapBox(tmp_path).check()
