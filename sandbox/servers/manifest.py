@@ -189,6 +189,8 @@ def read(manifest: str, what: str) -> Mapping[str, Any]:
         document = strict_yaml.read(manifest, what)
     except NotYaml as error:
         raise Malformed(str(error)) from None
+    if isinstance(document, dict) and "image" in document:
+        raise Malformed(f"{what} at $.image: a server is no image; name its package of npm or PyPI under `package`")
     check(SCHEMA, document, what)
     return document  # type: ignore[no-any-return] # the schema has checked it
 
