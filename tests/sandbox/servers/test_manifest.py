@@ -21,7 +21,7 @@ GOOD = (ROOT / "examples" / "servers" / "planner" / "server.yaml").read_text()
         ("server: planner", "name: planner", "$"),
         ('version: "1.1.1"', "version: 1.1", "$.version"),
         ("npm:@kazuph", "gem:kazuph", "$.package"),
-        ("package: \"npm:@kazuph/mcp-taskmanager\"", "image: kazuph/mcp-taskmanager", "$.image"),
+        ('package: "npm:@kazuph/mcp-taskmanager"', "image: kazuph/mcp-taskmanager", "$.image"),
         ("kind: json_document", "kind: paper", "$.state.kind"),
         ("file: tasks.json", "file: ../tasks.json", "$.state.file"),
         ("kind: json_document", "kind: files", "$.state.file"),
