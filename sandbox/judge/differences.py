@@ -11,9 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from sandbox.errors import Malformed
-from sandbox.judge.evidence import MAX_BYTES
-from sandbox.strict_json import strict_object
-from vault.errors import Malformed as NotStrict
+from sandbox.judge.evidence import reply_object
 from verifiers.states.difference import KINDS, ItemChange, StateDifference
 
 
@@ -36,10 +34,7 @@ def parsed(data: bytes, namespaces: Collection[str]) -> dict[str, StateDifferenc
     Raises:
         Malformed: it is not as a judge says it.
     """
-    try:
-        document = strict_object(data, "a judge's reply", max_size=MAX_BYTES)
-    except NotStrict as error:
-        raise Malformed(str(error)) from None
+    document = reply_object(data)
     plain = document.get("differences")
     if document.keys() != {"differences"} or not isinstance(plain, dict) or plain.keys() != set(namespaces):
         raise Malformed("a judge's reply has no known form")

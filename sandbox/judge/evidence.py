@@ -123,11 +123,20 @@ def _connected(op: str, children: Sequence[Evidence]) -> Evidence:
     return Evidence(op, verdict, children=tuple(children), broken=any(child.broken for child in children))
 
 
-def _document(data: bytes, names: Collection[str]) -> dict[str, Any]:
+def reply_object(data: bytes, max_size: int = MAX_BYTES) -> dict[str, Any]:
+    """Read a judge's reply as one JSON object.
+
+    Raises:
+        Malformed: it is none, or larger.
+    """
     try:
-        document = strict_object(data, "a judge's reply", max_size=MAX_BYTES)
+        return strict_object(data, "a judge's reply", max_size=max_size)
     except NotStrict as error:
         raise Malformed(str(error)) from None
+
+
+def _document(data: bytes, names: Collection[str]) -> dict[str, Any]:
+    document = reply_object(data)
     if document.keys() != set(names):
         raise Malformed("a judge's reply has no known form")
     return document

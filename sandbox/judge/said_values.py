@@ -23,10 +23,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from sandbox.errors import Malformed
+from sandbox.judge.evidence import reply_object
 from sandbox.results.said import SaidChoices
-from sandbox.strict_json import strict_object
 from sandbox.transcript import Transcript
-from vault.errors import Malformed as NotStrict
 from vault.task.variant import Free, words
 
 MAX_BYTES = 1024 * 1024
@@ -149,11 +148,7 @@ def parsed(data: bytes, free: Free) -> tuple[SaidChoices, ...]:
     Raises:
         Malformed: it is not as a judge says it.
     """
-    try:
-        document = strict_object(data, "a judge's reply", max_size=MAX_BYTES)
-    except NotStrict as error:
-        raise Malformed(str(error)) from None
-    match document:
+    match reply_object(data, MAX_BYTES):
         case {"said": dict(said), "replied": dict(replied), **rest} if not rest and replied.keys() <= said.keys():
             return tuple(_parameter(name, free, said[name], replied.get(name, "0")) for name in sorted(said))
     raise Malformed("a judge's reply has no known form")
