@@ -29,13 +29,8 @@ Status = Literal["clean", "watching", "review"]
 State = Literal["open", "explained", "confirmed"]
 WATCHING, REVIEW = 0.05, 0.01
 WHO = "detectors"
-TESTED = (
-    "leak",
-    "copy",
-    "family",
-    "task",
-    "echo",
-)  # the kinds that have a p-value, in the order in which they are shown
+TESTED = ("leak", "copy", "family", "task", "echo")
+"""The kinds that have a p-value, in the order in which they are shown."""
 OF_TASKS = ("exposure", "task")  # the kinds whose subject is a task, which may be withdrawn
 LONGEST_NOTE = 500
 _FIGURES = ("p_value", "p_adj", "q", "effect", "low", "high")

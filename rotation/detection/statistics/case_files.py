@@ -244,9 +244,9 @@ def _said(path: Path, columns: dict[str, Column], foreign: dict[int, Any]) -> It
             values = served_values(given, rotation)
         except ValueError as error:
             raise _broken(path, line + 1, str(error)) from None
-        for one in values:
-            if choices.setdefault((task, one.parameter), one.choices) != one.choices:
-                raise _broken(path, line + 1, f"{one.parameter!r} in 'foreign' had another number of choices before")
+        for value in values:
+            if choices.setdefault((task, value.parameter), value.choices) != value.choices:
+                raise _broken(path, line + 1, f"{value.parameter!r} in 'foreign' had another number of choices before")
         yield SaidValues(rotation, columns["submitter"][line], task, values)
 
 
