@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from quarterturn.runs.private_runs import PrivateRuns, RunPlayer
     from quarterturn.runs.request import Facilities, RunControl, RunRequest
     from quarterturn.servers.home_servers import HomeServers
+    from quarterturn.submissions.frozen_agents import FrozenAgents
     from quarterturn.submissions.service import OwnerView, SubmissionService
     from quarterturn.submissions.store.queue import Executor, Queue
     from quarterturn.submissions.store.requests import SubmissionRecord, Submissions
@@ -692,6 +693,7 @@ class Application:
             self.outbox,
             preview=lambda: self.turn_preview.next(),  # noqa: PLW0108 - opens the key ring when it is called
             withdrawn=lambda: self.withdrawals.listed(),  # noqa: PLW0108 - likewise
+            frozen_agents=lambda: self.frozen_agents.submit() if self.settings.frozen_agents else [],
         )
 
     # -- the service --------------------------------------------------------------------------------------------------
@@ -755,6 +757,14 @@ class Application:
         hosting, judged = bool(service.callbacks_url), lambda: self.months.judge() is not None
         policy = SubmissionPolicy(service.images, models, hosting, self.spec.tracks, judged)
         return SubmissionService(self.submissions, policy, self.official.month, self.now, self.run_player.end)
+
+    @cached_property
+    def frozen_agents(self) -> FrozenAgents:
+        """What submits the frozen agents."""
+        from quarterturn.submissions.frozen_agents import FrozenAgents
+
+        agents, month = self.settings.frozen_agents, self.official.month
+        return FrozenAgents(agents, self.accounts, self.submission_service, self.submissions, month)
 
     @cached_property
     def owner_view(self) -> OwnerView:

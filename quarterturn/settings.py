@@ -25,6 +25,7 @@ from vault.ledger.signatures import sshsig
 from vault.ledger.signatures.strict_ed25519 import key_fault
 
 ModelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}$")]
+AccountName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 UpstreamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,15}$")]
 Maintainer = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 FILE = "quarterturn.toml"
@@ -249,6 +250,17 @@ class ClaimJudgeSettings(Section):
     )
 
 
+class FrozenAgentSettings(Section):
+    """A reference agent that never changes, run once a month as the account NAME: `[frozen_agents.NAME]`."""
+
+    image: str = Field(
+        pattern=r"^([^@\s]+@)?sha256:[0-9a-f]{64}$", description="Its container image, by digest: `NAME@sha256:…`."
+    )
+    model: str = Field(
+        default="", description="The upstream that it may use, NAME of a table `[models.NAME]`. Empty: none."
+    )
+
+
 class Settings(Section):
     """The whole file."""
 
@@ -266,6 +278,20 @@ class Settings(Section):
     models: Mapping[UpstreamName, ModelSettings] = Field(
         default={}, description="Language models for agents; none by default."
     )
+    frozen_agents: Mapping[AccountName, FrozenAgentSettings] = Field(
+        default={}, description="Reference agents that are run once a month; none by default."
+    )
+
+    @model_validator(mode="after")
+    def _upstreams_exist(self) -> Self:
+        usable = self.models.keys() - {self.claim_judge.upstream}
+        for name, agent in self.frozen_agents.items():
+            if agent.model and agent.model not in usable:
+                raise ValueError(
+                    f"frozen_agents.{name}.model names '{agent.model}', which is no [models.{agent.model}] that agents "
+                    "may use"
+                )
+        return self
 
     @model_validator(mode="after")
     def _judge_exists(self) -> Self:
@@ -277,6 +303,10 @@ class Settings(Section):
         if judge.upstream and judge.model not in self.models[judge.upstream].models:
             raise ValueError(f"claim_judge.model must be one of the models of [models.{judge.upstream}]")
         return self
+
+
+TABLES_BY_NAME: Mapping[str, type[Section]] = {"models": ModelSettings, "frozen_agents": FrozenAgentSettings}
+"""Tables of which there is one for each name that the operator chooses."""
 
 
 def load(path: Path) -> Settings:
@@ -311,7 +341,7 @@ def dump(settings: Settings) -> str:
     """Write the settings as TOML."""
     lines: list[str] = []
     document = settings.model_dump()
-    nested = {f"models.{name}": table for name, table in document.pop("models").items()}
+    nested = {f"{of}.{name}": table for of in TABLES_BY_NAME for name, table in document.pop(of).items()}
     if settings.claim_judge == ClaimJudgeSettings():  # an empty table would say that there is a judge
         del document["claim_judge"]
     for table in ("maintainers", "withdrawal_keys"):
@@ -394,8 +424,8 @@ def _table_of(place: tuple[int | str, ...]) -> type[BaseModel]:
     """Give the table in which a key stands."""
     model: type[BaseModel] = Settings
     for part in place[:-1]:
-        if model is Settings and part == "models":
-            return ModelSettings
+        if model is Settings and part in TABLES_BY_NAME:
+            return TABLES_BY_NAME[str(part)]
         annotation = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
         if isinstance(annotation, type) and issubclass(annotation, BaseModel):
             model = annotation

@@ -81,9 +81,7 @@ class Accounts:
             raise Malformed(f"a token lasts 1 to {LONGEST} days")
         text, now = mint(), self._now()
         with transaction(self._engine) as session:
-            if session.get(AccountRow, account) is None:
-                session.add(AccountRow(name=account, party=account, created_at=now))
-                session.flush()
+            _open(session, account, now)
             row = TokenRow(
                 account=account,
                 role=role,
@@ -95,6 +93,16 @@ class Accounts:
             session.add(row)
             session.flush()
             return text, _token(row, _party(session, account))
+
+    def open(self, account: str) -> None:
+        """Make an account without a token, unless it is there.
+
+        Raises:
+            Malformed: the name is no pseudonym.
+        """
+        pseudonym(account, "account")
+        with transaction(self._engine) as session:
+            _open(session, account, self._now())
 
     def link(self, account: str, party: str) -> None:
         """Let an account share the quotas of a party, which is named after one of its accounts.
@@ -158,6 +166,12 @@ class Accounts:
 
     def _now(self) -> datetime:
         return self._clock().astimezone(UTC)
+
+
+def _open(session: Session, account: str, now: datetime) -> None:
+    if session.get(AccountRow, account) is None:
+        session.add(AccountRow(name=account, party=account, created_at=now))
+        session.flush()
 
 
 def _party(session: Session, account: str) -> str:

@@ -7,7 +7,8 @@
 4. An error that interrupts a turn is reported by its kind, never by its text; a begun turn is resumed at each look. A
    turn that needs two signatures asks for them when it is due, and is made at the first look after both are there.
 5. Notices follow from the rows, so none is lost to a crash, and a turn made by hand is notified too.
-6. Stopping the clock stops it between two steps of a turn; the next start finishes the turn.
+6. Once a month is live, the frozen agents of the settings are submitted for it.
+7. Stopping the clock stops it between two steps of a turn; the next start finishes the turn.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class MonthlyClock:
         outbox: takes the notices.
         preview: describes the next turn, and what it lacks.
         withdrawn: lists the withdrawals that a published checkpoint covers.
+        frozen_agents: submits those that the month lacks, and gives notices of those that have no run.
     """
 
     def __init__(
@@ -65,9 +67,11 @@ class MonthlyClock:
         *,
         preview: Callable[[], NextTurn],
         withdrawn: Callable[[], list[Withdrawn]],
+        frozen_agents: Callable[[], list[contents.Notice]],
     ) -> None:
         self._calendar, self._turns, self._outbox = calendar, turns, outbox
-        self._preview, self._withdrawn, self._stopping = preview, withdrawn, threading.Event()
+        self._preview, self._withdrawn, self._frozen_agents = preview, withdrawn, frozen_agents
+        self._stopping = threading.Event()
         self._alarm = PeriodicJob(self.look)
 
     def start(self) -> None:
@@ -101,7 +105,7 @@ class MonthlyClock:
         notices = self._turn()
         made = self._calendar.made()
         notices += [contents.done(turn) for turn in made if turn.started_at > self._calendar.now() - TOLD]
-        return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ())]
+        return [*notices, *(self._gone(made[-1].month.plus(1)) if made else ()), *self._without_run()]
 
     def _gone(self, month: Month) -> list[contents.Notice]:
         """Tell of what was withdrawn this month; where the log cannot be opened, all else is told."""
@@ -109,6 +113,14 @@ class MonthlyClock:
             return [contents.withdrawn(entry) for entry in self._withdrawn() if entry.month == month]
         except Exception as error:
             log.error("withdrawals could not be looked for: %s", where(error))  # noqa: TRY400 - likewise
+            return []
+
+    def _without_run(self) -> list[contents.Notice]:
+        """Submit the frozen agents, and tell of those that have no run; an error stops nothing else."""
+        try:
+            return self._frozen_agents()
+        except Exception as error:
+            log.error("frozen agents could not be submitted: %s", where(error))  # noqa: TRY400 - likewise
             return []
 
     def _turn(self) -> list[contents.Notice]:

@@ -1,4 +1,4 @@
-"""Notices to maintainers: a turn is due soon, done or overdue, or a task was withdrawn.
+"""Notices to maintainers: a turn is due soon, done or overdue, a task was withdrawn, or a frozen agent was not run.
 
 A notice is made from rows alone, and its key identifies its subject for good: making it again gives the same notice. It
 holds months, counts and strata, which are public, and no text of an error, which may quote a task.
@@ -17,7 +17,7 @@ from rotation.runs.withdrawal import Withdrawn
 if TYPE_CHECKING:
     from quarterturn.month.turn_preview import NextTurn
 
-Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn"]
+Kind = Literal["turn.coming", "turn.done", "turn.overdue", "task.withdrawn", "agent.missing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,9 @@ def withdrawn(entry: Withdrawn) -> Notice:
     )
     stood = "It was in a reserve." if entry.cohort is None else f"It was in {entry.cohort}. {took}"
     return Notice(f"task.withdrawn/{entry.leaf}", "task.withdrawn", str(entry.month), subject, (stood,))
+
+
+def agent_missing(name: str, month: str, why: str) -> Notice:
+    """Tell of a frozen agent that has no run in a month, once."""
+    subject = f"The frozen agent {name} has no run in {month}."
+    return Notice(f"agent.missing/{name}/{month}", "agent.missing", month, subject, (why,))
