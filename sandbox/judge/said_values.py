@@ -10,16 +10,16 @@ It runs in a judge, which holds no key and knows nothing of what others were ser
     3. model   Of what was said, a choice that stood in a language model's reply before it stood in any request to it
                came from there.
 
-Every text is read once, and for each length that choices have, its runs of as many words are looked up together: time
-is linear in the session.
+Every text is read once, and its runs of as many words as a choice has are looked up: time is linear in the session,
+and in the number of choices that the agent's own texts hold.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sandbox.errors import Malformed
@@ -37,41 +37,75 @@ Place: TypeAlias = tuple[str, int]
 """A choice: its parameter and its number."""
 
 
-class ChoiceIndex:
-    """Choices of free parameters by their words, without those that contain each other."""
+class SpokenChoices:
+    """Those choices of free parameters that stand in an agent's own texts, without those that contain another choice.
 
-    def __init__(self, free: Free) -> None:
-        phrases = [
-            (tuple(words(text)), (name, number)) for name, texts in free.items() for number, text in enumerate(texts)
-        ]
-        among = Counter(phrase for phrase, _ in phrases)
-        sizes = sorted({len(phrase) for phrase in among})
-        dropped = {phrase for phrase, often in among.items() if often > 1} | {()}
-        for phrase in (phrase for phrase in among if len(phrase) > sizes[0]):
-            if inside := [part for part in _parts(phrase, sizes) if part in among]:
-                dropped.update(inside, [phrase])
-        self._places: dict[int, dict[tuple[str, ...], Place]] = {size: {} for size in sizes if size}
-        for phrase, place in phrases:
-            if phrase not in dropped:
-                self._places[len(phrase)][phrase] = place
+    A task has thousands of choices, and an agent's texts hold a few of them. So all lists are normalised as one text,
+    and whether a choice contains another is looked at for these alone; the answer depends on the lists alone.
 
-    def held(self, texts: Iterable[str]) -> set[Place]:
-        """Give the choices that stand in any of these texts."""
-        spoken = [word for text in texts for word in (*words(text), "")]
-        found: set[Place] = set()
-        for size, places in self._places.items():
-            runs = zip(*(spoken[start:] for start in range(size)), strict=False)
-            found.update(places[run] for run in places.keys() & set(runs))
-        return found
+    Args:
+        lists: the choices of each parameter, a line each.
+        spoken: the words of the agent's texts, with an empty one between two texts.
+    """
+
+    def __init__(self, lists: Mapping[str, str], spoken: Sequence[str]) -> None:
+        phrases = _phrases("\n".join(lists.values()))
+        self._sizes = {phrase.count(" ") + 1 for phrase in phrases}
+        self._lists = " \n ".join(["", *phrases, ""])
+        runs = set(_runs(spoken, self._sizes))
+        held = {phrase: number for number, phrase in enumerate(phrases) if phrase in runs}
+        self._places = {phrase: _place(lists, number) for phrase, number in held.items() if self._is_alone(phrase)}
+        self._begin = {phrase.partition(" ")[0] for phrase in self._places}
+
+    def held(self, spoken: Sequence[str]) -> set[Place]:
+        """Give those of them that stand in a text."""
+        starts = [start for start, word in enumerate(spoken) if word in self._begin]
+        runs = {" ".join(spoken[start : start + size]) for start in starts for size in self._sizes}
+        return {self._places[phrase] for phrase in runs & self._places.keys()}
+
+    def _is_alone(self, phrase: str) -> bool:
+        """Say whether a choice has words, equals no other, is in no other, and has no other in it."""
+        parts = phrase.split()
+        shorter = _runs(parts, (size for size in self._sizes if size < len(parts)))
+        once = self._lists.count(f" {phrase} ") == 1
+        return bool(parts) and once and not any(f"\n {part} \n" in self._lists for part in shorter)
 
 
-def _parts(phrase: tuple[str, ...], sizes: Sequence[int]) -> Iterator[tuple[str, ...]]:
-    """Give all shorter runs of a phrase's words that may be choices."""
+class _Spaces(dict[int, int | str]):
+    """Table for `str.translate`: what is in no word becomes a space, but for line breaks."""
+
+    def __missing__(self, code: int) -> int | str:
+        self[code] = code if chr(code).isalnum() or chr(code) == "\n" else " "
+        return self[code]
+
+
+def _phrases(lines: str) -> list[str]:
+    """Give the words of each line (`vault.task.variant.words`), with a space between them."""
+    normal = unicodedata.normalize("NFKC", lines).casefold().translate(_Spaces())
+    while "  " in normal:
+        normal = normal.replace("  ", " ")
+    return normal.replace(" \n", "\n").replace("\n ", "\n").strip(" ").split("\n")
+
+
+def _spoken(texts: Iterable[str]) -> list[str]:
+    """Give the words of texts, with an empty one after each text."""
+    return [word for text in texts for word in (*words(text), "")]
+
+
+def _runs(spoken: Sequence[str], sizes: Iterable[int]) -> Iterator[str]:
+    """Give all runs of so many words, with a space between them."""
     for size in sizes:
-        if not 0 < size < len(phrase):
-            continue
-        for start in range(len(phrase) - size + 1):
-            yield phrase[start : start + size]
+        for run in zip(*(spoken[start:] for start in range(size)), strict=False):
+            yield " ".join(run)
+
+
+def _place(lists: Mapping[str, str], number: int) -> Place:
+    """Give parameter and number of a choice, of which the number in all lists together is known."""
+    for name, lines in lists.items():
+        if number <= (last := lines.count("\n")):
+            return name, number
+        number -= last + 1
+    raise IndexError(number)
 
 
 def request(free: Free, shown: Sequence[str], transcript: Transcript) -> bytes:
@@ -83,7 +117,7 @@ def request(free: Free, shown: Sequence[str], transcript: Transcript) -> bytes:
         transcript: its session.
     """
     document = {
-        "free": {name: list(choices) for name, choices in free.items()},
+        "free": {name: "\n".join(text.replace("\n", " ") for text in choices) for name, choices in free.items()},
         "shown": list(shown),
         "calls": [[call.tool, call.arguments, call.result] for call in transcript.calls],
         "answer": transcript.answer or "",
@@ -98,24 +132,26 @@ def searched(data: bytes) -> bytes:
     {"said": {parameter: hexadecimal digits}, "replied": the same, for what a model's reply had first}
     """
     session = json.loads(data)
-    index = ChoiceIndex(session["free"])
+    calls = [(_spoken((tool, *_texts(arguments))), _spoken((result,))) for tool, arguments, result in session["calls"]]
+    answer = _spoken((session["answer"],))
+    index = SpokenChoices(session["free"], [word for spoken, _ in calls for word in spoken] + answer)
     said: set[Place] = set()
-    shown = index.held(session["shown"])
-    for tool, arguments, result in session["calls"]:
-        said |= index.held((tool, *_texts(arguments))) - shown
-        shown |= index.held((result,))
-    said |= index.held((session["answer"],)) - shown
+    shown = index.held(_spoken(session["shown"]))
+    for spoken, result in calls:
+        said |= index.held(spoken) - shown
+        shown |= index.held(result)
+    said |= index.held(answer) - shown
     replied = _replied(index, session["models"]) & said
     return json.dumps({"said": _digits(said), "replied": _digits(replied)}).encode()
 
 
-def _replied(index: ChoiceIndex, models: Sequence[tuple[Any, Sequence[str]]]) -> set[Place]:
+def _replied(index: SpokenChoices, models: Sequence[tuple[Any, Sequence[str]]]) -> set[Place]:
     """Give the choices that stood in a model's reply before they stood in a request."""
     asked: set[Place] = set()
     replied: set[Place] = set()
     for asking, reply in models:
-        asked |= index.held(_texts(asking)) - replied
-        replied |= index.held((*reply, "".join(reply))) - asked
+        asked |= index.held(_spoken(_texts(asking))) - replied
+        replied |= index.held(_spoken((*reply, "".join(reply)))) - asked
     return replied
 
 

@@ -9,9 +9,10 @@ from sandbox.errors import Malformed
 from sandbox.isolation.forkserver import ForkServer
 from sandbox.judge import JudgeFailed, StateJudge
 from sandbox.judge.process import READER
-from sandbox.judge.said_values import ChoiceIndex, parsed, request, searched
+from sandbox.judge.said_values import parsed, request, searched
 from sandbox.results.said import SaidChoices, united
 from sandbox.transcript import CallRecord, ModelCall, Transcript
+from vault.task.variant import words
 
 FREE = {
     "folder": ("amber-desk", "Mill Road", "river_notes"),
@@ -73,9 +74,22 @@ def test_words_of_two_texts_are_no_choice_together():
 
 def test_choices_that_contain_each_other_are_left_out_by_the_lists_alone():
     free = {"a": ("mill road", "old mill road", "river"), "b": ("RIVER", "lake", "...")}
-    index = ChoiceIndex(free)
-    assert index.held(["old mill road, river, lake"]) == {("b", 1)}
-    assert said(answer="old mill road, lake", free=free) == {"b": ([1], [])}
+    assert said(answer="old mill road, river, lake", free=free) == {"b": ([1], [])}
+    assert said(answer="river ... mill road", free=free) == {}
+
+
+def test_any_lists_are_compared_word_by_word():
+    dice, letters = random.Random(5), "abßﬁİ_-\n \u0301é"
+    for _ in range(300):
+        texts = ["".join(dice.choices(letters, k=dice.randrange(7))) for _ in range(12)]
+        spoken = "".join(dice.choices(letters, k=40))
+        phrases = [f"|{'|'.join(words(text))}|" for text in texts]
+        alone = {
+            n for n, phrase in enumerate(phrases) if len(phrase) > 2 and sum(map(phrase.__contains__, phrases)) == 1
+        }
+        alone -= {n for n in alone if sum(phrases[n] in phrase for phrase in phrases) > 1}
+        held = sorted(n for n in alone if phrases[n] in f"|{'|'.join(words(spoken))}|")
+        assert said(answer=spoken, free={"a": texts}) == ({"a": (held, [])} if held else {})
 
 
 def test_what_a_model_replied_first_is_marked():
@@ -100,8 +114,8 @@ def test_attempts_are_united_and_an_agent_that_once_needed_no_model_said_it():
 def test_any_choices_survive_the_way_back():
     dice, free = random.Random(3), {"a": [f"w{n}x" for n in range(1024)], "b": [f"v{n}x" for n in range(7)]}
     chosen = {name: sorted(dice.sample(range(len(of)), len(of) // 2)) for name, of in free.items()}
-    words = " ".join(free[name][number] for name, numbers in chosen.items() for number in numbers)
-    assert said(answer=words, free=free) == {name: (numbers, []) for name, numbers in chosen.items()}
+    spoken = " ".join(free[name][number] for name, numbers in chosen.items() for number in numbers)
+    assert said(answer=spoken, free=free) == {name: (numbers, []) for name, numbers in chosen.items()}
 
 
 @pytest.mark.parametrize(
