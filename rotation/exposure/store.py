@@ -206,11 +206,12 @@ class Exposures:
             return sorted(session.exec(query).all())
 
     def upstreams(self, runs: Collection[int]) -> dict[int, str]:
-        """Name the model provider of each of these runs that has one."""
+        """Name the model provider of each of these runs that has one; a claim judge's is recorded after the agents'."""
         row = ExposureRow
         query = select(row.run, row.channel).where(col(row.run).in_(runs), col(row.channel).startswith(UPSTREAM))
+        query = query.group_by(col(row.run), col(row.channel)).order_by(func.min(row.id).desc())
         with Session(self._engine) as session:
-            return {run: channel.removeprefix(UPSTREAM) for run, channel in session.exec(query.distinct()).all()}
+            return {run: channel.removeprefix(UPSTREAM) for run, channel in session.exec(query).all()}
 
     def read_before(self) -> dict[str, dict[str, int]]:
         """Give the first run in which each submitter's endpoint read a skeleton: submitter -> tag -> run number."""

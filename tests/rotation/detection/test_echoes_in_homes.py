@@ -6,6 +6,7 @@ A leaker plays the memorised solutions of what another party was served; an hone
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -237,9 +238,11 @@ def test_what_a_submitter_could_read_outside_the_sandbox_is_left_out(varied):
     assert {row.task} == other
 
 
-def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied):
+def test_what_a_model_replied_first_is_a_finding_about_its_provider(varied, monkeypatch):
     for name in ("ada", "bob"):
         varied.finish(varied.open(name))
+    judged = partial(varied.run_tasks.serve, judged_by="judge")  # whose provider reads the answers of the same runs
+    monkeypatch.setattr(varied.run_tasks, "serve", judged)
     for name in ("carol", "dave"):
         run = varied.official.open(submission(name), NamedBox(), "acme")
         old = some(run.tasks)
