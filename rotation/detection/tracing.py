@@ -34,7 +34,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from vault.task.variant import words
+from vault.task.variant import searched_words, words
 
 MISSING, NOISE, BOTH = 0.35, 0.01, 0.3
 NOBODY, UNVARIED, ONE, TWO = 0.5, 0.05, 0.35, 0.1
@@ -133,7 +133,7 @@ class _Position:
 
 def trace(text: str, served: Iterable[ServedTask]) -> Trace:
     """Trace a text to the tasks and recipients that it came from."""
-    spoken = words(text)
+    spoken = searched_words(text)
     held = {tuple(spoken[at : at + n]) for n in range(1, _LONGEST + 1) for at in range(len(spoken) - n + 1)}
     sources, positions = _sources(held, served)
     if not positions:

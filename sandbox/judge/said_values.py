@@ -2,8 +2,8 @@
 
 It runs in a judge, which holds no key and knows nothing of what others were served.
 
-    1. lists   Choices are compared as words, without case and signs (`vault.task.variant.words`). Choices that are
-               equal, or of which one contains the other, are left out: a rule on the lists alone.
+    1. lists   Choices are compared as words, without case, signs and JSON's escapes (`vault.task.variant`). Those that
+               are equal, or of which one contains the other, are left out: a rule on the lists alone.
     2. order   Tool descriptions and goal are shown first; then come each call's arguments and its result, in turn, and
                the answer. A choice is *said* if it stands in arguments or in the answer, and in nothing that was shown
                before: a server repeats in its errors what it was asked for.
@@ -26,7 +26,7 @@ from sandbox.errors import Malformed
 from sandbox.judge.evidence import reply_object
 from sandbox.results.said import SaidChoices
 from sandbox.transcript import Transcript
-from vault.task.variant import Free, words
+from vault.task.variant import Free, searched_words
 
 MAX_BYTES = 1024 * 1024
 """Bytes of a reply; all choices of a task fit in."""
@@ -89,7 +89,7 @@ def _phrases(lines: str) -> list[str]:
 
 def _spoken(texts: Iterable[str]) -> list[str]:
     """Give the words of texts, with an empty one after each text."""
-    return [word for text in texts for word in (*words(text), "")]
+    return [word for text in texts for word in (*searched_words(text), "")]
 
 
 def _runs(spoken: Sequence[str], sizes: Iterable[int]) -> Iterator[str]:

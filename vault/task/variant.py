@@ -36,6 +36,7 @@ _KEY, _SEED = b"quarterturn/variant-key/v1\n", b"quarterturn/variant/v1\n"
 _MONTH = 7  # characters of YYYY-MM
 PLACEHOLDER = re.compile(r"\{\{([a-z][a-z0-9_]{0,31})\}\}")
 _WORD = re.compile(r"[^\W_]+")
+_ESCAPE = re.compile(r"\\(?:[bfnrt]|u[0-9a-fA-F]{4})")
 _SPACE = 2 ** (8 * hashlib.sha256().digest_size)
 
 Free = Mapping[str, Sequence[str]]
@@ -89,6 +90,12 @@ def assigned(key: bytes, submitter: str, month: str, free: Free) -> dict[str, st
 def words(text: str) -> list[str]:
     """Split a text into the words that are searched for choices: letters and digits, without case and line breaks."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def searched_words(text: str) -> list[str]:
+    """Split a text that may be JSON or code: its words, then an empty one and those that it has without its escapes."""
+    plain = _ESCAPE.sub(" ", text)
+    return words(text) if plain == text else [*words(text), "", *words(plain)]
 
 
 def filled(value: Any, values: Mapping[str, str]) -> Any:

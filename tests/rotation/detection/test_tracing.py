@@ -1,5 +1,6 @@
 """Tests of tracing leaked texts: whole, reworded, cut, mixed by two, invented; who is named, and who never is."""
 
+import json
 import random
 from collections import Counter
 from functools import cache, reduce
@@ -83,6 +84,12 @@ def test_a_whole_text_names_its_recipient_with_certainty():
     said = leaks(100, str)
     assert said["all"] >= 99
     assert said["false"] == 0
+
+
+def test_a_task_in_json_whose_values_begin_lines_names_its_recipient():
+    lines = leaked_text(task(), RECIPIENTS[7]).replace("/", "\n").replace(" ", "\n")
+    found = trace(json.dumps({"goal": lines}), [task()])
+    assert (found.verdict, [who for who, _ in found.named]) == ("one", [RECIPIENTS[7]])
 
 
 def test_a_reworded_text_names_its_recipient():

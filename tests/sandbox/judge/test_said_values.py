@@ -33,8 +33,8 @@ def said(*calls, answer=None, models=(), shown=(GOAL,), free=None):
     return {one.parameter: (list(one.said), list(one.replied)) for one in found}
 
 
-def asked(request_text, reply):
-    return ModelCall("chat", "m", 0, {"messages": [{"role": "user", "content": request_text}]}, (("text", reply),))
+def asked(request_text, reply, kind="text"):
+    return ModelCall("chat", "m", 0, {"messages": [{"role": "user", "content": request_text}]}, ((kind, reply),))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,15 @@ def test_what_a_model_replied_first_is_marked():
     assert said(call({"path": "/river_notes"}), models=(told,)) == {"folder": ([2], [])}, "the agent told it first"
     assert said(call({"path": "/mill-road"}), models=(reply, told)) == {"folder": ([1], [1])}
     assert said(models=(reply,)) == {}, "what only a model says reaches no server"
+
+
+def test_escapes_of_json_end_words():
+    arguments = {"path": "a.txt", "text": "as asked:\nmill-road"}
+    replied = asked("what now?", json.dumps(arguments), "arguments")
+    assert said(call(arguments), models=(replied,)) == {"folder": ([1], [1])}, "the model's, not the agent's"
+    assert said(call({}, json.dumps({"lines": "a\tmill-road"})), answer="mill road") == {}
+    assert said(call({"query": json.dumps("\u2013river_notes")})) == {"folder": ([2], [])}
+    assert said(answer="C:\\river_notes") == {"folder": ([2], [])}, "no escape, here"
 
 
 def test_attempts_are_united_and_an_agent_that_once_needed_no_model_said_it():
